@@ -1,0 +1,61 @@
+# Every target installs what it needs into .venv on first use. `make help` lists them.
+
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+WORKERS ?= 2
+KILLS   ?= 3000
+ARGS    ?=
+
+CHECKED := src $(wildcard tests bench docs)
+TYPED   := src $(wildcard tests/support tests/typing bench docs/generate.py)
+BENCHES := $(filter-out bench/_% bench/__init__.py,$(sort $(wildcard bench/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types suite bench docs docs-check crash clean
+.DELETE_ON_ERROR:
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# uv where there is one, pip everywhere else (and where uv cannot reach the index that pip is configured for).
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("told needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || { command -v uv >/dev/null && uv venv --quiet --seed --python $(PYTHON) $(VENV); } || $(PYTHON) -m venv $(VENV)
+	@if ! { command -v uv >/dev/null && uv pip install --quiet --python $(BIN)/python --editable '.[dev]'; }; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; fi
+	@touch $@
+
+setup: $(STAMP)  ## install told with its tools into .venv, and the default embedding model
+	@$(BIN)/told models install || echo "make: the default model could not be fetched; told uses the light one. Try again: $(BIN)/told models install" >&2
+
+demo: setup  ## remember a year of conversation and look around in it
+	@$(BIN)/told demo $(ARGS)
+
+test: lint types docs-check suite  ## everything that must be green: lint, types, generated docs, the whole suite
+
+lint: $(STAMP)  ## ruff
+	$(BIN)/ruff check $(CHECKED)
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy $(TYPED)
+
+suite: $(STAMP)  ## the tests alone; make suite ARGS="-k erase -x"
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+crash: $(STAMP)  ## the crash suite with thousands of kills; make crash KILLS=10000
+	TOLD_KILLS=$(KILLS) $(BIN)/pytest tests/crash --timeout 0 $(ARGS)
+
+bench: $(STAMP)  ## every benchmark, each printing its table
+	@set -e; for program in $(BENCHES); do echo "== $$program"; $(BIN)/python $$program $(ARGS); done
+
+docs: $(STAMP)  ## write the generated reference tables
+	$(BIN)/python docs/generate.py --write
+
+docs-check: $(STAMP)
+	@test ! -f docs/generate.py || $(BIN)/python docs/generate.py --check
+
+clean:  ## remove caches and build output; the environment stays (rm -rf .venv)
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis bench/results
+	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,57 @@
+"""told: a persistent memory engine for LLM agents. Every memory was told by someone, at some time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from told.core.errors import (
+    ConfigError,
+    Conflict,
+    EmbeddingError,
+    FilterError,
+    InvalidInput,
+    LLMError,
+    NotFoundError,
+    ScopeError,
+    StoreError,
+    TimeError,
+    ToldError,
+)
+from told.core.query import Bundle
+
+if TYPE_CHECKING:
+    from told.faces.sdk import AsyncMemory, Memory
+    from told.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncMemory",
+    "Bundle",
+    "ConfigError",
+    "Conflict",
+    "EmbeddingError",
+    "FilterError",
+    "InvalidInput",
+    "LLMError",
+    "Memory",
+    "NotFoundError",
+    "ScopeError",
+    "Settings",
+    "StoreError",
+    "TimeError",
+    "ToldError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the heavier names when they are first used."""
+    if name in ("AsyncMemory", "Memory"):
+        from told.faces import sdk
+
+        return getattr(sdk, name)
+    if name == "Settings":
+        from told.settings import Settings
+
+        return Settings
+    raise AttributeError(f"module 'told' has no attribute {name!r}")

@@ -1,0 +1,39 @@
+"""Embedding models that run on this machine: a registry, an installer and an ONNX embedder.
+
+Importing this package is cheap: numpy and onnxruntime are loaded when an embedder is made and first used.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from told.backends.local import registry
+from told.core.errors import ModelMissing
+
+if TYPE_CHECKING:
+    from told.backends.local.onnx import OnnxEmbedder
+
+RUNTIME = ("numpy", "onnxruntime")
+
+
+def embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> OnnxEmbedder:
+    """The embedder of the named model, or of the best one installed."""
+    require_runtime()
+    model = registry.find(name) if name else registry.best()
+    if model is None:
+        raise ModelMissing("No local embedding model is installed.", hint="Run `told models install`.")
+    folder = registry.path(model.name)
+    if folder is None:
+        hint = f"Run `told models install {model.name}`."
+        raise ModelMissing(f"The model {model.name} is not installed.", hint=hint)
+    from told.backends.local.onnx import OnnxEmbedder  # numpy only when it is needed
+
+    return OnnxEmbedder(model, folder, threads=threads, batch=batch)
+
+
+def require_runtime() -> None:
+    """Refuse to go on without what runs the models."""
+    missing = [module for module in RUNTIME if find_spec(module) is None]
+    if missing:
+        raise ModelMissing(f"Local models need {' and '.join(missing)}.", hint="Run `pip install 'told[local]'`.")

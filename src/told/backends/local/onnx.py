@@ -1,0 +1,158 @@
+"""An embedder that runs a local ONNX model: no network, no key, one thread unless told otherwise."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from told.backends.local.registry import GRAPH, Model
+from told.backends.local.wordpiece import bundled
+from told.core.errors import ConfigError, EmbeddingError, InvalidInput
+
+if TYPE_CHECKING:
+    from told.ports import Purpose
+
+Floats: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int64]
+
+TOKENS_PER_RUN = 512
+"""Long texts go in smaller batches: a run of the network sees at most this many tokens, or a single text."""
+
+LOAD_FAILURES = (
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NoSuchFile",
+    "NotImplemented",
+    "RuntimeException",
+)
+"""The exceptions by which onnxruntime refuses a file; they have no common base of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Network:
+    """A loaded network: how to run it and what it takes."""
+
+    session: Any
+    inputs: frozenset[str]
+    output: str
+    batch: int
+
+    def hidden(self, ids: Ints, mask: Ints) -> Floats:
+        """The last hidden state of every token: texts x tokens x dimensions."""
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        taken = {name: values for name, values in feeds.items() if name in self.inputs}
+        states: Floats = self.session.run([self.output], taken)[0]
+        return states
+
+
+class OnnxEmbedder:
+    """Turns texts into unit vectors with a local model, loaded at the first text and then shared by every thread."""
+
+    local: bool = True
+
+    def __init__(self, model: Model, folder: Path, *, threads: int = 1, batch: int = 8) -> None:
+        if threads < 1 or batch < 1:
+            raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
+        self.model = model.name
+        self.dim = model.dim
+        self._spec = model
+        self._folder = folder
+        self._threads = threads
+        self._batch = batch
+        self._network: _Network | None = None
+        self._loading = Lock()
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> list[Sequence[float]]:
+        """One unit vector of single-precision floats for each text, in order."""
+        if isinstance(texts, str):
+            raise InvalidInput("embed() takes a list of texts, not one text.", hint="Write embed([text]).")
+        if not texts:
+            return []
+        prefix, network, tokenizer = self._prefix(purpose), self._loaded(), bundled()
+        tokens = [tokenizer.encode(prefix + text, self._spec.max_tokens) for text in texts]
+        vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
+        for places in batches([len(ids) for ids in tokens], network.batch):
+            ids, mask = padded([tokens[place] for place in places])
+            vectors[places] = unit(pooled(network.hidden(ids, mask), mask, self._spec.pooling))
+        return [array("f", row.tobytes()) for row in vectors]
+
+    def _prefix(self, purpose: Purpose) -> str:
+        """What the model was trained to see in front of such a text."""
+        prefixes: Mapping[str, str] = {"query": self._spec.query_prefix, "passage": self._spec.passage_prefix}
+        if purpose not in prefixes:
+            raise InvalidInput(f"A text is embedded as a query or as a passage, not as {purpose!r}.")
+        return prefixes[purpose]
+
+    def _loaded(self) -> _Network:
+        """The network, read from disk by the first caller while the others wait."""
+        with self._loading:
+            if self._network is None:
+                self._network = load(self._folder / GRAPH, threads=self._threads, batch=self._batch)
+            return self._network
+
+
+def load(graph: Path, *, threads: int, batch: int) -> _Network:
+    """Open a network with its own threads and without the arena that never gives memory back."""
+    runtime = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 3
+    failures = tuple(getattr(runtime.capi.onnxruntime_pybind11_state, name) for name in LOAD_FAILURES)
+    try:
+        session = runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except failures as error:
+        hint = f"Run `told models verify {graph.parent.name}`."
+        raise EmbeddingError(f"The model in {graph.parent} cannot be loaded: {error}", hint=hint) from error
+    output = session.get_outputs()[0]
+    # An export that fixes its first dimension takes texts one by one, whatever its inputs say.
+    size = output.shape[0] if isinstance(output.shape[0], int) else batch
+    return _Network(session, frozenset(put.name for put in session.get_inputs()), output.name, size)
+
+
+def batches(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """The places of the texts in groups of like length: at most `size` together, fewer when they are long."""
+    group: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if group and (len(group) == size or lengths[place] * (len(group) + 1) > TOKENS_PER_RUN):
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """The ids as one rectangle, and the mask that tells tokens from padding."""
+    width = max(map(len, rows))
+    ids, mask = np.zeros((2, len(rows), width), dtype=np.int64)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+        mask[place, : len(row)] = 1
+    return ids, mask
+
+
+def pooled(hidden: Floats, mask: Ints, pooling: str) -> Floats:
+    """One vector for each text: its first token, or the mean of its tokens without the padding."""
+    if pooling == "cls":
+        return hidden[:, 0]
+    weights = mask[:, :, np.newaxis].astype(np.float32)
+    mean: Floats = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
+
+
+def unit(vectors: Floats) -> Floats:
+    """The same directions at length one."""
+    scaled: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return scaled

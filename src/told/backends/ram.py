@@ -1,0 +1,372 @@
+"""The ram store: every storage port in plain Python, the executable specification and the oracle of the other stores.
+
+One lock stands around every method. A write changes a copy of its account and puts it in place at the end, so nothing
+is seen of a write that failed. Nothing outlives the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+
+from told.backends.ram_account import Account, Filed
+from told.backends.ram_index import believed, filtered, search, visible
+from told.core.entry import Draft, Entry
+from told.core.errors import ConfigError, Conflict, ModelMismatch, StoreClosed, Unsupported
+from told.core.fact import NEVER, Fact, Link, Witness
+from told.core.ids import Mint, text_hash
+from told.core.query import AsOf, Find, Match, Probe
+from told.core.scope import Scope
+from told.core.score import quantise
+from told.ports import Batch, Fault, Fold, Head, Index, Known, View
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
+    """A new empty store in memory; options for stores on disk mean nothing here."""
+    if url not in ("ram:", "ram://"):
+        raise ConfigError(f"A ram store has no place of its own, unlike {url!r}.", hint="Write ram://.")
+    return RamStore(mint)
+
+
+def _locked(method: Callable[Concatenate[RamStore, P], T]) -> Callable[Concatenate[RamStore, P], T]:
+    """One caller at a time, and none once the store is closed."""
+
+    @wraps(method)
+    def guarded(self: RamStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            if self._closed:
+                raise StoreClosed()
+            return method(self, *args, **kwargs)
+
+    return guarded
+
+
+class RamStore:
+    """The ledger, its views and its index, for as long as the process lives."""
+
+    def __init__(self, mint: Mint | None = None) -> None:
+        self.mint = mint or Mint()
+        self.index: Index = self
+        self._lock = threading.RLock()
+        self._closed = False
+        self._accounts: dict[str, Account] = {}
+        self._model: tuple[str, int] | None = None
+        self._vectors: dict[str, dict[bytes, bytes]] = {}
+        self._faults = 0
+
+    def _account(self, name: str) -> Account:
+        return self._accounts.get(name) or Account(name)
+
+    def _buried(self) -> set[bytes]:
+        return {digest for account in self._accounts.values() for digest in account.tombstones}
+
+    # Write
+
+    @_locked
+    def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
+        """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
+        account = self._account(batch.account).copy()
+        _check(account, batch)
+        vectors = _quantised(batch.vectors, self._bound()) if batch.vectors else {}
+        entries = account.append(batch.drafts, self.mint)
+        account.grow(entries, fold)
+        if batch.ticket is not None:
+            account.tickets[batch.ticket.key] = Filed(batch.ticket, entries[0].tx if entries else 0)
+        self._accounts[batch.account] = account
+        self._current().update(vectors)
+        return entries
+
+    @_locked
+    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+        """Append entries sealed elsewhere; a tombstone among them erases here too."""
+        changed = self._account(account).copy()
+        before = changed.head.seq
+        changed.adopt(entries, self._buried())
+        new = changed.entries[before:]
+        changed.grow(new, fold)
+        texts = _texts(changed)
+        changed.obey(new)
+        self._accounts[account] = changed
+        self._forget(texts)
+        return len(new)
+
+    @_locked
+    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+        """Destroy the content of entries with all that was derived from it, and append the tombstone."""
+        changed = self._account(account).copy()
+        texts = _texts(changed)
+        counts = changed.destroy(seqs)
+        [tombstone] = changed.append([draft], self.mint)
+        self._accounts[account] = changed
+        return tombstone, {**counts, "vectors": self._forget(texts)}
+
+    @_locked
+    def reset(self, account: str, draft: Draft) -> Entry:
+        """Begin the account's ledger anew; what was erased stays erased."""
+        texts = _texts(self._account(account))
+        changed = Account(account, tombstones=self._account(account).tombstones.copy())
+        [entry] = changed.append([draft], self.mint)
+        self._accounts[account] = changed
+        self._forget(texts)
+        return entry
+
+    @_locked
+    def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
+        """Fold views again from the ledger."""
+        changed = self._account(account).copy()
+        changed.clear(views)
+        changed.grow(changed.entries, fold, views)
+        self._accounts[account] = changed
+        return {view: len(changed.rows(view)) for view in views}
+
+    # Read the ledger
+
+    @_locked
+    def accounts(self) -> Sequence[str]:
+        """Every account that has a ledger, by name."""
+        return sorted(name for name, account in self._accounts.items() if account.entries)
+
+    @_locked
+    def head(self, account: str) -> Head:
+        """The end of the account's ledger."""
+        return self._account(account).head
+
+    @_locked
+    def position(self, account: str, at: int) -> int:
+        """The last position written at or before an instant."""
+        return max((entry.seq for entry in self._account(account).entries if entry.at <= at), default=0)
+
+    @_locked
+    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+        """Entries in order."""
+        return list(islice((e for e in self._account(account).entries if e.seq > after), limit))
+
+    @_locked
+    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+        """The entries of one thread."""
+        return [entry for entry in self._account(account).entries if entry.thread == thread]
+
+    @_locked
+    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
+        """Which digests belong to erased content; a digest is salted, so it names one entry in whatever account."""
+        return frozenset(self._buried().intersection(digests))
+
+    # Read the views
+
+    @_locked
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
+        """What exactly this scope already holds, and what was handed in under the key."""
+        account = self._account(scope.account)
+        facts = {md5: account.held(scope, md5) for md5 in md5s}
+        evidence = {digest: account.witness(scope, digest) for digest in digests}
+        filed = None if key is None else account.tickets.get(key)
+        return Known(
+            account.head.seq,
+            {md5: fact for md5, fact in facts.items() if fact is not None},
+            {digest: witness.id for digest, witness in evidence.items() if witness is not None},
+            None if filed is None else filed.ticket,
+        )
+
+    @_locked
+    def facts(self, find: Find) -> Sequence[Fact]:
+        """The facts a scope held at a point in time, oldest first."""
+        found = filtered(visible(self._account(find.scope.account), find), find)
+        return found[find.offset :][: find.limit]
+
+    @_locked
+    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+        """The version that counts at a point on both axes, expired or not."""
+        found = self._account(account)
+        return found.latest(thread) if as_of is None else believed(found.versions(thread), as_of)
+
+    @_locked
+    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+        """The versions asserted by entries."""
+        facts = self._account(account).facts
+        return {seq: facts[seq] for seq in seqs if seq in facts}
+
+    @_locked
+    def lives(self, scope: Scope) -> Sequence[Fact]:
+        """Every version the scope covers, closed and retracted ones too."""
+        return [fact for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
+
+    @_locked
+    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+        """The links that touch any of the nodes at a position."""
+        at, asked = NEVER - 1 if seq is None else seq, set(nodes)
+        return [x for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
+
+    @_locked
+    def witnesses(
+        self, account: str, *, scope: Scope | None = None, source: str | None = None, ids: Sequence[str] = ()
+    ) -> Sequence[Witness]:
+        """The evidence that meets every condition given; with none there is nothing to find."""
+        if scope is None and source is None and not ids:
+            return []
+        return [
+            witness
+            for witness in self._account(account).evidence.values()
+            if (scope is None or scope.covers(witness.scope))
+            and (source is None or witness.source == source)
+            and (not ids or witness.id in ids)
+        ]
+
+    @_locked
+    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+        """Every row of a view in ledger order, each the plain values of its fields."""
+        return iter(self._account(account).rows(view))
+
+    @_locked
+    def search(self, probe: Probe) -> Sequence[Match]:
+        """The best matches of each retriever, newest first."""
+        if probe.vector is not None and self._model is not None:
+            _fits(probe.vector, *self._model)
+        return search(self._account(probe.find.scope.account), self._current(), probe)
+
+    # Vectors
+
+    def _bound(self) -> tuple[str, int]:
+        if self._model is None:
+            raise ModelMismatch("The store is bound to no embedder yet.", hint="Call use_model() first.")
+        return self._model
+
+    def _current(self) -> dict[bytes, bytes]:
+        return {} if self._model is None else self._vectors.setdefault(self._model[0], {})
+
+    def _forget(self, texts: Iterable[bytes]) -> int:
+        """Drop the vectors of those texts that no passage has any more, under every model."""
+        strays = set(texts).difference(*map(_texts, self._accounts.values()))
+        gone = [(known, key) for known in self._vectors.values() for key in strays & known.keys()]
+        for known, key in gone:
+            del known[key]
+        return len(gone)
+
+    @_locked
+    def model(self) -> tuple[str, int] | None:
+        """The embedder the store is bound to."""
+        return self._model
+
+    @_locked
+    def use_model(self, name: str, dim: int) -> None:
+        """Bind the store to its first embedder, or insist on it."""
+        if self._model not in (None, (name, dim)):
+            raise ModelMismatch(
+                f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), not {name} ({dim}).",
+                indexed_with=self._model[0],
+            )
+        self._model = (name, dim)
+
+    @_locked
+    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+        """Which texts have a vector under the current model."""
+        return frozenset(self._current().keys() & set(hashes))
+
+    @_locked
+    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+        """Texts without a vector, account by account in ledger order."""
+        known = self._current() if model is None else self._vectors.get(model, {})
+        texts = {text_hash(p.text): p.text for _, a in sorted(self._accounts.items()) for p in a.passages.values()}
+        return dict(islice(((key, text) for key, text in texts.items() if key not in known), limit))
+
+    @_locked
+    def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+        """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
+        current = model is None or (self._model is not None and model == self._model[0])
+        found = _quantised(vectors, self._bound() if current else None)
+        self._vectors.setdefault(model or self._bound()[0], {}).update(found)
+
+    @_locked
+    def switch_model(self, name: str, dim: int) -> None:
+        """Search with another model from now on and forget the vectors of all others."""
+        vectors = self._vectors.get(name, {})
+        if missing := len(self.pending(NEVER, name)):
+            raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
+        for vector in vectors.values():
+            _fits(vector, name, dim)
+        self._model = (name, dim)
+        self._vectors = {name: vectors}
+
+    # Consumers
+
+    @_locked
+    def cursor(self, account: str, consumer: str) -> int:
+        """How far a consumer has come."""
+        return self._account(account).cursors.get(consumer, 0)
+
+    @_locked
+    def advance(self, account: str, consumer: str, seq: int) -> None:
+        """Move a consumer's cursor."""
+        self._accounts.setdefault(account, Account(account)).cursors[consumer] = seq
+
+    @_locked
+    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+        """Keep what a consumer could not do; the same again is one more attempt."""
+        faults = self._accounts.setdefault(account, Account(account)).faults
+        self._faults += 1
+        known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
+        faults[consumer, seq] = replace(known, error=error, at=self.mint.now(), attempts=known.attempts + 1)
+
+    @_locked
+    def faults(self, account: str) -> Sequence[Fault]:
+        """What consumers could not do, in the order it first happened."""
+        return list(self._account(account).faults.values())
+
+    # Care
+
+    @_locked
+    def check(self) -> Sequence[str]:
+        """What does not fit together, account by account."""
+        return [problem for _, account in sorted(self._accounts.items()) for problem in account.problems()]
+
+    @_locked
+    def stats(self, account: str) -> Mapping[str, Any]:
+        """Counts and sizes of one account."""
+        found = self._account(account)
+        return {**found.stats(), "vectors": len(_texts(found) & self._current().keys())}
+
+    @_locked
+    def backup(self, target: Path) -> NoReturn:
+        """A store in memory has no file to copy."""
+        raise Unsupported(f"A ram store cannot be backed up to {target}.", hint="Export its ledger instead.")
+
+    def close(self) -> None:
+        """Refuse every further call; what was stored is gone."""
+        with self._lock:
+            self._closed = True
+            self._accounts, self._vectors = {}, {}
+
+
+def _check(account: Account, batch: Batch) -> None:
+    """Raise if somebody else wrote what this batch relies on being absent or unchanged."""
+    if batch.ticket is not None and batch.ticket.key in account.tickets:
+        raise Conflict("The idempotency key was handed in meanwhile.", hint="Read what is known and decide again.")
+    if batch.seen == account.head.seq:
+        return
+    for guard in batch.guards:
+        if not account.holds(guard):
+            raise Conflict(guard=type(guard).__name__)
+
+
+def _texts(account: Account) -> set[bytes]:
+    return {text_hash(passage.text) for passage in account.passages.values()}
+
+
+def _quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:
+    """The vectors as they are kept, once they are known to fit the model."""
+    if model is not None:
+        for vector in vectors.values():
+            _fits(vector, *model)
+    return {key: quantise(vector) for key, vector in vectors.items()}
+
+
+def _fits(vector: Sequence[float], name: str, dim: int) -> None:
+    if len(vector) != dim:
+        raise ModelMismatch(f"The vector has {len(vector)} dimensions; {name} has {dim}.")

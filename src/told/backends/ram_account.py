@@ -1,0 +1,307 @@
+"""One account of the ram store: its ledger and views as plain lists and dicts, and what each operation does to them.
+
+Every value in here is frozen, so a shallow copy is a transaction: change the copy, then put it in the account's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, assert_never
+
+from told.core.entry import GENESIS, Draft, Entry, Erased, chain, decode, seal, thread_of
+from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
+from told.core.fact import NEVER, Fact, Link, Passage, Witness
+from told.core.ids import Mint, canonical, sha256
+from told.core.scope import Scope
+from told.ports import (
+    VIEWS,
+    CloseThread,
+    Fault,
+    Fold,
+    Guard,
+    Head,
+    NoEvidence,
+    NoFact,
+    PutFact,
+    PutLink,
+    PutPassage,
+    PutWitness,
+    RowOp,
+    ThreadAt,
+    Ticket,
+    View,
+)
+
+NO_HEAD = Head(0, 0, GENESIS)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A ticket and the transaction it was handed in with."""
+
+    ticket: Ticket
+    tx: int
+
+
+@dataclass(slots=True)
+class Account:
+    """A ledger, what is folded from it, and what its consumers and writers left here."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list)
+    facts: dict[int, Fact] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    evidence: dict[int, Witness] = field(default_factory=dict)
+    passages: dict[int, Passage] = field(default_factory=dict)
+    tickets: dict[str, Filed] = field(default_factory=dict)
+    tombstones: set[bytes] = field(default_factory=set)
+    unlinked: set[str] = field(default_factory=set)
+    cursors: dict[str, int] = field(default_factory=dict)
+    faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
+
+    def copy(self) -> Account:
+        """The same account, free to be changed."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Account(**{name: value if name == "name" else value.copy() for name, value in values.items()})
+
+    # The ledger
+
+    @property
+    def head(self) -> Head:
+        """The end of the ledger."""
+        if not self.entries:
+            return NO_HEAD
+        last = self.entries[-1]
+        return Head(last.seq, last.at, last.hash)
+
+    def append(self, drafts: Sequence[Draft], mint: Mint) -> Sequence[Entry]:
+        """Seal drafts as one transaction: one instant for all, later than any before, whatever the clock says."""
+        at, tx = max(mint.now(), self.head.at + 1), self.head.seq + 1
+        for seq, draft in enumerate(drafts, tx):
+            if draft.scope is not None and draft.scope.account != self.name:
+                raise ScopeError(f"The draft belongs to the account {draft.scope.account!r}, not to {self.name!r}.")
+            sealed = seal(draft, prev=self.head.hash, seq=seq, tx=tx, at=at, salt=mint.salt())
+            self.entries.append(self.read(sealed))
+        return self.entries[tx - 1 :]
+
+    def read(self, entry: Entry) -> Entry:
+        """The entry with its content as the envelope tells it, which is all that a store on disk would know."""
+        if entry.envelope is None:
+            return _shredded(entry)
+        draft = decode(entry.sort, self.name, entry.envelope)
+        return replace(entry, thread=thread_of(draft.verb), draft=draft)
+
+    def adopt(self, entries: Sequence[Entry], buried: set[bytes]) -> None:
+        """Append what continues the chain and skip what is already here; what is buried comes without its content."""
+        for entry in entries:
+            if 0 < entry.seq <= self.head.seq:
+                if self.entries[entry.seq - 1].hash != entry.hash:
+                    raise Diverged(f"Entry {entry.seq} is not the one in this ledger.", seq=entry.seq)
+            elif problem := flaw(entry, self.head):
+                raise StoreCorrupt(f"Entry {entry.seq} cannot be adopted: {problem}.", hint="", seq=entry.seq)
+            else:
+                self.entries.append(self.read(_shredded(entry) if entry.digest in buried else entry))
+
+    # The views
+
+    def grow(self, entries: Iterable[Entry], fold: Fold, views: Sequence[View] = VIEWS) -> None:
+        """Fold entries into some of the views; an entry that was erased still ended what came before it."""
+        for entry in entries:
+            if entry.draft is None and "facts" in views:
+                self._end_as_before(entry)
+            for op in fold([entry]):
+                if view_of(op) in views:
+                    self.apply(op)
+
+    def apply(self, op: RowOp) -> None:
+        """Do one row operation."""
+        match op:
+            case PutFact(fact=fact):
+                self._end(fact.id, fact.seq)
+                self.facts[fact.seq] = fact
+            case CloseThread(thread=thread, seq=seq):
+                self._retract(thread, seq)
+            case PutLink(link=link):
+                if not self.unlinked & {link.src, link.dst}:
+                    self.links.append(link)
+            case PutWitness(witness=witness):
+                self.evidence[witness.seq] = witness
+            case PutPassage(passage=passage):
+                said = self.facts.get(passage.seq)
+                self.passages[passage.seq] = passage if said is None else replace(passage, until=said.until)
+            case _:
+                assert_never(op)
+
+    def _end(self, thread: str, seq: int) -> None:
+        """The latest version is the latest no more."""
+        latest = self.latest(thread)
+        if latest is not None:
+            self.facts[latest.seq] = replace(latest, until=seq)
+            if latest.seq in self.passages:
+                self.passages[latest.seq] = replace(self.passages[latest.seq], until=seq)
+
+    def _retract(self, thread: str, seq: int) -> None:
+        """No version of the thread is held any more."""
+        self._end(thread, seq)
+        for fact in self.versions(thread):
+            if fact.gone == NEVER:
+                self.facts[fact.seq] = replace(fact, gone=seq)
+
+    def _end_as_before(self, erased: Entry) -> None:
+        match erased:
+            case Entry(sort="asserted", thread=str(thread), seq=seq):
+                self._end(thread, seq)
+            case Entry(sort="retracted", thread=str(thread), seq=seq):
+                self._retract(thread, seq)
+
+    def clear(self, views: Sequence[View]) -> None:
+        """Throw views away."""
+        for view in views:
+            getattr(self, view).clear()
+
+    def versions(self, thread: str) -> Sequence[Fact]:
+        """Every version of a thread, oldest first."""
+        return [fact for fact in self.facts.values() if fact.id == thread]
+
+    def latest(self, thread: str) -> Fact | None:
+        """The version that is held now."""
+        return next((fact for fact in self.versions(thread) if fact.until == NEVER), None)
+
+    def held(self, scope: Scope, md5: str) -> Fact | None:
+        """The newest held fact of exactly this scope with this text."""
+        found = [f for f in self.facts.values() if f.scope == scope and f.md5 == md5 and f.until == NEVER]
+        return found[-1] if found else None
+
+    def witness(self, scope: Scope, digest: bytes) -> Witness | None:
+        """The evidence of exactly this scope with this digest."""
+        return next((w for w in self.evidence.values() if w.scope == scope and w.digest == digest), None)
+
+    def holds(self, guard: Guard) -> bool:
+        """Whether what a writer relied on is still so."""
+        match guard:
+            case ThreadAt(thread=thread, seq=seq):
+                latest = self.latest(thread)
+                return seq == (None if latest is None else latest.seq)
+            case NoFact(scope=scope, md5=md5):
+                return self.held(scope, md5) is None
+            case NoEvidence(scope=scope, digest=digest):
+                return self.witness(scope, digest) is None
+            case _:
+                assert_never(guard)
+
+    # Forgetting
+
+    def destroy(self, seqs: Iterable[int]) -> dict[str, int]:
+        """Shred the content of entries and everything that was made of it; say how much of each there was."""
+        doomed = set(seqs)
+        if missing := sorted(doomed - {entry.seq for entry in self.entries}):
+            raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
+        before = self._sizes()
+        self._unlink(doomed)
+        self._void_tickets({entry.tx for entry in self.entries if entry.seq in doomed})
+        for rows in (self.facts, self.evidence, self.passages):
+            for seq in doomed & rows.keys():
+                del rows[seq]
+        self.faults = {key: fault for key, fault in self.faults.items() if fault.seq not in doomed}
+        self.tombstones |= {entry.digest for entry in self.entries if entry.seq in doomed}
+        self.entries = [_shredded(entry) if entry.seq in doomed else entry for entry in self.entries]
+        after = self._sizes()
+        return {sort: count - after[sort] for sort, count in before.items()}
+
+    def obey(self, entries: Sequence[Entry]) -> None:
+        """Erase here what an adopted tombstone says was erased where it comes from."""
+        for entry in entries:
+            if isinstance(entry.verb, Erased):
+                self.destroy(seq for seq in entry.verb.seqs if 0 < seq < entry.seq)
+
+    def _unlink(self, doomed: set[int]) -> None:
+        """Drop the links of these entries and those that touch what vanishes with them."""
+        kept = {fact.id for fact in self.facts.values() if fact.seq not in doomed}
+        self.unlinked |= {fact.id for fact in self.facts.values() if fact.seq in doomed} - kept
+        self.unlinked |= {witness.id for witness in self.evidence.values() if witness.seq in doomed}
+        self.links = [
+            link for link in self.links if link.seq not in doomed and not self.unlinked & {link.src, link.dst}
+        ]
+
+    def _void_tickets(self, txs: set[int]) -> None:
+        """Forget the outcomes that tell of erased transactions or threads."""
+        self.tickets = {
+            key: filed
+            for key, filed in self.tickets.items()
+            if filed.tx not in txs and not any(name in filed.ticket.outcome for name in self.unlinked)
+        }
+
+    def _sizes(self) -> dict[str, int]:
+        content = sum(entry.envelope is not None for entry in self.entries)
+        return {
+            "entries": content, "facts": len(self.facts), "links": len(self.links), "evidence": len(self.evidence),
+            "passages": len(self.passages), "tickets": len(self.tickets), "faults": len(self.faults),
+        }  # fmt: skip
+
+    # Care
+
+    def rows(self, view: View) -> Sequence[tuple[Any, ...]]:
+        """The rows of a view: their fields in order, in the order of the ledger."""
+        rows: Any = getattr(self, view)
+        values = rows if isinstance(rows, list) else rows.values()
+        return [tuple(_cell(getattr(value, part.name)) for part in fields(value)) for value in sorted(values, key=_seq)]
+
+    def problems(self) -> Sequence[str]:
+        """What does not fit together."""
+        found, head = [], NO_HEAD
+        for entry in self.entries:
+            if problem := flaw(entry, head):
+                found.append(f"{self.name}: entry {entry.seq}: {problem}")
+            head = Head(entry.seq, entry.at, entry.hash)
+        strays = sorted(self.passages.keys() ^ self.facts.keys())
+        return [*found, *(f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays)]
+
+    def stats(self) -> dict[str, int]:
+        """How much of each there is."""
+        held = sum(fact.until == NEVER for fact in self.facts.values())
+        sizes = {**self._sizes(), "entries": len(self.entries), "facts": held, "versions": len(self.facts)}
+        erased = sum(entry.envelope is None for entry in self.entries)
+        return {**sizes, "erased": erased, "bytes": sum(len(entry.envelope or b"") for entry in self.entries)}
+
+
+def flaw(entry: Entry, head: Head) -> str:
+    """Why an entry does not continue a chain, or nothing."""
+    if entry.seq != head.seq + 1:
+        return f"entry {head.seq + 1} is missing before it"
+    mark = chain(head.hash, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
+    if mark != entry.hash:
+        return "its hash does not follow from the entry before it"
+    if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
+        return "its content is not what was written"
+    return ""
+
+
+def _shredded(entry: Entry) -> Entry:
+    return replace(entry, salt=None, envelope=None, draft=None)
+
+
+def view_of(op: RowOp) -> View:
+    """The view a row operation belongs to."""
+    match op:
+        case PutFact() | CloseThread():
+            return "facts"
+        case PutLink():
+            return "links"
+        case PutWitness():
+            return "evidence"
+        case PutPassage():
+            return "passages"
+        case _:
+            assert_never(op)
+
+
+def _seq(row: Fact | Link | Witness | Passage) -> int:
+    return row.seq
+
+
+def _cell(value: Any) -> Any:
+    """A field as a plain value: a scope as its ids, an object as canonical JSON."""
+    if isinstance(value, Scope):
+        return (value.user_id, value.agent_id, value.run_id)
+    return canonical(value).decode() if isinstance(value, dict) else value

@@ -1,0 +1,7 @@
+"""The embedded store, in one SQLite file."""
+
+from __future__ import annotations
+
+from told.backends.sqlite.store import SqliteStore, open_store
+
+__all__ = ["SqliteStore", "open_store"]

@@ -1,0 +1,127 @@
+"""Row operations onto tables, inside the transaction that appends their entries."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+import apsw
+
+from told.backends.sqlite import vectors
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, position, space_of
+from told.core.fact import Fact, Link, Passage, Witness
+from told.core.ids import text_hash
+from told.core.scope import Scope
+from told.core.score import frequencies
+from told.core.text import terms
+from told.ports import CloseThread, PutFact, PutLink, PutPassage, PutWitness, RowOp
+
+CHUNK_BITS: Final = 11
+TF_BITS: Final = 4
+
+
+@dataclass(slots=True)
+class Grower:
+    """One transaction's growth of an account's views and index."""
+
+    db: apsw.Connection
+    account: int
+    model: vectors.Model | None = None
+    fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
+    spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
+    rows: dict[int, int] = field(default_factory=dict)
+    starts: dict[int, int] = field(default_factory=dict)
+    postings: dict[tuple[int, str, int], bytearray] = field(default_factory=dict)
+    touched: set[int] = field(default_factory=set)
+
+    def grow(self, ops: Iterable[RowOp]) -> None:
+        """Apply the operations in order, then settle what they left open."""
+        for op in ops:
+            match op:
+                case PutFact(fact=fact):
+                    self._fact(fact)
+                case PutLink(link=link):
+                    self._link(link)
+                case PutWitness(witness=witness):
+                    self._witness(witness)
+                case PutPassage(passage=passage):
+                    self._passage(passage)
+                case CloseThread(thread=thread, seq=seq):
+                    self._close(thread, seq)
+                    run(self.db, "retire_thread", seq, thread)
+                case _:
+                    assert_never(op)
+        self.settle()
+
+    def settle(self) -> None:
+        """Write the postings gathered, move the partitions on, and fold full blocks of vectors."""
+        for (part, term, chunk), docs in self.postings.items():
+            run(self.db, "add_posting", part, term, chunk, bytes(docs))
+        self.postings.clear()
+        for part, rows in self.rows.items():
+            run(self.db, "touch_part", rows, part)
+        for part in self.touched - self.rows.keys():
+            run(self.db, "bump_part", part)
+        if self.model is not None:
+            for part, rows in self.rows.items():
+                vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
+        self.rows.clear()
+        self.touched.clear()
+
+    def space(self, scope: Scope) -> tuple[int, int]:
+        """The space and partition of a scope, made at its first use."""
+        found = self.spaces.get(scope) or space_of(self.db, self.account, scope)
+        if found is None:
+            part = run(self.db, "part", self.account, scope.home()).get
+            if part is None:
+                part = run(self.db, "add_part", self.account, scope.home()).get
+            ids = (scope.user_id, scope.agent_id, scope.run_id)
+            found = (run(self.db, "add_space", self.account, part, *ids).get, part)
+        self.spaces[scope] = found
+        return found
+
+    def _fact(self, fact: Fact) -> None:
+        self._close(fact.id, fact.seq)
+        run(self.db, "add_fact", *fact_row(fact, self.account, self.space(fact.scope)[0]))
+
+    def _close(self, thread: str, seq: int) -> None:
+        for (id_,) in run(self.db, "held", thread).fetchall():
+            run(self.db, "close_fact", seq, id_)
+            self.touched.update(part for (part,) in run(self.db, "close_passages", seq, id_).fetchall())
+
+    def _link(self, link: Link) -> None:
+        space, _ = self.space(link.scope)
+        id_ = position(self.account, link.seq)
+        ends = (link.src, link.rel, link.dst)
+        run(self.db, "add_link", id_, *ends, space, link.weight, link.until, meta_text(link.meta))
+
+    def _witness(self, witness: Witness) -> None:
+        space, _ = self.space(witness.scope)
+        id_ = position(self.account, witness.seq)
+        run(self.db, "add_evidence", id_, witness.id, space, witness.digest, witness.source)
+
+    def _passage(self, passage: Passage) -> None:
+        space, part = self.space(passage.scope)
+        self.index(part, position(self.account, passage.seq), space, passage)
+
+    def index(self, part: int, fact: int, space: int, passage: Passage) -> None:
+        """Append a passage to its partition: its row, its postings and, if there is one, its vector."""
+        ordinal = self.rows.get(part)
+        if ordinal is None:
+            ordinal = self.starts[part] = run(self.db, "part_state", part).fetchone()[0]
+        words = terms(passage.text)
+        digest = text_hash(passage.text)
+        id_ = part << PART_BITS | ordinal
+        row = (id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text)
+        run(self.db, "add_passage", *row)
+        chunk = ordinal >> CHUNK_BITS
+        for term, count in frequencies(words).items():
+            docs = self.postings.setdefault((part, term, chunk), bytearray())
+            docs += struct.pack("<I", ordinal << TF_BITS | count)
+        if self.model is not None and (vector := self.fresh.get(digest)) is not None:
+            self.model.remember(self.db, digest, vector)
+        self.rows[part] = ordinal + 1
+

@@ -1,0 +1,97 @@
+"""Looking after the file: checks, repairs, counts, copies and the traces an erasure must not leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from told.backends.sqlite import vectors
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import span
+from told.core.errors import StoreBusy, StoreError
+
+
+def check(db: apsw.Connection) -> list[str]:
+    """What is wrong with the file or its index; nothing when all is well."""
+    problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
+    models = {row[0]: vectors.Model(*row[:3]) for row in run(db, "models")}
+    for model, part, number, made_in, builder, digest, codes, epoch in run(db, "all_blocks"):
+        known = models.get(model)
+        if known is None or epoch is None:
+            problems.append(f"block {number} of partition {part} belongs to nothing")
+        elif not vectors.sound(known, epoch, (number, made_in, builder, digest, codes)):
+            problems.append(f"block {number} of partition {part} is not what was written; it is not used")
+    return problems
+
+
+def repair(db: apsw.Connection) -> int:
+    """Make every block anew that does not fit its manifest; return how many were dropped."""
+    models = {row[0]: vectors.Model(*row[:3]) for row in run(db, "models")}
+    dropped = 0
+    for model, part, number, made_in, builder, digest, codes, epoch in run(db, "all_blocks").fetchall():
+        known = models.get(model)
+        if known and epoch is not None and vectors.sound(known, epoch, (number, made_in, builder, digest, codes)):
+            continue
+        run(db, "drop_block", model, part, number)
+        dropped += 1
+        if known and epoch is not None:
+            start = number * vectors.BLOCK
+            vectors.fold_blocks(db, known, part, start, start + vectors.BLOCK)
+    return dropped
+
+
+def stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any]:
+    """Counts and sizes."""
+    model = vectors.current(db)
+    found: dict[str, Any] = {
+        "entries": 0, "erased": 0, "memories": 0, "versions": 0, "evidence": 0, "links": 0, "users": 0, "agents": 0,
+        "runs": 0, "faults": 0,
+    }  # fmt: skip
+    if account is not None:
+        lo, hi = span(account)
+        found["entries"], erased = run(db, "count_entries", lo, hi).fetchone()
+        found["versions"], held = run(db, "count_facts", lo, hi).fetchone()
+        found["erased"], found["memories"] = erased or 0, held or 0
+        found["evidence"] = run(db, "count_evidence", lo, hi).get
+        found["links"] = run(db, "count_links", lo, hi).get
+        _, found["users"], found["agents"], found["runs"] = run(db, "count_spaces", account).fetchone()
+        found["faults"] = run(db, "count_faults", account).get
+    found["model"] = None if model is None else {"name": model.name, "dim": model.dim}
+    found["pending_vectors"] = 0 if model is None else run(db, "pending_count", model.id).get
+    found["bytes"] = sum(file.stat().st_size for file in files(path))
+    found["sqlite"] = apsw.sqlite_lib_version()
+    return found
+
+
+def files(path: Path) -> list[Path]:
+    """Every file of a store that is there."""
+    return [file for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if file.exists()]
+
+
+def backup(db: apsw.Connection, target: Path) -> None:
+    """Copy the file page by page while writers go on."""
+    if target.exists():
+        raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", db, "main") as work:
+            while not work.done:
+                work.step(1000)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        copy.close()
+
+
+def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
+    """Rewrite the file without its free pages and empty the WAL; what could not be done now is a warning."""
+    try:
+        if vacuum:
+            db.execute("VACUUM")
+        busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except apsw.BusyError as error:
+        raise StoreBusy() from error
+    if busy:
+        return ("Another process is reading, so the write-ahead log still holds old pages; run `told verify` later.",)
+    return ()

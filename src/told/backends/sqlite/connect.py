@@ -1,0 +1,197 @@
+"""Connections: the version gate, the pragmas, and foreign errors turned into ours at this boundary only."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+import apsw
+
+from told.backends.sqlite.sql import queries, schema
+from told.core.errors import (
+    ConfigError,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreVersion,
+)
+
+# Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
+LEAST_SQLITE: Final = (3, 51, 3)
+SCHEMA: Final = 1
+STATEMENTS: Final = 256
+
+
+def path_of(url: str) -> Path:
+    """The file a `sqlite:///` URL names."""
+    scheme, mark, path = url.partition(":///")
+    if scheme != "sqlite" or not mark or not path:
+        raise ConfigError(f"{url!r} is not a SQLite URL.", hint="Such as sqlite:///memory.db or sqlite:////tmp/m.db.")
+    return Path(path).expanduser()
+
+
+def check_version(version: str = apsw.sqlite_lib_version()) -> None:
+    """Refuse a SQLite that can corrupt a store shared by two connections."""
+    if tuple(int(part) for part in version.split(".")[:3]) < LEAST_SQLITE:
+        least = ".".join(map(str, LEAST_SQLITE))
+        raise StoreVersion(f"SQLite {version} has a known WAL corruption bug.", hint=f"Install apsw >= {least}.")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn SQLite's errors into told's."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise StoreBusy() from error
+    except apsw.FullError as error:
+        raise StoreFull() from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
+        raise StoreReadOnly() from error
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
+        raise StoreCorrupt(f"The store's file is damaged: {error}.") from error
+    except apsw.ConnectionClosedError as error:
+        raise StoreClosed() from error
+    except apsw.Error as error:
+        raise StoreError(f"SQLite could not serve the request: {error}.") from error
+
+
+class Database:
+    """One file: a connection for each reading thread, and one for whoever writes."""
+
+    def __init__(self, path: Path, *, durability: str, busy_timeout: float) -> None:
+        self.path = path
+        self._durability = durability
+        self._busy = round(busy_timeout * 1000)
+        self._local = threading.local()
+        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._closed = False
+        self._lock = threading.Lock()
+        check_version()
+        self.writer = self._first()
+
+    def reader(self) -> apsw.Connection:
+        """This thread's connection for reading."""
+        if self._closed:
+            raise StoreClosed()
+        found: apsw.Connection | None = getattr(self._local, "connection", None)
+        if found is None:
+            with translated():
+                found = self._local.connection = self._connect()
+                found.execute("PRAGMA query_only = ON")
+        return found
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """One consistent snapshot of the file."""
+        db = self.reader()
+        with translated():
+            if db.in_transaction:
+                yield db
+                return
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            self._closed = True
+            for connection in list(self._open):
+                connection.close(True)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the store was closed."""
+        return self._closed
+
+    def _connect(self) -> apsw.Connection:
+        db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
+        self._open.add(db)
+        db.set_busy_timeout(self._busy)
+        db.execute(
+            f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'};"
+            "PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;"
+            "PRAGMA cache_size = -16384; PRAGMA trusted_schema = OFF"
+        )
+        return db
+
+    def _first(self) -> apsw.Connection:
+        """Open the file, making it and its tables if they are not there."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = not self.path.exists()
+            if fresh:
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        except PermissionError as error:
+            raise StoreReadOnly(f"{self.path} cannot be created: {error.strerror}.") from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}.") from error
+        with translated():
+            db = self._connect()
+            db.execute("PRAGMA journal_mode = WAL")
+            _prepare(db)
+        return db
+
+
+def _prepare(db: apsw.Connection) -> None:
+    """Create the tables once, however many processes try, and refuse a file of another age."""
+    query = queries()
+    if not db.execute(query["has_schema"]).get:
+        with immediate(db):
+            if not db.execute(query["has_schema"]).get:
+                db.execute(schema())
+                db.execute(query["set_schema_version"], (SCHEMA,))
+    version = db.execute(query["schema_version"]).get
+    if version != SCHEMA:
+        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
+
+
+@contextmanager
+def immediate(db: apsw.Connection) -> Iterator[None]:
+    """A write transaction that never has to upgrade from reading."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+class Result(Protocol):
+    """The rows of a statement; their types are the schema's business."""
+
+    @property
+    def get(self) -> Any:
+        """The first value of the first row, or None."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """Every row."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Row by row."""
+
+
+def run(db: apsw.Connection, name: str, *params: Any) -> Result:
+    """Execute a named query."""
+    return cast(Result, db.execute(queries()[name], params))
+
+
+def run_named(db: apsw.Connection, name: str, params: Mapping[str, Any]) -> Result:
+    """Execute a named query with named parameters."""
+    return cast(Result, db.execute(queries()[name], params))

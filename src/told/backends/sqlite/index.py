@@ -1,0 +1,201 @@
+"""Search inside a scope: partitions kept in memory within a byte budget, statistics of what is visible alone."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apsw
+
+from told.backends.sqlite import vectors
+from told.backends.sqlite.connect import Database, run
+from told.backends.sqlite.filters import compile as compile_filter
+from told.backends.sqlite.partition import Look, Partition, PlainPartition, Sight
+from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
+from told.backends.sqlite.sql import narrowed
+from told.core.fact import Fact
+from told.core.filter import EVERYTHING, Filter, matches, record
+from told.core.query import Find, Match, Probe
+from told.core.score import Corpus, idf
+
+Rows = list[tuple[Any, ...]]
+
+
+def partition_class() -> type[Partition]:
+    """Arrays when NumPy is installed, lists when it is not."""
+    try:
+        from told.backends.sqlite.arrays import ArrayPartition
+    except ImportError:
+        return PlainPartition
+    return ArrayPartition
+
+
+@dataclass(slots=True)
+class Cache:
+    """Partitions in memory, the least recently used leaving first when the budget is spent."""
+
+    budget: int
+    exact_rows: int
+    make: Callable[[int, vectors.Model | None, int], Partition] | None = None
+    _parts: OrderedDict[tuple[int, int | None], Partition] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, part: int, model: vectors.Model | None) -> Partition:
+        """A partition, cached or new."""
+        key = (part, model.id if model else None)
+        with self._lock:
+            found = self._parts.pop(key, None)
+            if found is None:
+                self.make = self.make or partition_class()
+                found = self.make(part, model, self.exact_rows)
+            self._parts[key] = found
+        return found
+
+    def trim(self) -> None:
+        """Forget the least recently used partitions until the rest fit the budget."""
+        with self._lock:
+            total = sum(partition.size for partition in self._parts.values())
+            while total > self.budget and len(self._parts) > 1:
+                _, gone = self._parts.popitem(last=False)
+                total -= gone.size
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._parts.clear()
+
+
+class SqliteIndex:
+    """The index of one store."""
+
+    def __init__(self, database: Database, cache: Cache) -> None:
+        self.database = database
+        self.cache = cache
+
+    def search(self, probe: Probe) -> Sequence[Match]:
+        """The best matches of each retriever, newest first."""
+        sights = None
+        while sights is None:
+            with self.database.reading() as db:
+                sights = self._sights(db, probe)
+        return _score(sights, probe)
+
+    def _sights(self, db: apsw.Connection, probe: Probe) -> list[Sight] | None:
+        """What each partition shows of a read, or None when this snapshot is older than what is cached."""
+        find = probe.find
+        account = run(db, "account", find.scope.account).fetchone()
+        if account is None:
+            return []
+        spaces = spaces_of(db, account[0], find.scope)
+        parts: dict[int, set[int]] = {}
+        for space, part in spaces.items():
+            parts.setdefault(part, set()).add(space)
+        base, chosen = _decided(db, account[0], find, list(spaces))
+        model = vectors.current(db) if probe.vector is not None else None
+        sights: list[Sight] = []
+        for part, members in parts.items():
+            look = Look(
+                frozenset(members), find.as_of.seq, find.as_of.at, find.show_expired,
+                None if base is None else base.get(part, frozenset()),
+                None if chosen is None else chosen.get(part, frozenset()),
+            )  # fmt: skip
+            partition = self.cache.get(part, model)
+            with partition.lock:
+                grew = partition.version
+                if not partition.refresh(db):
+                    return None
+                sights.append(partition.look(db, look, probe.terms))
+                grew = partition.version != grew
+            if grew:
+                self.cache.trim()
+        return sights
+
+
+def _score(sights: Sequence[Sight], probe: Probe) -> list[Match]:
+    """Both lists over all partitions, scored with the statistics of everything visible."""
+    corpora = [sight.corpus for sight in sights]
+    corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
+    weights = {}
+    for term in probe.terms:
+        containing = sum(sight.containing(term) for sight in sights)
+        if containing:
+            weights[term] = idf(corpus, containing)
+    words = _best((sight.words(weights, corpus.average, probe.depth) for sight in sights), probe.depth)
+    near: dict[int, float] = {}
+    if probe.vector is not None:
+        vector = probe.vector
+        near = _best((sight.near(vector, probe.depth) for sight in sights), probe.depth)
+    seqs = sorted({*words, *near}, reverse=True)
+    return [Match(seq, near.get(seq), words.get(seq)) for seq in seqs]
+
+
+def _best(lists: Iterable[Sequence[tuple[int, float]]], depth: int) -> dict[int, float]:
+    """The best of several ranked lists."""
+    merged = [item for ranked in lists for item in ranked]
+    merged.sort(key=lambda item: (-item[1], -item[0]))
+    return dict(merged[:depth])
+
+
+# Facts by SQL ---------------------------------------------------------------------------------------------------------
+
+
+def visible(db: apsw.Connection, account: int, find: Find, spaces: Sequence[int]) -> list[Fact]:
+    """The facts of a read, in ledger order, before its offset and limit."""
+    condition, params, residual = compile_filter(find.filter)
+    tail = " ORDER BY f.id"
+    if residual == EVERYTHING and find.limit is not None:
+        tail += " LIMIT ? OFFSET ?"
+        params = [*params, find.limit, find.offset]
+    rows = _select(db, account, find, spaces, condition, params, tail)
+    scopes = Scopes(db, find.scope.account)
+    facts = (fact_of(row, scopes[row[3]]) for row in rows)
+    if residual == EVERYTHING:
+        kept = list(facts)
+        return kept if find.limit is not None else kept[find.offset :]
+    kept = [fact for fact in facts if matches(residual, record(fact))]
+    return kept[find.offset : None if find.limit is None else find.offset + find.limit]
+
+
+def _select(
+    db: apsw.Connection, account: int, find: Find, spaces: Sequence[int], condition: str, params: Sequence[Any],
+    tail: str = "",
+) -> Rows:  # fmt: skip
+    at = find.as_of
+    name = "facts_latest" if at.valid_at is None else "facts_valid"
+    times = [json_list(spaces), position(account, at.seq), at.seq, find.show_expired, at.at]
+    if at.valid_at is not None:
+        times.append(at.valid_at)
+    return db.execute(narrowed(name, condition, tail), (*times, *params)).fetchall()
+
+
+Ordinals = dict[int, frozenset[int]]
+
+
+def _decided(
+    db: apsw.Connection, account: int, find: Find, spaces: Sequence[int]
+) -> tuple[Ordinals | None, Ordinals | None]:
+    """The ordinals only SQL can decide on: by world time, and by the metadata filter."""
+    if not spaces:
+        return None, None
+    base = None
+    if find.as_of.valid_at is not None:
+        base = _ordinals(db, account, find, spaces, EVERYTHING)
+    chosen = None
+    if find.filter != EVERYTHING:
+        chosen = _ordinals(db, account, find, spaces, find.filter)
+    return base, chosen
+
+
+def _ordinals(db: apsw.Connection, account: int, find: Find, spaces: Sequence[int], wanted: Filter) -> Ordinals:
+    condition, params, residual = compile_filter(wanted)
+    rows = _select(db, account, find, spaces, condition, params)
+    if residual != EVERYTHING:
+        scopes = Scopes(db, find.scope.account)
+        rows = [row for row in rows if matches(residual, record(fact_of(row, scopes[row[3]])))]
+    found: dict[int, set[int]] = {}
+    for id_, _ in run(db, "passages_of_facts", json_list([row[0] for row in rows])):
+        found.setdefault(id_ >> PART_BITS, set()).add(id_ & PART_MASK)
+    return {part: frozenset(ordinals) for part, ordinals in found.items()}

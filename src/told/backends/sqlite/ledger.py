@@ -1,0 +1,221 @@
+"""What happens inside a write transaction: sealing, adopting, erasing, rebuilding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import apsw
+
+from told.backends.sqlite import shred, vectors
+from told.backends.sqlite.apply import Grower
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import entry_of, hex_list, position, space_of, span
+from told.core.entry import GENESIS, Draft, Entry, chain, seal
+from told.core.errors import Conflict, Diverged, StoreCorrupt
+from told.core.ids import Mint, sha256
+from told.ports import Batch, Fold, Guard, NoEvidence, NoFact, ThreadAt, View
+
+PAGE = 1000
+
+
+@dataclass(slots=True)
+class Account:
+    """An account inside a transaction; its head moves with every entry."""
+
+    id: int
+    name: str
+    seq: int
+    at: int
+    hash: bytes
+
+
+def account_of(db: apsw.Connection, name: str) -> Account:
+    """The account of a name, made at its first use."""
+    row = run(db, "account", name).fetchone()
+    if row is None:
+        run(db, "add_account", name, GENESIS)
+        row = run(db, "account", name).fetchone()
+    return Account(row[0], name, *row[1:])
+
+
+def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:
+    """Seal a batch at the end of its account's chain and fold it into the views."""
+    account = account_of(db, batch.account)
+    if batch.ticket is not None and run(db, "ticket", account.id, batch.ticket.key).fetchone():
+        raise Conflict()
+    if batch.seen != account.seq:
+        _check(db, account.id, batch.guards)
+    entries = _append(db, mint, account, batch.drafts)
+    watch("appended")
+    model = vectors.current(db)
+    Grower(db, account.id, model, batch.vectors).grow(fold(entries))
+    watch("folded")
+    if batch.ticket is not None:
+        ticket = batch.ticket
+        run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
+    run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    watch("headed")
+    return entries
+
+
+def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[Draft]) -> list[Entry]:
+    """Number and seal drafts; they share one transaction number and one instant later than any before."""
+    if not drafts:
+        return []
+    tx, at = account.seq + 1, max(mint.now(), account.at + 1)
+    entries: list[Entry] = []
+    for draft in drafts:
+        account.seq += 1
+        entry = seal(draft, prev=account.hash, seq=account.seq, tx=tx, at=at, salt=mint.salt())
+        account.hash = entry.hash
+        _insert(db, account.id, entry)
+        entries.append(entry)
+    account.at = at
+    return entries
+
+
+def _insert(db: apsw.Connection, account: int, entry: Entry) -> None:
+    run(
+        db, "add_entry", position(account, entry.seq), entry.tx, entry.at, entry.sort, entry.thread, entry.digest,
+        entry.hash, entry.salt, entry.envelope,
+    )  # fmt: skip
+
+
+def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
+    """Raise `Conflict` unless everything the writer saw still holds."""
+    for guard in guards:
+        match guard:
+            case ThreadAt(thread=thread, seq=seq):
+                held = run(db, "held", thread).get
+                broken = held != (None if seq is None else position(account, seq))
+            case NoFact(scope=scope, md5=md5):
+                space = space_of(db, account, scope)
+                broken = space is not None and run(db, "text_held", space[0], md5).get is not None
+            case NoEvidence(scope=scope, digest=digest):
+                space = space_of(db, account, scope)
+                broken = space is not None and run(db, "evidence_by_digest", space[0], digest).fetchone() is not None
+            case _:
+                assert_never(guard)
+        if broken:
+            raise Conflict()
+
+
+def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) -> int:
+    """Append entries that continue the chain; what was erased here stays erased."""
+    account = account_of(db, name)
+    gone = frozenset(digest for (digest,) in run(db, "tombstoned", hex_list([e.digest for e in entries])))
+    fresh: list[Entry] = []
+    for entry in entries:
+        if entry.seq <= account.seq:
+            if run(db, "entry_hash", position(account.id, entry.seq)).get != entry.hash:
+                raise Diverged(f"Entry {entry.seq} of the import is not the entry {entry.seq} of this account.")
+            continue
+        _continue(account, entry)
+        kept = entry if entry.digest not in gone else _emptied(entry)
+        if kept.envelope is None:
+            run(db, "add_tombstone", kept.digest)
+        _insert(db, account.id, kept)
+        fresh.append(kept)
+    Grower(db, account.id, vectors.current(db)).grow(fold(fresh))
+    run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    return len(fresh)
+
+
+def _continue(account: Account, entry: Entry) -> None:
+    """Move an account's head over an entry, or say why it does not fit."""
+    mark = chain(account.hash, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
+    if entry.seq != account.seq + 1 or mark != entry.hash:
+        raise StoreCorrupt(f"Entry {entry.seq} does not follow from the entry before it.", hint="Export it again.")
+    if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
+        raise StoreCorrupt(f"The content of entry {entry.seq} is not what was written.", hint="Export it again.")
+    account.seq, account.at, account.hash = entry.seq, entry.at, entry.hash
+
+
+def _emptied(entry: Entry) -> Entry:
+    return Entry(entry.seq, entry.tx, entry.at, entry.sort, entry.thread, entry.digest, entry.hash, None, None, None)
+
+
+def erase(
+    db: apsw.Connection, mint: Mint, name: str, seqs: Sequence[int], draft: Draft
+) -> tuple[Entry, Mapping[str, int]]:
+    """Destroy the content of entries and append the tombstone that says so."""
+    account = account_of(db, name)
+    counts = shred.shred(db, account.id, seqs)
+    (tombstone,) = _append(db, mint, account, [draft])
+    run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    return tombstone, counts
+
+
+def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
+    """Begin an account's chain anew."""
+    account = account_of(db, name)
+    shred.wipe(db, account.id)
+    account.seq, account.hash = 0, GENESIS
+    (entry,) = _append(db, mint, account, [draft])
+    run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    return entry
+
+
+def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -> dict[str, int]:
+    """Drop views and fold them again, a page of entries at a time."""
+    account = account_of(db, name)
+    lo, hi = span(account.id)
+    for view, query in (("evidence", "range_evidence"), ("facts", "range_fact"), ("links", "range_link")):
+        if view in views:
+            run(db, query, lo, hi)
+    if "passages" in views:
+        for (part,) in run(db, "parts_of_account", account.id).fetchall():
+            shred.empty_part(db, part)
+    grower = Grower(db, account.id, vectors.current(db))
+    after = lo
+    while rows := run(db, "scan", after, hi, PAGE).fetchall():
+        grower.grow(fold([entry_of(row, name) for row in rows]))
+        after = rows[-1][0]
+    return {view: sum(1 for _ in run(db, f"rows_{view}", lo, hi)) for view in views}
+
+
+def advance(db: apsw.Connection, name: str, consumer: str, seq: int) -> None:
+    """Move a consumer's cursor."""
+    run(db, "advance", account_of(db, name).id, consumer, seq)
+
+
+def fault(db: apsw.Connection, name: str, consumer: str, seq: int, error: str, at: int) -> None:
+    """Keep what a consumer could not do."""
+    run(db, "add_fault", account_of(db, name).id, consumer, seq, error, at)
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+def first_model(db: apsw.Connection, name: str, dim: int) -> None:
+    """Bind the store to its first model, unless somebody else just did."""
+    if vectors.current(db) is None:
+        run(db, "add_model", name, dim, 1)
+
+
+def put_vectors(db: apsw.Connection, fresh: Mapping[bytes, Sequence[float]], name: str | None) -> None:
+    """Remember vectors for the current model, or for one that is being prepared."""
+    model = vectors.current(db) if name is None else vectors.named(db, name)
+    if model is None and fresh:
+        dim = len(next(iter(fresh.values())))
+        id_ = run(db, "add_model", name or "unnamed", dim, int(name is None)).get
+        model = vectors.Model(id_, name or "unnamed", dim)
+    if model is not None:
+        vectors.put(db, model, fresh, live=model == vectors.current(db))
+
+
+def switch_model(db: apsw.Connection, name: str, dim: int) -> None:
+    """Make a model the one that is searched and forget the others; blocks are folded for it right away."""
+    model = vectors.named(db, name)
+    if model is None:
+        model = vectors.Model(run(db, "add_model", name, dim, 0).get, name, dim)
+    run(db, "use_model", model.id)
+    for other, *_ in run(db, "models").fetchall():
+        if other != model.id:
+            for query in ("drop_embeddings", "drop_blocks_of_model", "drop_model"):
+                run(db, query, other)
+    run(db, "bump_all_parts")
+    for part, rows in run(db, "all_parts").fetchall():
+        vectors.fold_blocks(db, model, part, 0, rows)

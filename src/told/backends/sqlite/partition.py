@@ -1,0 +1,221 @@
+"""One partition in memory, in plain Python: the columns every search needs, kept fresh row by row.
+
+`arrays.py` is the same thing in NumPy; both answer alike to the last bit.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import apsw
+
+from told.backends.sqlite import vectors
+from told.backends.sqlite.apply import TF_BITS
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import part_span
+from told.core.score import Corpus, bm25, cosine, quantise, top
+
+ROW_BYTES = 200
+TF_MASK = (1 << TF_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What of a partition a search may see; `base` and `chosen` are ordinals where SQL had to decide."""
+
+    spaces: frozenset[int]
+    seq: int
+    at: int
+    show_expired: bool
+    base: frozenset[int] | None = None
+    chosen: frozenset[int] | None = None
+
+
+class Sight(Protocol):
+    """The visible part of a partition at one moment."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """How much is visible."""
+
+    def containing(self, term: str) -> int:
+        """How many visible passages contain a term."""
+
+    def words(self, weights: Mapping[str, float], average: float, depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their words, as (seq, score)."""
+
+    def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their vectors, as (seq, cosine)."""
+
+
+class Partition:
+    """What both kinds of partition share: how they follow the file."""
+
+    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
+        self.part = part
+        self.model = model
+        self.exact_rows = exact_rows
+        self.rows = 0
+        self.version = -1
+        self.epoch = -1
+        self.closed_to = 0
+        self.missing: set[int] = set()
+        self.lock = threading.Lock()
+        self._postings: dict[str, tuple[int, Any]] = {}
+
+    def refresh(self, db: apsw.Connection) -> bool:
+        """Catch up with the file; False when another thread has already seen a later state than this snapshot.
+
+        New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew.
+        """
+        rows, version, epoch = run(db, "part_state", self.part).fetchone()
+        if version == self.version:
+            return True
+        if version < self.version:
+            return False
+        if epoch != self.epoch:
+            self._clear()
+            self.rows, self.closed_to, self.missing = 0, 0, set()
+            self._postings.clear()
+        first, self.rows = self.rows, rows
+        if rows > first:
+            fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
+            self._append(fresh)
+            self.missing.update(range(first, rows))
+        for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
+            self._close(ordinal, until)
+            self.closed_to = max(self.closed_to, until)
+        self._load_vectors(db, epoch, first)
+        self.version, self.epoch = version, epoch
+        return True
+
+    def _load_vectors(self, db: apsw.Connection, epoch: int, first: int) -> None:
+        if self.model is None or not self.missing:
+            return
+        start = min(first, *self.missing)
+        for ordinal, codes in vectors.load(db, self.model, self.part, epoch, start, self.rows).items():
+            self._vectors(ordinal, codes)
+            self.missing.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
+
+    def postings(self, db: apsw.Connection, term: str) -> Any:
+        """A term's postings as this kind of partition likes them; read again only when rows were added."""
+        found = self._postings.get(term)
+        if found is None or found[0] != self.rows:
+            blobs = [blob for (blob,) in run(db, "postings", self.part, term)]
+            found = self._postings[term] = (self.rows, self._unpack(b"".join(blobs)))
+        return found[1]
+
+    @property
+    def size(self) -> int:
+        """Roughly how many bytes the partition takes."""
+        dim = self.model.dim if self.model else 0
+        words = sum(len(docs) for _, docs in self._postings.values())
+        return self.rows * (ROW_BYTES + self._vector_bytes(dim)) + 4 * words
+
+    # What a kind of partition must know how to do
+    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
+        """What is visible now, with the postings of these terms at hand."""
+        raise NotImplementedError
+
+    def _clear(self) -> None:
+        raise NotImplementedError
+
+    def _append(self, rows: Sequence[tuple[int, ...]]) -> None:
+        raise NotImplementedError
+
+    def _close(self, ordinal: int, until: int) -> None:
+        raise NotImplementedError
+
+    def _vectors(self, ordinal: int, codes: bytes) -> None:
+        raise NotImplementedError
+
+    def _unpack(self, blob: bytes) -> Any:
+        raise NotImplementedError
+
+    def _vector_bytes(self, dim: int) -> int:
+        raise NotImplementedError
+
+
+class PlainPartition(Partition):
+    """A partition in lists; what there is when NumPy is not installed."""
+
+    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
+        super().__init__(part, model, exact_rows)
+        self._clear()
+
+    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
+        """What is visible now."""
+        base = look.base
+        seen = {
+            ordinal
+            for ordinal, (seq, space, until, expires, _) in enumerate(self.table)
+            if space in look.spaces and (ordinal in base if base is not None else seq <= look.seq < until)
+            and (look.show_expired or expires > look.at)
+        }  # fmt: skip
+        chosen = seen if look.chosen is None else seen & look.chosen
+        postings = {term: self.postings(db, term) for term in terms}
+        return PlainSight(self, frozenset(seen), frozenset(chosen), postings)
+
+    def _clear(self) -> None:
+        self.table: list[tuple[int, int, int, int, int]] = []
+        self.codes: dict[int, bytes] = {}
+
+    def _append(self, rows: Sequence[tuple[int, ...]]) -> None:
+        for _, seq, space, until, expires, length in rows:
+            self.table.append((seq, space, until, expires, length))
+
+    def _close(self, ordinal: int, until: int) -> None:
+        seq, space, _, expires, length = self.table[ordinal]
+        self.table[ordinal] = (seq, space, until, expires, length)
+
+    def _vectors(self, ordinal: int, codes: bytes) -> None:
+        dim = self.model.dim if self.model else 1
+        for number in range(len(codes) // dim):
+            self.codes[ordinal + number] = codes[number * dim : (number + 1) * dim]
+
+    def _unpack(self, blob: bytes) -> array[int]:
+        return array("I", blob)
+
+    def _vector_bytes(self, dim: int) -> int:
+        return dim + 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSight:
+    """The visible part of a plain partition."""
+
+    owner: PlainPartition
+    seen: frozenset[int]
+    chosen: frozenset[int]
+    postings: Mapping[str, array[int]]
+
+    @property
+    def corpus(self) -> Corpus:
+        """How much is visible."""
+        return Corpus(len(self.seen), sum(self.owner.table[ordinal][4] for ordinal in self.seen))
+
+    def containing(self, term: str) -> int:
+        """How many visible passages contain a term."""
+        return sum(doc >> TF_BITS in self.seen for doc in self.postings[term])
+
+    def words(self, weights: Mapping[str, float], average: float, depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their words."""
+        scores: dict[int, float] = {}
+        for term, weight in weights.items():
+            for doc in self.postings[term]:
+                ordinal = doc >> TF_BITS
+                if ordinal in self.chosen:
+                    seq, *_, length = self.owner.table[ordinal]
+                    scores[seq] = scores.get(seq, 0.0) + bm25(weight, doc & TF_MASK, length, average)
+        return top(scores, depth)
+
+    def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their vectors."""
+        query = quantise(vector)
+        codes = self.owner.codes
+        return top({self.owner.table[o][0]: cosine(query, codes[o]) for o in self.chosen if o in codes}, depth)
+

@@ -1,0 +1,304 @@
+-- name: account
+SELECT id, seq, at, hash FROM account WHERE name = ?
+-- name: add_account
+INSERT INTO account (name, seq, at, hash) VALUES (?, 0, 0, ?)
+-- name: move_head
+UPDATE account SET seq = ?, at = ?, hash = ? WHERE id = ?
+-- name: accounts
+SELECT name FROM account WHERE seq > 0 ORDER BY id
+
+-- name: add_entry
+INSERT INTO entry (id, tx, at, sort, thread, digest, hash, salt, envelope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: scan
+SELECT id, tx, at, sort, thread, digest, hash, salt, envelope FROM entry WHERE id > ? AND id < ? ORDER BY id LIMIT ?
+-- name: thread
+SELECT id, tx, at, sort, thread, digest, hash, salt, envelope FROM entry
+WHERE thread = ? AND id > ? AND id < ? ORDER BY id
+-- name: entry_at
+SELECT at FROM entry WHERE id = ?
+-- name: entry_hash
+SELECT hash FROM entry WHERE id = ?
+-- name: tombstoned
+SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
+
+-- name: ticket
+SELECT key, digest, outcome, seq FROM ticket WHERE account = ? AND key = ?
+-- name: add_ticket
+INSERT INTO ticket (account, key, digest, outcome, seq) VALUES (?, ?, ?, ?, ?)
+
+-- name: space
+SELECT id, part FROM space
+WHERE account = ? AND user_id IS ? AND ifnull(agent_id, '') = ifnull(?, '') AND ifnull(run_id, '') = ifnull(?, '')
+-- name: spaces_by_user
+SELECT id, part FROM space
+WHERE account = ?1 AND user_id = ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS NULL OR run_id = ?4)
+-- name: spaces_by_agent
+SELECT id, part FROM space WHERE account = ?1 AND agent_id = ?3 AND (?2 IS NULL) AND (?4 IS NULL OR run_id = ?4)
+-- name: spaces_by_run
+SELECT id, part FROM space WHERE account = ?1 AND run_id = ?4 AND (?2 IS NULL) AND (?3 IS NULL)
+-- name: spaces_of_account
+SELECT id, user_id, agent_id, run_id FROM space WHERE account = ?
+-- name: space_ids
+SELECT user_id, agent_id, run_id FROM space WHERE id = ?
+-- name: part
+SELECT id FROM part WHERE account = ? AND home = ?
+-- name: add_part
+INSERT INTO part (account, home) VALUES (?, ?) RETURNING id
+-- name: add_space
+INSERT INTO space (account, part, user_id, agent_id, run_id) VALUES (?, ?, ?, ?, ?) RETURNING id
+-- name: part_state
+SELECT rows, version, epoch FROM part WHERE id = ?
+-- name: touch_part
+UPDATE part SET rows = ?, version = version + 1 WHERE id = ?
+-- name: bump_part
+UPDATE part SET version = version + 1 WHERE id = ?
+-- name: renew_part
+UPDATE part SET rows = 0, version = version + 1, epoch = epoch + 1 WHERE id = ?
+-- name: parts_of_account
+SELECT id FROM part WHERE account = ?
+
+-- name: add_evidence
+INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
+-- name: evidence_by_digest
+SELECT digest, name FROM evidence WHERE space = ? AND digest = ?
+-- name: evidence_by_digests
+SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(value) FROM json_each(?))
+-- name: evidence_by_space
+SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
+-- name: evidence_by_source
+SELECT id, name, space, digest, source FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
+-- name: evidence_by_name
+SELECT id, name, space, digest, source FROM evidence
+WHERE name IN (SELECT value FROM json_each(?)) AND id > ? AND id < ? ORDER BY id
+
+-- name: add_fact
+INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
+    precision, expires, said_at, role, actor, author, evidence, source, subject, predicate, object, polarity, modality,
+    confidence, meta)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: held
+SELECT id FROM fact WHERE thread = ? AND until = 4611686018427387904
+-- name: close_fact
+UPDATE fact SET until = ? WHERE id = ?
+-- name: close_passages
+UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETURNING id >> 32
+-- name: retire_thread
+UPDATE fact SET gone = ? WHERE thread = ? AND gone = 4611686018427387904
+-- name: text_held
+SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
+-- name: facts_by_text
+SELECT f.* FROM fact f
+WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904
+-- name: fact_by_text
+SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904
+-- name: facts_latest
+SELECT f.* FROM fact f
+WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
+-- name: facts_valid
+SELECT f.* FROM fact f
+WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.gone > ?3 AND (?4 OR f.expires > ?5)
+    AND f.valid_from <= ?6 AND f.valid_to > ?6
+    AND NOT EXISTS (SELECT 1 FROM fact g WHERE g.thread = f.thread AND g.id > f.id AND g.id <= ?2
+        AND g.gone > ?3 AND g.valid_from <= ?6 AND g.valid_to > ?6)
+-- name: fact_latest
+SELECT f.* FROM fact f WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.until > :seq
+-- name: fact_valid
+SELECT f.* FROM fact f
+WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.gone > :seq
+    AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY f.id DESC LIMIT 1
+-- name: versions
+SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
+-- name: lives
+SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
+
+-- name: add_link
+INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- name: links
+SELECT l.* FROM link l
+WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value FROM json_each(:nodes)))
+    AND l.id > :base AND l.id <= :pos AND l.until > :seq
+ORDER BY l.id
+
+-- name: add_passage
+INSERT INTO passage (id, fact, space, until, expires, length, hash, text)
+VALUES (?1, ?2, ?3, ifnull((SELECT until FROM fact WHERE id = ?2), ?4), ?5, ?6, ?7,
+    CASE WHEN ?8 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?8 END)
+-- name: passages_of_facts
+SELECT id, fact FROM passage WHERE fact IN (SELECT value FROM json_each(?))
+-- name: part_rows
+SELECT id & 4294967295, fact & 1099511627775, space, until, expires, length FROM passage
+WHERE id >= ? AND id < ? ORDER BY id
+-- name: part_closed
+SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904
+-- name: part_texts
+SELECT p.fact, p.space, p.until, p.expires, ifnull(p.text, f.text) FROM passage p JOIN fact f ON f.id = p.fact
+WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+
+-- name: add_posting
+INSERT INTO posting (part, term, chunk, docs) VALUES (?, ?, ?, ?)
+ON CONFLICT (part, term, chunk) DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB)
+-- name: postings
+SELECT docs FROM posting WHERE part = ? AND term = ? ORDER BY chunk
+
+-- name: model
+SELECT id, name, dim FROM model WHERE current
+-- name: model_named
+SELECT id, name, dim FROM model WHERE name = ?
+-- name: models
+SELECT id, name, dim, current FROM model
+-- name: add_model
+INSERT INTO model (name, dim, current) VALUES (?, ?, ?) RETURNING id
+-- name: use_model
+UPDATE model SET current = (id = ?)
+-- name: add_embedding
+INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
+-- name: embedded
+SELECT hash FROM embedding WHERE model = ? AND hash IN (SELECT unhex(value) FROM json_each(?))
+-- name: pending
+SELECT DISTINCT p.hash, ifnull(p.text, f.text) FROM passage p JOIN fact f ON f.id = p.fact
+WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.hash) LIMIT ?
+-- name: pending_count
+SELECT count(*) FROM passage p WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.hash)
+-- name: part_codes
+SELECT p.id & 4294967295, e.code FROM passage p JOIN embedding e ON e.model = ? AND e.hash = p.hash
+WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+-- name: blocks
+SELECT number, epoch, builder, sha256, codes FROM block WHERE model = ? AND part = ? AND number >= ? ORDER BY number
+-- name: add_block
+INSERT OR REPLACE INTO block (model, part, number, epoch, builder, sha256, codes) VALUES (?, ?, ?, ?, ?, ?, ?)
+-- name: last_block
+SELECT max(number) FROM block WHERE model = ? AND part = ?
+-- name: drop_block
+DELETE FROM block WHERE model = ? AND part = ? AND number = ?
+-- name: all_blocks
+SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
+FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
+-- name: passages_with_hash
+SELECT id FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+-- name: bump_all_parts
+UPDATE part SET version = version + 1, epoch = epoch + 1
+-- name: drop_model
+DELETE FROM model WHERE id = ?
+-- name: drop_embeddings
+DELETE FROM embedding WHERE model = ?
+-- name: drop_blocks_of_model
+DELETE FROM block WHERE model = ?
+
+-- name: cursor
+SELECT seq FROM cursor WHERE account = ? AND consumer = ?
+-- name: advance
+INSERT OR REPLACE INTO cursor (account, consumer, seq) VALUES (?, ?, ?)
+-- name: add_fault
+INSERT INTO fault (account, consumer, seq, error, at, attempts) VALUES (?, ?, ?, ?, ?, 1)
+ON CONFLICT (account, consumer, seq) DO UPDATE SET error = excluded.error, at = excluded.at, attempts = attempts + 1
+-- name: faults
+SELECT id, consumer, seq, error, at, attempts FROM fault WHERE account = ? ORDER BY id
+
+-- name: shred_entry
+UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ?
+-- name: bury
+INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
+-- name: facts_of_entries
+SELECT id FROM fact WHERE id IN (SELECT value FROM json_each(?))
+-- name: parts_of_facts
+SELECT DISTINCT id >> 32 FROM passage WHERE fact IN (SELECT value FROM json_each(?))
+-- name: drop_passages_of_facts
+DELETE FROM passage WHERE fact IN (SELECT value FROM json_each(?)) RETURNING hash
+-- name: threads_of_facts
+SELECT DISTINCT thread FROM fact WHERE id IN (SELECT value FROM json_each(?))
+-- name: drop_facts
+DELETE FROM fact WHERE id IN (SELECT value FROM json_each(?))
+-- name: drop_links
+DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
+-- name: drop_evidence
+DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
+-- name: drop_orphan_embedding
+DELETE FROM embedding WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?1)
+-- name: tickets
+SELECT key, outcome, seq FROM ticket WHERE account = ?
+-- name: drop_ticket
+DELETE FROM ticket WHERE account = ? AND key = ?
+-- name: drop_faults
+DELETE FROM fault WHERE account = ? AND seq IN (SELECT value FROM json_each(?))
+-- name: empty_spaces
+DELETE FROM space WHERE account = ?1
+    AND NOT EXISTS (SELECT 1 FROM fact WHERE space = space.id)
+    AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = space.id)
+    AND NOT EXISTS (SELECT 1 FROM link WHERE link.space = space.id)
+-- name: empty_parts
+DELETE FROM part WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM space WHERE part = part.id) RETURNING id
+-- name: drop_part_passages
+DELETE FROM passage WHERE id >= ? AND id < ?
+-- name: drop_part_postings
+DELETE FROM posting WHERE part = ?
+-- name: drop_part_blocks
+DELETE FROM block WHERE part = ?
+-- name: orphan_embeddings
+DELETE FROM embedding WHERE hash NOT IN (SELECT hash FROM passage)
+-- name: range_entry
+DELETE FROM entry WHERE id > ? AND id < ?
+-- name: range_fact
+DELETE FROM fact WHERE id > ? AND id < ?
+-- name: range_link
+DELETE FROM link WHERE id > ? AND id < ?
+-- name: range_evidence
+DELETE FROM evidence WHERE id > ? AND id < ?
+-- name: drop_account_tickets
+DELETE FROM ticket WHERE account = ?
+-- name: drop_account_cursors
+DELETE FROM cursor WHERE account = ?
+-- name: drop_account_faults
+DELETE FROM fault WHERE account = ?
+-- name: drop_account_spaces
+DELETE FROM space WHERE account = ?
+-- name: drop_account_parts
+DELETE FROM part WHERE account = ?
+
+-- name: rows_evidence
+SELECT e.id & 1099511627775, e.name, s.user_id, s.agent_id, s.run_id, e.digest, e.source
+FROM evidence e JOIN space s ON s.id = e.space WHERE e.id > ? AND e.id < ? ORDER BY e.id
+-- name: rows_facts
+SELECT f.id & 1099511627775, f.thread, f.tx, s.user_id, s.agent_id, s.run_id, f.until, f.gone, f.text, f.md5, f.kind,
+    f.created_at, f.updated_at, f.valid_from, f.valid_to, f.precision, f.expires, f.said_at, f.role, f.actor, f.author,
+    f.evidence, f.source, f.subject, f.predicate, f.object, f.polarity, f.modality, f.confidence, f.meta
+FROM fact f JOIN space s ON s.id = f.space WHERE f.id > ? AND f.id < ? ORDER BY f.id
+-- name: rows_links
+SELECT l.id & 1099511627775, l.src, l.rel, l.dst, s.user_id, s.agent_id, s.run_id, l.weight, l.until, l.meta
+FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY l.id
+-- name: rows_passages
+SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, p.until, p.expires, p.length, p.hash,
+    ifnull(p.text, f.text), p.id & 4294967295
+FROM passage p JOIN space s ON s.id = p.space JOIN fact f ON f.id = p.fact
+WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact
+-- name: rows_postings
+SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?
+ORDER BY o.part, o.term, o.chunk
+
+-- name: count_entries
+SELECT count(*), sum(envelope IS NULL) FROM entry WHERE id > ? AND id < ?
+-- name: count_facts
+SELECT count(*), sum(until = 4611686018427387904) FROM fact WHERE id > ? AND id < ?
+-- name: count_evidence
+SELECT count(*) FROM evidence WHERE id > ? AND id < ?
+-- name: count_links
+SELECT count(*) FROM link WHERE id > ? AND id < ?
+-- name: count_spaces
+SELECT count(*), count(DISTINCT user_id), count(DISTINCT agent_id), count(DISTINCT run_id) FROM space WHERE account = ?
+-- name: count_faults
+SELECT count(*) FROM fault WHERE account = ?
+-- name: schema_version
+SELECT value FROM meta WHERE key = 'schema'
+-- name: set_schema_version
+INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', ?)
+-- name: has_schema
+SELECT 1 FROM sqlite_schema WHERE name = 'meta'
+-- name: begin_reset
+INSERT INTO meta (key, value) VALUES ('resetting', 1)
+-- name: end_reset
+DELETE FROM meta WHERE key = 'resetting'
+-- name: page_count
+SELECT page_count * page_size FROM pragma_page_count, pragma_page_size
+-- name: all_parts
+SELECT id, rows FROM part
+-- name: add_tombstone
+INSERT OR IGNORE INTO tombstone (digest) VALUES (?)

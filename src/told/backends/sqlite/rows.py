@@ -1,0 +1,127 @@
+"""Rows of the file to values and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+import apsw
+
+from told.backends.sqlite.connect import run
+from told.core.entry import Entry, decode
+from told.core.errors import ToldError
+from told.core.fact import Fact, Link
+from told.core.scope import Scope
+
+SEQ_BITS: Final = 40
+SEQ_MASK: Final = (1 << SEQ_BITS) - 1
+PART_BITS: Final = 32
+PART_MASK: Final = (1 << PART_BITS) - 1
+MIDDLE: Final = (
+    "kind", "created_at", "updated_at", "valid_from", "valid_to", "precision", "expires", "said_at", "role", "actor",
+    "author", "evidence", "source", "subject", "predicate", "object", "polarity", "modality", "confidence",
+)  # fmt: skip
+_middle = attrgetter(*MIDDLE)
+
+
+def base(account: int) -> int:
+    """Just before the first id of an account."""
+    return account << SEQ_BITS
+
+
+def span(account: int) -> tuple[int, int]:
+    """The open range that holds every id of an account."""
+    return account << SEQ_BITS, (account + 1) << SEQ_BITS
+
+
+def position(account: int, seq: int) -> int:
+    """The id of a ledger position; a position beyond any ledger is the last one there can be."""
+    return account << SEQ_BITS | min(max(seq, 0), SEQ_MASK)
+
+
+def part_span(part: int, first: int = 0) -> tuple[int, int]:
+    """The ids of a partition's passages from an ordinal on, as a half-open range."""
+    return (part << PART_BITS) + first, (part + 1) << PART_BITS
+
+
+def json_list(values: Sequence[Any]) -> str:
+    """Values for `json_each`."""
+    return json.dumps(list(values))
+
+
+def hex_list(values: Sequence[bytes]) -> str:
+    """Blobs for `unhex(json_each)`."""
+    return json.dumps([value.hex() for value in values])
+
+
+def meta_text(meta: Mapping[str, Any]) -> str:
+    """Metadata as stored."""
+    return json.dumps(meta, ensure_ascii=False) if meta else "{}"
+
+
+def fact_row(fact: Fact, account: int, space: int) -> tuple[Any, ...]:
+    """A fact for the fact table."""
+    return (
+        position(account, fact.seq), fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
+        *_middle(fact), meta_text(fact.meta),
+    )  # fmt: skip
+
+
+def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
+    """A fact from the fact table."""
+    id_, thread, tx, _, until, gone, text, md5, *middle, meta = row
+    kind, *rest = middle
+    return Fact(
+        thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest, json.loads(meta) if meta != "{}" else {}
+    )
+
+
+def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
+    """A link from the link table."""
+    id_, src, rel, dst, _, weight, until, meta = row
+    return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, json.loads(meta))
+
+
+def entry_of(row: tuple[Any, ...], account: str) -> Entry:
+    """An entry from the entry table; content that cannot be read is left for `verify` to name."""
+    id_, tx, at, sort, thread, digest, hash_, salt, envelope = row
+    try:
+        draft = None if envelope is None else decode(sort, account, envelope)
+    except ToldError:
+        draft = None
+    return Entry(id_ & SEQ_MASK, tx, at, sort, thread, digest, hash_, salt, envelope, draft)
+
+
+class Scopes:
+    """The scope of each space met during one read."""
+
+    def __init__(self, db: apsw.Connection, account: str) -> None:
+        self._db = db
+        self._account = account
+        self._known: dict[int, Scope] = {}
+
+    def __getitem__(self, space: int) -> Scope:
+        found = self._known.get(space)
+        if found is None:
+            ids = run(self._db, "space_ids", space).fetchone()
+            found = self._known[space] = Scope(self._account, *ids)
+        return found
+
+    def facts(self, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
+        """Rows of the fact table as facts."""
+        return [fact_of(row, self[row[3]]) for row in rows]
+
+
+def spaces_of(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
+    """Every space a read in this scope may see, with its partition."""
+    name = "spaces_by_user" if scope.user_id is not None else "spaces_by_agent" if scope.agent_id is not None else ""
+    rows = run(db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id)
+    return dict(rows.fetchall())
+
+
+def space_of(db: apsw.Connection, account: int, scope: Scope) -> tuple[int, int] | None:
+    """The space and partition of exactly this scope, if it has ever been written to."""
+    row = run(db, "space", account, scope.user_id, scope.agent_id, scope.run_id).fetchone()
+    return None if row is None else (row[0], row[1])

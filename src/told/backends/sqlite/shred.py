@@ -1,0 +1,96 @@
+"""Destroying content for good: rows, postings, vectors, tickets and free pages, leaving a digest that says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import apsw
+
+from told.backends.sqlite.apply import Grower
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
+from told.backends.sqlite.vectors import current
+from told.core.fact import Passage
+from told.core.scope import Scope
+
+NOWHERE = Scope()
+
+
+def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, int]:
+    """Destroy the content of these entries and every row made from it; return how much went of each sort."""
+    ids = [position(account, seq) for seq in seqs]
+    for id_ in ids:
+        run(db, "bury", id_)
+        run(db, "shred_entry", id_)
+    listed = json_list(ids)
+    parts = [part for (part,) in run(db, "parts_of_facts", listed)]
+    counts = {"entries": len(ids), "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
+    hashes = {digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()}
+    counts["passages"] = len(hashes)
+    threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
+    for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
+        run(db, query, listed)
+        counts[name] = db.changes()
+    for part in parts:
+        repack(db, account, part)
+    for digest in hashes:
+        run(db, "drop_orphan_embedding", digest)
+        counts["vectors"] += db.changes()
+    counts["tickets"] = _tickets(db, account, threads, set(seqs))
+    run(db, "drop_faults", account, json_list(seqs))
+    _sweep(db, account)
+    return counts
+
+
+def repack(db: apsw.Connection, account: int, part: int) -> None:
+    """Write a partition's passages, postings and blocks anew from the passages that are left."""
+    lo, hi = part_span(part)
+    rows = run(db, "part_texts", lo, hi).fetchall()
+    empty_part(db, part)
+    grower = Grower(db, account, current(db))
+    for fact, space, until, expires, text in rows:
+        grower.index(part, fact, space, Passage(fact & SEQ_MASK, NOWHERE, text, until, expires))
+    grower.settle()
+
+
+def empty_part(db: apsw.Connection, part: int) -> None:
+    """Forget a partition's index; readers load it anew."""
+    run(db, "drop_part_passages", *part_span(part))
+    run(db, "drop_part_postings", part)
+    run(db, "drop_part_blocks", part)
+    run(db, "renew_part", part)
+
+
+def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
+    """Drop the tickets that name an erased memory."""
+    gone = 0
+    for key, outcome, seq in run(db, "tickets", account).fetchall():
+        named = {thread for _, thread in json.loads(outcome)["events"]}
+        if named & threads or seq in seqs:
+            run(db, "drop_ticket", account, key)
+            gone += 1
+    return gone
+
+
+def _sweep(db: apsw.Connection, account: int) -> None:
+    """Drop the spaces and partitions nothing refers to any more; their names may be somebody's."""
+    run(db, "empty_spaces", account)
+    for (part,) in run(db, "empty_parts", account).fetchall():
+        run(db, "drop_part_postings", part)
+        run(db, "drop_part_blocks", part)
+
+
+def wipe(db: apsw.Connection, account: int) -> None:
+    """Remove everything an account has."""
+    lo, hi = span(account)
+    run(db, "begin_reset")
+    for query in ("range_entry", "range_fact", "range_link", "range_evidence"):
+        run(db, query, lo, hi)
+    run(db, "end_reset")
+    for (part,) in run(db, "parts_of_account", account).fetchall():
+        empty_part(db, part)
+    for query in ("tickets", "cursors", "faults", "spaces", "parts"):
+        run(db, f"drop_account_{query}", account)
+    run(db, "orphan_embeddings")
+

@@ -1,0 +1,322 @@
+"""The embedded store: ledger, views, full text and vectors in one SQLite file that many processes may share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from told.backends.sqlite import care, ledger, vectors
+from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
+from told.backends.sqlite.index import Cache, SqliteIndex, visible
+from told.backends.sqlite.rows import (
+    Scopes,
+    base,
+    entry_of,
+    hex_list,
+    json_list,
+    link_of,
+    position,
+    space_of,
+    spaces_of,
+    span,
+)
+from told.backends.sqlite.writer import Writer
+from told.core.entry import GENESIS, Draft, Entry
+from told.core.errors import ModelMismatch, StoreBusy
+from told.core.fact import NEVER, Fact, Link, Witness
+from told.core.ids import Mint
+from told.core.query import AsOf, Find
+from told.core.scope import Scope
+from told.ports import Batch, Fault, Fold, Head, Known, Ticket, View
+
+LATEST = AsOf(NEVER - 1, 0)
+EMPTY = Head(0, 0, GENESIS)
+
+
+class SqliteStore:
+    """A store in one file."""
+
+    def __init__(self, path: Path, mint: Mint, options: Mapping[str, Any]) -> None:
+        self.mint = mint
+        self.path = path
+        self._vacuum = bool(options.get("erase_vacuum", True))
+        self._database = Database(
+            path, durability=options.get("durability", "full"), busy_timeout=options.get("busy_timeout", 60.0)
+        )
+        self._write = Writer(self._database, options.get("group_limit", 256))
+        cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
+        self.index = SqliteIndex(self._database, cache)
+
+    def watch(self, step: Callable[[str], None]) -> None:
+        """Be told of each named step of a commit, as crash tests are."""
+        self._write.watch = step
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
+        """Seal, fold and make durable, together with whoever else is waiting."""
+        return self._write(lambda db: ledger.commit(db, self.mint, batch, fold, self._write.watch))
+
+    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+        """Append entries sealed elsewhere."""
+        return self._write(lambda db: ledger.adopt(db, account, entries, fold))
+
+    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+        """Destroy content, leave a tombstone, and leave no trace in free pages or the write-ahead log."""
+        done = self._write(lambda db: ledger.erase(db, self.mint, account, seqs, draft))
+        self.index.cache.clear()
+        self.scrub()
+        return done
+
+    def reset(self, account: str, draft: Draft) -> Entry:
+        """Destroy an account and begin a new chain."""
+        entry = self._write(lambda db: ledger.reset(db, self.mint, account, draft))
+        self.index.cache.clear()
+        self.scrub()
+        return entry
+
+    def scrub(self) -> Sequence[str]:
+        """Leave no trace of what was deleted anywhere in the store's files."""
+        reader = self._database.reader()
+        if reader.in_transaction:
+            raise StoreBusy("A read is open in this thread.", hint="Finish it before erasing.")
+        return self._write.alone(lambda db: care.scrub(db, vacuum=self._vacuum))
+
+    def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
+        """Fold views again from the ledger, in one transaction."""
+        done = self._write(lambda db: ledger.rebuild(db, account, views, fold))
+        self.index.cache.clear()
+        return done
+
+    # The ledger -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _in(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
+        """A snapshot and the number of an account; an account never written to has none that matches anything."""
+        with self._database.reading() as db:
+            row = run(db, "account", account).fetchone()
+            yield db, 0 if row is None else row[0]
+
+    def accounts(self) -> Sequence[str]:
+        """Every account that has a ledger."""
+        with self._database.reading() as db:
+            return [name for (name,) in run(db, "accounts")]
+
+    def head(self, account: str) -> Head:
+        """The end of the account's ledger."""
+        with self._database.reading() as db:
+            row = run(db, "account", account).fetchone()
+        return EMPTY if row is None else Head(*row[1:])
+
+    def position(self, account: str, at: int) -> int:
+        """The last position at or before an instant; instants only grow along the ledger, so halving finds it."""
+        with self._in(account) as (db, number):
+            row = run(db, "account", account).fetchone()
+            low, high = 0, 0 if row is None else row[1]
+            while low < high:
+                middle = (low + high + 1) // 2
+                if run(db, "entry_at", position(number, middle)).get <= at:
+                    low = middle
+                else:
+                    high = middle - 1
+            return low
+
+    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+        """Entries in order."""
+        with self._in(account) as (db, number):
+            rows = run(db, "scan", position(number, after), span(number)[1], limit).fetchall()
+        return [entry_of(row, account) for row in rows]
+
+    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+        """The entries of one thread."""
+        with self._in(account) as (db, number):
+            rows = run(db, "thread", thread, *span(number)).fetchall()
+        return [entry_of(row, account) for row in rows]
+
+    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
+        """Which digests belong to erased content."""
+        with self._in(account) as (db, _):
+            return frozenset(digest for (digest,) in run(db, "tombstoned", hex_list(digests)))
+
+    # The views --------------------------------------------------------------------------------------------------------
+
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
+        """What exactly this scope already holds."""
+        with self._database.reading() as db:
+            row = run(db, "account", scope.account).fetchone()
+            if row is None:
+                return Known(0, {}, {})
+            number, seen = row[:2]
+            held = None if key is None else run(db, "ticket", number, key).fetchone()
+            ticket = None if held is None else Ticket(*held)
+            space = space_of(db, number, scope)
+            if space is None:
+                return Known(seen, {}, {}, ticket)
+            if len(md5s) == 1:
+                facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
+                evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
+            else:
+                facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
+                evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
+            found = {fact.md5: fact for fact in Scopes(db, scope.account).facts(facts)}
+            return Known(seen, found, dict(evidence), ticket)
+
+    def facts(self, find: Find) -> Sequence[Fact]:
+        """The facts a scope held at a point in time, oldest first."""
+        with self._in(find.scope.account) as (db, number):
+            return visible(db, number, find, list(spaces_of(db, number, find.scope)))
+
+    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+        """A thread's version at a point on both axes."""
+        at = as_of or LATEST
+        bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
+        with self._in(account) as (db, number):
+            bounds |= {"base": base(number), "pos": position(number, at.seq), "valid": at.valid_at}
+            name = "fact_latest" if at.valid_at is None else "fact_valid"
+            rows = run_named(db, name, bounds).fetchall()
+            found = Scopes(db, account).facts(rows)
+        return found[0] if found else None
+
+    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+        """The fact versions asserted by these entries."""
+        with self._in(account) as (db, number):
+            rows = run(db, "versions", json_list([position(number, seq) for seq in seqs])).fetchall()
+            return {fact.seq: fact for fact in Scopes(db, account).facts(rows)}
+
+    def lives(self, scope: Scope) -> Sequence[Fact]:
+        """Every version of every fact the scope covers."""
+        with self._in(scope.account) as (db, number):
+            rows = run(db, "lives", json_list(list(spaces_of(db, number, scope)))).fetchall()
+            return Scopes(db, scope.account).facts(rows)
+
+    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+        """The links that touch any of these nodes."""
+        at = LATEST.seq if seq is None else seq
+        with self._in(account) as (db, number):
+            bounds = {"nodes": json_list(nodes), "base": base(number), "pos": position(number, at), "seq": at}
+            scopes = Scopes(db, account)
+            return [link_of(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
+
+    def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
+                  ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
+        """Evidence by scope, by source or by id."""
+        with self._in(account) as (db, number):
+            if scope is not None:
+                rows = run(db, "evidence_by_space", json_list(list(spaces_of(db, number, scope))))
+            elif source is not None:
+                rows = run(db, "evidence_by_source", source, *span(number))
+            else:
+                rows = run(db, "evidence_by_name", json_list(ids), *span(number))
+            scopes = Scopes(db, account)
+            return [
+                Witness(name, id_ - base(number), scopes[space], digest, said_by)
+                for id_, name, space, digest, said_by in rows.fetchall()
+            ]
+
+    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+        """Every row of a view, for comparison."""
+        with self._in(account) as (db, number):
+            found = run(db, f"rows_{view}", *span(number)).fetchall()
+            if view == "passages":
+                found += run(db, "rows_postings", number).fetchall()
+        return iter(found)
+
+    # Vectors ----------------------------------------------------------------------------------------------------------
+
+    def model(self) -> tuple[str, int] | None:
+        """The embedder this store is indexed with."""
+        with self._database.reading() as db:
+            found = vectors.current(db)
+        return None if found is None else (found.name, found.dim)
+
+    def use_model(self, name: str, dim: int) -> None:
+        """Bind the store to an embedder."""
+        bound = self.model()
+        if bound is None:
+            self._write(lambda db: ledger.first_model(db, name, dim))
+            bound = self.model()
+        if bound != (name, dim) and bound is not None:
+            raise ModelMismatch(
+                f"The store was indexed with {bound[0]} ({bound[1]} dimensions), not {name} ({dim}).",
+                hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` to embed it anew.",
+            )
+
+    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+        """Which texts have a vector under the current model."""
+        with self._database.reading() as db:
+            model = vectors.current(db)
+            if model is None:
+                return frozenset()
+            return frozenset(digest for (digest,) in run(db, "embedded", model.id, hex_list(hashes)))
+
+    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+        """Texts without a vector under a model."""
+        with self._database.reading() as db:
+            chosen = vectors.current(db) if model is None else vectors.named(db, model)
+            return dict(run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall())
+
+    def put_vectors(self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+        """Remember vectors by text hash."""
+        self._write(lambda db: ledger.put_vectors(db, vectors_, model))
+
+    def switch_model(self, name: str, dim: int) -> None:
+        """Search with another model from now on."""
+        self._write(lambda db: ledger.switch_model(db, name, dim))
+        self.index.cache.clear()
+
+    # Consumers --------------------------------------------------------------------------------------------------------
+
+    def cursor(self, account: str, consumer: str) -> int:
+        """How far a consumer has come."""
+        with self._in(account) as (db, number):
+            return run(db, "cursor", number, consumer).get or 0
+
+    def advance(self, account: str, consumer: str, seq: int) -> None:
+        """Move a consumer's cursor."""
+        self._write(lambda db: ledger.advance(db, account, consumer, seq))
+
+    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+        """Keep what a consumer could not do."""
+        at = self.mint.now()
+        self._write(lambda db: ledger.fault(db, account, consumer, seq, error, at))
+
+    def faults(self, account: str) -> Sequence[Fault]:
+        """What consumers could not do."""
+        with self._in(account) as (db, number):
+            return [Fault(row[0], account, *row[1:]) for row in run(db, "faults", number)]
+
+    # Care -------------------------------------------------------------------------------------------------------------
+
+    def check(self) -> Sequence[str]:
+        """Problems of the file and of the index."""
+        with self._database.reading() as db:
+            return care.check(db)
+
+    def repair(self) -> int:
+        """Make damaged parts of the index anew; return how many there were."""
+        dropped = self._write(care.repair)
+        self.index.cache.clear()
+        return dropped
+
+    def stats(self, account: str) -> Mapping[str, Any]:
+        """Counts and sizes."""
+        with self._in(account) as (db, number):
+            return care.stats(db, number or None, self.path)
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy while others go on."""
+        with translated():
+            care.backup(self._database.reader(), target)
+
+    def close(self) -> None:
+        """Close every connection; closing twice is fine."""
+        self._database.close()
+
+
+def open_store(url: str, *, mint: Mint | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:
+    """Open the store a `sqlite:///` URL names, making it if it is not there."""
+    return SqliteStore(path_of(url), mint or Mint(), settings or {})

@@ -1,0 +1,132 @@
+"""Vectors in the file: a cache by text hash is the truth, blocks of 256 are a faster copy that may be thrown away.
+
+A block carries what it was made from (partition epoch, builder version, hash of its bytes). One that does not fit is
+never used: the cache answers in its place, and the next repair makes the block anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import apsw
+
+from told.backends.sqlite.connect import run
+from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
+from told.core.errors import ModelMismatch
+from told.core.ids import sha256
+from told.core.score import quantise
+
+BLOCK: Final = 256
+BUILDER: Final = 1
+
+
+def packer() -> Callable[[Sequence[float]], bytes]:
+    """The fastest way at hand to quantise; every way gives the same bytes."""
+    try:
+        import numpy as np
+    except ImportError:
+        return quantise
+
+    def pack(vector: Sequence[float]) -> bytes:
+        row = np.asarray(vector, dtype=np.float64)
+        peak = float(np.abs(row).max(initial=0.0))
+        return np.rint(row * (127.0 / peak)).astype(np.int8).tobytes() if peak else bytes(len(row))
+
+    return pack
+
+
+_pack: list[Callable[[Sequence[float]], bytes]] = []
+
+
+def pack(vector: Sequence[float]) -> bytes:
+    """A vector as stored."""
+    if not _pack:
+        _pack.append(packer())
+    return _pack[0](vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An embedder as the file knows it."""
+
+    id: int
+    name: str
+    dim: int
+
+    def remember(self, db: apsw.Connection, digest: bytes, vector: Sequence[float]) -> None:
+        """Cache a text's vector."""
+        code = pack(vector)
+        if len(code) != self.dim:
+            raise ModelMismatch(f"{self.name} gave {len(code)} dimensions where the store has {self.dim}.")
+        run(db, "add_embedding", self.id, digest, code)
+
+
+def current(db: apsw.Connection) -> Model | None:
+    """The model searches use."""
+    row = run(db, "model").fetchone()
+    return None if row is None else Model(*row)
+
+
+def named(db: apsw.Connection, name: str) -> Model | None:
+    """A model by name."""
+    row = run(db, "model_named", name).fetchone()
+    return None if row is None else Model(*row)
+
+
+def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: int) -> int:
+    """Make the blocks that are full and complete between two ordinals; return how many."""
+    made = 0
+    for number in range(first // BLOCK, rows // BLOCK):
+        start = number * BLOCK
+        lo, _ = part_span(part, start)
+        codes = run(db, "part_codes", model.id, lo, lo + BLOCK).fetchall()
+        if len(codes) == BLOCK:
+            body = b"".join(code for _, code in codes)
+            epoch = run(db, "part_state", part).fetchone()[2]
+            run(db, "add_block", model.id, part, number, epoch, BUILDER, sha256(body), body)
+            made += 1
+    return made
+
+
+def sound(model: Model, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
+    """Whether a block is what its manifest says and belongs to this epoch of its partition."""
+    _, made_in, builder, digest, codes = row
+    fits = made_in == epoch and builder == BUILDER and len(codes) == BLOCK * model.dim
+    return fits and sha256(codes) == digest
+
+
+def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, rows: int) -> dict[int, bytes]:
+    """Runs of codes by the ordinal they begin at: whole sound blocks, single rows elsewhere."""
+    found: dict[int, bytes] = {}
+    start = -(-first // BLOCK)
+    for row in run(db, "blocks", model.id, part, start).fetchall():
+        if row[0] < rows // BLOCK and sound(model, epoch, row):
+            found[row[0] * BLOCK] = row[4]
+    ordinal = first
+    while ordinal < rows:
+        if ordinal in found:
+            ordinal += BLOCK
+            continue
+        stop = min(rows, next((begin for begin in sorted(found) if begin > ordinal), rows))
+        lo, _ = part_span(part)
+        found.update(run(db, "part_codes", model.id, lo + ordinal, lo + stop).fetchall())
+        ordinal = stop
+    return found
+
+
+def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[float]], *, live: bool) -> None:
+    """Cache vectors that came late and let the partitions that waited for them see them."""
+    for digest, vector in vectors.items():
+        model.remember(db, digest, vector)
+    if not live:
+        return
+    waiting: dict[int, list[int]] = {}
+    for (id_,) in run(db, "passages_with_hash", hex_list(list(vectors))).fetchall():
+        waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
+    for part, ordinals in waiting.items():
+        run(db, "bump_part", part)
+        rows = run(db, "part_state", part).fetchone()[0]
+        for number in {ordinal // BLOCK for ordinal in ordinals}:
+            fold_blocks(db, model, part, number * BLOCK, min(rows, (number + 1) * BLOCK))

@@ -1,0 +1,108 @@
+"""Group commit: whoever holds the lock writes for everybody who waits, in one transaction with one sync.
+
+There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Every job is
+acknowledged after COMMIT, and a job that fails takes no other job with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+import apsw
+
+from told.backends.sqlite.connect import Database, translated
+from told.core.errors import StoreClosed
+
+T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+
+
+def _quiet(step: str) -> None:
+    """Nobody watches the steps of a commit."""
+
+
+@dataclass(slots=True)
+class Job(Generic[T]):
+    """One caller's work and what came of it."""
+
+    work: Work[T]
+    done: bool = False
+    result: T | None = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Writer:
+    """The one door to the file's write lock."""
+
+    database: Database
+    limit: int
+    watch: Callable[[str], None] = _quiet
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _queue: deque[Job[Any]] = field(default_factory=deque)
+
+    def __call__(self, work: Work[T]) -> T:
+        """Do some work in a transaction and return once it is durable."""
+        job = Job(work)
+        self._queue.append(job)
+        with self._lock:
+            while not job.done:
+                self._write()
+        if job.error is not None:
+            raise job.error
+        return cast(T, job.result)
+
+    def alone(self, work: Work[T]) -> T:
+        """Do some work on the writing connection outside any transaction, while nobody else writes."""
+        with self._lock, translated():
+            return work(self._connection())
+
+    def _connection(self) -> apsw.Connection:
+        if self.database.closed:
+            raise StoreClosed()
+        return self.database.writer
+
+    def _write(self) -> None:
+        jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self.limit))]
+        try:
+            with translated():
+                self._transact(self._connection(), jobs)
+        except BaseException as error:
+            for job in jobs:
+                job.error = job.error or error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for job in jobs:
+                job.done = True
+
+    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        self.watch("begun")
+        try:
+            for job in jobs:
+                self._perform(db, job, alone=len(jobs) == 1)
+            self.watch("written")
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        self.watch("committed")
+
+    def _perform(self, db: apsw.Connection, job: Job[Any], *, alone: bool) -> None:
+        """Run one job; in company a failure rolls back its own savepoint, alone the whole transaction."""
+        if alone:
+            job.result = job.work(db)
+            return
+        try:
+            with db:
+                job.result = job.work(db)
+        except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.ReadOnlyError, apsw.BusyError):
+            raise
+        except Exception as error:
+            job.error = error

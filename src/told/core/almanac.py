@@ -1,0 +1,285 @@
+"""How people say dates, as data: the words of a few languages, the forms they stand in, and steps on the calendar.
+
+To teach a language, add its words to the tables and its word order to `FORMS`; what a form means is read in `when`.
+Words are in lower case without accents, as `plain` leaves a text; an underscore stands for a space inside one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from functools import cache
+from typing import Final, TypeVar
+
+_T = TypeVar("_T")
+
+
+def plain(text: str) -> str:
+    """The text as the tables spell it: no case, no accents, single spaces, no punctuation around."""
+    apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join("".join(c for c in apart if not unicodedata.combining(c)).split()).strip(" .,;:!?")
+
+
+def _table(rows: Mapping[_T, str]) -> dict[str, _T]:
+    return {plain(word.replace("_", " ")): meaning for meaning, words in rows.items() for word in words.split()}
+
+
+# ---------------------------------------------------------------------------------------------------- calendar in steps
+
+MONTHS_IN: Final = {"month": 1, "quarter": 3, "season": 3, "year": 12, "decade": 120}
+DAYS_IN: Final = {"day": 1, "weekend": 2, "week": 7}
+SECONDS_IN: Final = {"second": 1, "minute": 60, "hour": 3600}
+
+
+def moved(day: date, unit: str, count: int) -> date:
+    """The date so many units later; the 31st becomes the last day of a shorter month."""
+    if unit in DAYS_IN:
+        return day + timedelta(days=count * DAYS_IN[unit])
+    year, month = divmod(day.year * 12 + day.month - 1 + count * MONTHS_IN[unit], 12)
+    last = 31 if month == 11 else (date(year, month + 2, 1) - timedelta(days=1)).day
+    return date(year, month + 1, min(day.day, last))
+
+
+def first_of(day: date, unit: str) -> date:
+    """The first day of the unit that holds this day."""
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return date(day.year, day.month - (day.month - 1) % 3, 1)
+        case "year":
+            return date(day.year, 1, 1)
+        case "decade":
+            return date(max(day.year - day.year % 10, 1), 1, 1)
+    return day
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """A unit that comes back every week (place: days after Monday) or every year (place: its first month)."""
+
+    unit: str
+    place: int
+
+    def first(self, today: date, cycle: int = 0) -> date:
+        """Its first day, so many weeks or years from the present one."""
+        if self.unit in DAYS_IN:
+            return first_of(today, "week") + timedelta(weeks=cycle, days=self.place)
+        return date(today.year + cycle, self.place, 1)
+
+    def chosen(self, today: date, turn: int | None) -> date:
+        """Its first day: of the last that is over (-1), of this (0), of the next (1), or of the last that has begun."""
+        firsts = [self.first(today, cycle) for cycle in (-2, -1, 0, 1, 2)]
+        match turn:
+            case -1:
+                return max(first for first in firsts if moved(first, self.unit, 1) <= today)
+            case 0:
+                return next((f for f in firsts if f <= today < moved(f, self.unit, 1)), firsts[2])
+            case 1:
+                return min(first for first in firsts if first > today)
+        return max(first for first in firsts if first <= today)
+
+
+# ---------------------------------------------------------------------------------------------------------------- words
+
+NUMBERS: Final = _table(
+    {
+        1: "a an one un una une ein eine einem einer einen 一",
+        2: "two a_couple_of dos zwei deux 二 两 兩",
+        3: "three a_few tres drei trois 三",
+        4: "four cuatro vier quatre 四",
+        5: "five cinco fünf cinq 五",
+        6: "six seis sechs 六",
+        7: "seven siete sieben sept 七",
+        8: "eight ocho acht huit 八",
+        9: "nine nueve neun neuf 九",
+        10: "ten diez zehn dix 十",
+        11: "eleven once elf onze 十一",
+        12: "twelve doce zwölf douze 十二",
+    }
+)
+UNITS: Final = _table(
+    {
+        "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 秒钟",
+        "minute": "minute minutes min mins minuto minutos minuten 分 分钟 分鐘",
+        "hour": "hour hours hr hrs hora horas stunde stunden heure heures 小时 小時 个小时 時間",
+        "day": "day days día días tag tage tagen jour jours 天 日",
+        "week": "week weeks semana semanas woche wochen semaine semaines 周 週 星期 个星期 週間",
+        "month": "month months mes meses monat monate monaten mois 月 个月 個月 か月 ヶ月",
+        "quarter": "quarter quarters trimestre trimestres quartal quartale quartalen 季度 个季度",
+        "year": "year years año años jahr jahre jahren an ans année années 年",
+        "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie décennies",
+    }
+)
+TURNS: Final = _table(
+    {
+        -1: "last previous letzte letzten letztes letzter pasado pasada dernier dernière 上 上个 上個 先",
+        0: "this current diese diesen dieses dieser este esta ce cette 这 这个 這 這個 本 今",
+        1: "next coming nächste nächsten nächstes nächster próximo próxima prochain prochaine 下 下个 下個 来",
+    }
+)
+WORDS: Final = _table(
+    {
+        ("day", -2): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 一昨日",
+        ("day", -1): "yesterday gestern ayer hier 昨天 昨日",
+        ("day", 0): "today heute hoy aujourd'hui 今天 今日",
+        ("day", 1): "tomorrow morgen mañana demain 明天 明日",
+        ("day", 2): "day_after_tomorrow the_day_after_tomorrow übermorgen après-demain 后天 後天 明後日",
+        ("year", -2): "year_before_last the_year_before_last vorletztes_jahr 前年",
+        ("year", -1): "去年",
+        ("year", 0): "今年",
+        ("year", 1): "明年",
+    }
+)
+_WEEKDAYS: Final = _table(
+    {
+        Recurring("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一",
+        Recurring("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二",
+        Recurring("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三",
+        Recurring("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四",
+        Recurring("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五",
+        Recurring("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六",
+        Recurring("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天",
+        Recurring("weekend", 5): "weekend fin_de_semana wochenende week-end 周末 週末",
+    }
+)
+_MONTHS: Final = _table(
+    {
+        Recurring("month", 1): "january jan enero januar jänner janvier 一月",
+        Recurring("month", 2): "february feb febrero februar février 二月",
+        Recurring("month", 3): "march mar marzo märz mars 三月",
+        Recurring("month", 4): "april apr abril avril 四月",
+        Recurring("month", 5): "may mayo mai 五月",
+        Recurring("month", 6): "june jun junio juni juin 六月",
+        Recurring("month", 7): "july jul julio juli juillet 七月",
+        Recurring("month", 8): "august aug agosto août 八月",
+        Recurring("month", 9): "september sep sept septiembre septembre 九月",
+        Recurring("month", 10): "october oct octubre oktober octobre 十月",
+        Recurring("month", 11): "november nov noviembre novembre 十一月",
+        Recurring("month", 12): "december dec diciembre dezember décembre 十二月",
+    }
+)
+_SEASONS: Final = _table(
+    {
+        Recurring("season", 3): "spring primavera frühling frühjahr printemps 春天",
+        Recurring("season", 6): "summer verano sommer été 夏天",
+        Recurring("season", 9): "autumn fall otoño herbst automne 秋天",
+        Recurring("season", 12): "winter invierno hiver 冬天",
+    }
+)
+NAMES: Final = _WEEKDAYS | _MONTHS | _SEASONS
+EDGES: Final = _table(
+    {
+        0.0: "beginning start early anfang principios comienzos début",
+        0.5: "middle mid mitte mediados milieu",
+        1.0: "end late ende finales fin",
+    }
+)
+CLOCKS: Final = _table({0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"})
+PARTS: Final = _table({(6, 12): "morning", (12, 18): "afternoon", (18, 24): "evening", (18, 30): "night"})
+
+
+def number(word: str) -> int:
+    """The number a numeral or a run of digits says."""
+    return NUMBERS[word] if word in NUMBERS else int(word)
+
+
+def time_of_day(clock: str) -> time:
+    """The time that "noon", "3pm", "3:30 p.m" or "15:30" says."""
+    if clock in CLOCKS:
+        return time(CLOCKS[clock])
+    hour, _, minute = re.sub("[^0-9:]", "", clock).partition(":")
+    past_noon = 12 if "p" in clock else 0
+    return time(int(hour) % 12 + past_noon if clock.endswith("m") else int(hour), int(minute or 0))
+
+
+# ---------------------------------------------------------------------------------------------------------------- forms
+
+
+def _any(words: Mapping[str, object]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_SLOTS: Final = {
+    "n": rf"\d{{1,6}}|{_any(NUMBERS)}",
+    "unit": _any(UNITS),
+    "turn": _any(TURNS),
+    "word": _any(WORDS),
+    "name": _any(NAMES),
+    "thing": _any({**NAMES, **UNITS}),
+    "weekday": _any(_WEEKDAYS),
+    "month": _any(_MONTHS),
+    "yearly": _any(_MONTHS | _SEASONS),
+    "year": r"\d{4}",
+    "day": r"\d{1,2}(?:st|nd|rd|th|er|\.)?",
+    "digits": r"\d{1,2}",
+    "edge": _any(EDGES),
+    "clock": rf"{_any(CLOCKS)}|\d{{1,2}}(?::\d\d)? ?[ap]\.?m|\d{{1,2}}:\d\d",
+    "part": _any(PARTS),
+    "rest": r".+?",
+}
+# The first form that fits wins; `{slot}` takes one of the words above.
+FORMS: Final = {
+    "now": ("(?:right )?now", "ahora", "jetzt", "maintenant", "现在", "現在"),
+    "word": ("{word}",),
+    "ago": (
+        "{n} {unit} (?:ago|earlier|back)",
+        "hace {n} {unit}",
+        "vor {n} {unit}",
+        "il y a {n} {unit}",
+        "{n} ?{unit}[之以]?前",
+    ),
+    "ahead": (
+        "in {n} {unit}(?: time)?",
+        "{n} {unit} from now",
+        "(?:dentro de|en) {n} {unit}",
+        "dans {n} {unit}",
+        "{n} ?{unit}[之以]?[后後]",
+    ),
+    "window": (
+        "(?:the |these )?(?:last|past) {n} {unit}",
+        "(?:the )?past {unit}",
+        "(?:l[oa]s )?ultim[oa]s {n} {unit}",
+        "(?:(?:in )?den |die )?(?:letzten|vergangenen) {n} {unit}",
+        "(?:过去|最近|過去){n} ?{unit}",
+    ),
+    "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}(?=[周星礼]){weekday}"),
+    "turn": ("{turn} {thing}", "(?:el |la |le |l')?{thing} {turn}", "{turn}{thing}"),
+    "name": ("{name}",),
+    "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year} {yearly}"),
+    "month_of_year": ("{year} ?年 ?{digits} ?月", "{digits}/{year}"),
+    "date": (
+        "{month} {day}(?:,? {year})?",
+        "(?:the )?{day} (?:of |de )?{month}(?:,? (?:de |del )?{year})?",
+    ),
+    "numbered_date": (r"(?:{year} ?年 ?)?{digits} ?月 ?(?P<numbered>\d{{1,2}}) ?[日号號]",),
+    "year": ("{year} ?年", "(?:the )?year {year}", "ano {year}", "jahr {year}"),
+    "decade": (r"(?:the )?(?P<decade>\d{{3}}0)'?s",),
+    "edge": ("(?:the |at the |a )?{edge}[- ](?:of |de |del |des |du )?(?:the )?{rest}",),
+    "clock": ("(?:at )?{clock},? (?:on )?{rest}", "{rest},? (?:at |um |a las )?{clock}"),
+    "part": ("{rest},? (?:in the |at )?{part}",),
+    "inner": ("(?:in|on|at|during|from|by|the|am|im|en|el|la|le|au|vom) {rest}",),
+}
+
+
+@cache
+def rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The forms as patterns, in the order in which they are tried; compiled at the first use."""
+    slots = {name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}
+    return tuple(
+        (form, re.compile(template.format(**slots), re.ASCII))
+        for form, templates in FORMS.items()
+        for template in templates
+    )
+
+
+def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every form that fits a plain text entirely, with what was said in its slots."""
+    for form, pattern in rules():
+        if match := pattern.fullmatch(text):
+            yield form, match.groupdict(default="")

@@ -1,0 +1,280 @@
+"""The ledger's only line: an entry, one of six verbs, sealed into its account's hash chain.
+
+What can be destroyed on request (scope, author, body) is one envelope; the chain holds only its salted digest, so an
+entry whose content was erased still verifies and says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+from told.core.errors import StoreCorrupt, StoreVersion
+from told.core.ids import canonical, sha256
+from told.core.scope import Scope
+from told.core.when import ALWAYS, Interval
+
+VERSION = 1
+GENESIS = sha256(b"told ledger 1")
+NO_META: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was said or seen, verbatim."""
+
+    content: str
+    role: str = "user"
+    name: str | None = None
+    said_at: int | None = None
+    sort: str = "turn"
+    source: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+    def digest(self) -> bytes:
+        """The identity of this evidence inside its scope."""
+        return sha256(canonical([self.sort, self.role, self.name, self.said_at, self.source, self.content]))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One proposition, with where it came from and when it holds in the world."""
+
+    text: str
+    kind: str = "memory"
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    polarity: str = "asserted"
+    modality: str = "stated"
+    confidence: float = 1.0
+    valid: Interval = ALWAYS
+    expires: int | None = None
+    evidence: str | None = None
+    span: tuple[int, int] | None = None
+    role: str | None = None
+    actor: str | None = None
+    said_at: int | None = None
+    source: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """This was said or seen."""
+
+    id: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """We hold this claim on this thread; `since` is when the thread began, if it began before this entry."""
+
+    thread: str
+    claim: Claim
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retracted:
+    """We no longer hold what the thread says."""
+
+    thread: str
+    why: str = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """One thing bears on another."""
+
+    src: str
+    rel: str
+    dst: str
+    weight: float = 1.0
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What may be stored, and who may do what."""
+
+    sort: str
+    name: str
+    rule: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The content of these entries was destroyed on request."""
+
+    seqs: tuple[int, ...]
+    why: str = "requested"
+    was: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+Verb: TypeAlias = Observed | Asserted | Retracted | Linked | Ruled | Erased
+VERBS: Mapping[str, type[Any]] = {
+    "observed": Observed, "asserted": Asserted, "retracted": Retracted,
+    "linked": Linked, "ruled": Ruled, "erased": Erased,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry that has no place in the ledger yet."""
+
+    verb: Verb
+    scope: Scope | None
+    author: str = "user"
+    policy: str = "private"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of an account's ledger; `draft` is None once its content was erased."""
+
+    seq: int
+    tx: int
+    at: int
+    sort: str
+    thread: str | None
+    digest: bytes
+    hash: bytes
+    salt: bytes | None
+    envelope: bytes | None
+    draft: Draft | None
+
+    @property
+    def verb(self) -> Verb | None:
+        """What the entry says, if it still says anything."""
+        return None if self.draft is None else self.draft.verb
+
+
+def sort_of(verb: Verb) -> str:
+    """The stored name of a verb."""
+    return type(verb).__name__.lower()
+
+
+def thread_of(verb: Verb) -> str | None:
+    """The thread whose history the verb belongs to."""
+    match verb:
+        case Asserted(thread=thread) | Retracted(thread=thread):
+            return thread
+        case Linked(dst=dst):
+            return dst
+        case Observed() | Ruled() | Erased():
+            return None
+        case _:
+            assert_never(verb)
+
+
+def seal(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) -> Entry:
+    """Give a draft its place in the chain."""
+    envelope = encode(draft)
+    sort = sort_of(draft.verb)
+    digest = sha256(salt, envelope)
+    mark = chain(prev, seq=seq, tx=tx, at=at, sort=sort, digest=digest)
+    return Entry(seq, tx, at, sort, thread_of(draft.verb), digest, mark, salt, envelope, draft)
+
+
+def chain(prev: bytes, *, seq: int, tx: int, at: int, sort: str, digest: bytes) -> bytes:
+    """The hash of an entry over its predecessor's and everything that can never be erased."""
+    return sha256(prev, f"{seq}\n{tx}\n{at}\n{sort}\n".encode(), digest)
+
+
+# The envelope ---------------------------------------------------------------------------------------------------------
+
+
+def encode(draft: Draft) -> bytes:
+    """The erasable part of an entry as canonical JSON."""
+    scope = None if draft.scope is None else draft.scope.as_json()
+    return canonical(
+        {"v": VERSION, "scope": scope, "author": draft.author, "policy": draft.policy, "body": _pack(draft.verb)}
+    )
+
+
+def decode(sort: str, account: str, envelope: bytes) -> Draft:
+    """Read an envelope of this or any earlier version."""
+    try:
+        data = upcast(sort, json.loads(envelope))
+        scope = None if data["scope"] is None else Scope.from_json(account, data["scope"])
+        return Draft(_unpack(sort, data["body"]), scope, data["author"], data["policy"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreCorrupt(f"A {sort} entry cannot be read: {error}.") from error
+
+
+Upcast: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
+UPCASTS: dict[int, Upcast] = {}
+
+
+def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Bring an envelope of an earlier version up to this one, a version at a time."""
+    while data["v"] < VERSION:
+        step = UPCASTS.get(data["v"])
+        if step is None:
+            raise StoreVersion(f"No reader for entries of version {data['v']}.")
+        data = {**step(sort, data), "v": data["v"] + 1}
+    if data["v"] > VERSION:
+        raise StoreVersion(f"The entry has version {data['v']}; this told reads up to {VERSION}.", hint="Upgrade told.")
+    return data
+
+
+def _pack(verb: Verb) -> dict[str, Any]:
+    match verb:
+        case Observed(id=id, evidence=evidence):
+            return {"id": id, **_sparse(evidence)}
+        case Asserted(thread=thread, claim=claim, since=since):
+            body = {"thread": thread, **_sparse(claim)}
+            if claim.valid is not ALWAYS:
+                body["valid"] = claim.valid.as_json()
+            return body if since is None else {**body, "since": since}
+        case Erased(seqs=seqs, why=why, was=was):
+            return {"seqs": list(seqs), "why": why, "was": dict(was)}
+        case Retracted() | Linked() | Ruled():
+            return {name: getattr(verb, name) for name in verb.__dataclass_fields__}
+        case _:
+            assert_never(verb)
+
+
+def _unpack(sort: str, body: dict[str, Any]) -> Verb:
+    match sort:
+        case "observed":
+            return Observed(body.pop("id"), Evidence(**body))
+        case "asserted":
+            thread, since = body.pop("thread"), body.pop("since", None)
+            if "valid" in body:
+                body["valid"] = Interval.from_json(body["valid"])
+            if "span" in body:
+                body["span"] = tuple(body["span"])
+            return Asserted(thread, Claim(**body), since)
+        case "erased":
+            return Erased(tuple(body["seqs"]), body["why"], body["was"])
+        case _:
+            verb: Verb = VERBS[sort](**body)
+            return verb
+
+
+def _defaults(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
+    blank = cls("")
+    names = (name for name in cls.__dataclass_fields__ if name not in ("valid", "content", "text"))
+    return tuple((name, getattr(blank, name)) for name in names)
+
+
+def _sparse(value: Evidence | Claim) -> dict[str, Any]:
+    """The fields that differ from their defaults, so that a plain turn is a short line."""
+    if isinstance(value, Evidence):
+        body, defaults = {"content": value.content}, _EVIDENCE
+    else:
+        body, defaults = {"text": value.text}, _CLAIM
+    for name, default in defaults:
+        given = getattr(value, name)
+        if given != default:
+            body[name] = given
+    return body
+
+
+_EVIDENCE = _defaults(Evidence)
+_CLAIM = _defaults(Claim)

@@ -1,0 +1,92 @@
+"""What is believed: facts, links and evidence as the views hold them.
+
+A fact is one version of a thread. It is the latest from its own entry until the entry that closed it, and it is gone
+once the thread was retracted; both are positions in the ledger, so any past belief is a comparison of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from told.core.entry import NO_META
+from told.core.scope import Scope
+from told.core.when import Interval
+
+NEVER = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One version of what a thread says."""
+
+    id: str
+    seq: int
+    tx: int
+    scope: Scope
+    text: str
+    md5: str
+    kind: str = "memory"
+    until: int = NEVER
+    gone: int = NEVER
+    created_at: int = 0
+    updated_at: int = 0
+    valid_from: int = -NEVER
+    valid_to: int = NEVER
+    precision: str = "open"
+    expires: int = NEVER
+    said_at: int | None = None
+    role: str | None = None
+    actor: str | None = None
+    author: str = "user"
+    evidence: str | None = None
+    source: str | None = None
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    polarity: str = "asserted"
+    modality: str = "stated"
+    confidence: float = 1.0
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+    def valid(self) -> Interval:
+        """When the fact holds in the world."""
+        start = None if self.valid_from == -NEVER else self.valid_from
+        return Interval(start, None if self.valid_to == NEVER else self.valid_to, self.precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One thing bearing on another, from one ledger position until another."""
+
+    seq: int
+    src: str
+    rel: str
+    dst: str
+    scope: Scope
+    weight: float = 1.0
+    until: int = NEVER
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Where a piece of evidence stands in the ledger."""
+
+    id: str
+    seq: int
+    scope: Scope
+    digest: bytes
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What is indexed of a fact: its terms, and the hash its vector is cached under."""
+
+    seq: int
+    scope: Scope
+    text: str
+    until: int = NEVER
+    expires: int = NEVER

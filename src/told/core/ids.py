@@ -1,0 +1,80 @@
+"""Time-ordered ids, canonical JSON and algorithm-tagged content hashes.
+
+Two values that are equal as JSON have one canonical form, hence one hash. Ids sort by the time they were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from told.core.errors import InvalidInput
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+
+HASH = "sha256"
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
+).encode
+
+
+def canonical(value: Any) -> bytes:
+    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN."""
+    try:
+        return _encode(value).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.") from error
+
+
+def tagged(data: bytes) -> str:
+    """A content hash that names its algorithm."""
+    return f"{HASH}:{hashlib.sha256(data).hexdigest()}"
+
+
+def sha256(*parts: bytes) -> bytes:
+    """The raw digest of some bytes."""
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def text_hash(text: str) -> bytes:
+    """What a text's vector is cached under."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def uuid7(milliseconds: int, random: bytes) -> str:
+    """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
+    number = (milliseconds & (2**48 - 1)) << 80 | int.from_bytes(random[:10])
+    number = number & ~(0xF << 76) | 7 << 76
+    number = number & ~(0x3 << 62) | 0x2 << 62
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Mint:
+    """Where time and randomness come from, so that a test can replay both."""
+
+    clock: Callable[[], int] = wall_clock
+    entropy: Callable[[int], bytes] = os.urandom
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        return self.clock()
+
+    def id(self) -> str:
+        """A fresh time-ordered id."""
+        return uuid7(self.clock() // 1000, self.entropy(10))
+
+    def salt(self) -> bytes:
+        """Sixteen random bytes."""
+        return self.entropy(16)

@@ -1,0 +1,338 @@
+"""Who may do what with a memory: actions, policies, grants, and one pure question, `allows`.
+
+Everything is refused unless one of these says otherwise, in this order:
+
+1. What a policy *forbids* is refused to everybody, the owner and every grant included. Among the defaults only `sealed`
+   forbids anything. Seeing that a memory exists, deleting it and changing its policy can never be forbidden, so the
+   owner can always break the seal or destroy what is under it, and both leave an entry.
+2. The owner of the account may do all the rest.
+3. `read_metadata` is open to every caller of the account.
+4. A policy in force allows its own actions; a grant in force under that policy adds the actions it names.
+
+Time and revocation only ever take away. A policy that expired, was revoked or superseded allows nothing and carries no
+grant, yet forbids what it forbade: an embargo is lifted by ruling a new policy, never by a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from told.core.errors import InvalidInput
+from told.core.reading import meant
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Action(StrEnum):
+    """What a caller may ask to do; every engine verb names one."""
+
+    READ_METADATA = "read_metadata"
+    READ_CONTENT = "read_content"
+    QUOTE = "quote"
+    VIEW_ANCHOR_LOCATION = "view_anchor_location"
+    DERIVE_CLAIMS = "derive_claims"
+    DERIVE_EMBEDDINGS = "derive_embeddings"
+    TRANSLATE = "translate"
+    SUMMARIZE = "summarize"
+    EXPORT_CLAIMS = "export_claims"
+    TRAIN_MODEL = "train_model"
+    PUBLISH_RELEASE = "publish_release"
+    SHARE_WITH_THIRD_PARTY = "share_with_third_party"
+    FEDERATED_QUERY = "federated_query"
+    REQUEST_DELETION = "request_deletion"
+    WRITE = "write"
+    """Add or change memories."""
+    ADMINISTER = "administer"
+    """Change kinds, policies and grants; rebuild, verify, back up."""
+
+
+class Capsule(StrEnum):
+    """The sorts of policy, from the most open to the most closed."""
+
+    PUBLIC = "public"
+    OPEN_METADATA = "open_metadata_restricted_content"
+    LICENSED = "licensed"
+    COMMUNITY = "community_restricted"
+    PRIVATE = "private"
+    EMBARGOED = "embargoed"
+    REGULATED = "regulated"
+    UNKNOWN = "unknown_restricted"
+    SEALED = "sealed"
+
+
+class Inheritance(StrEnum):
+    """Which policy rules what is derived from a memory."""
+
+    SOURCE_POLICY = "source_policy"
+    """That of the first source alone, if every source says so."""
+    MAX_RESTRICTION = "max_restriction"
+    """The strictest of all sources."""
+    AUTHORITY_OVERRIDE_ONLY = "authority_override_only"
+    """The strictest of all sources too: here every change of a policy is an act of authority, `administer`."""
+
+
+class State(StrEnum):
+    """Whether a policy is in force."""
+
+    ACTIVE = "active"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+class Purpose(StrEnum):
+    """What a grant is for."""
+
+    REVIEW = "review"
+    COMMUNITY_CURATION = "community_curation"
+    PRIVATE_RESEARCH = "private_research"
+    PUBLICATION = "publication"
+    MODEL_TRAINING = "model_training"
+    AUDIT = "audit"
+    EXTRACTION = "extraction"
+    FEDERATION = "federation"
+    INSPECTION = "inspection"
+
+
+ALL = frozenset(Action)
+NONE: frozenset[Action] = frozenset()
+METADATA = frozenset({Action.READ_METADATA})
+CHANGES = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMINISTER})
+"""Actions that change the store rather than use what is in it; no policy gives them away without a grant."""
+USES = ALL - CHANGES
+ATTESTABLE = USES | {Action.REQUEST_DELETION}
+"""What "all" means in a grant; `write` and `administer` are only ever granted by name."""
+OUTWARD = frozenset({
+    Action.EXPORT_CLAIMS, Action.TRAIN_MODEL, Action.PUBLISH_RELEASE,
+    Action.SHARE_WITH_THIRD_PARTY, Action.FEDERATED_QUERY,
+})  # fmt: skip
+"""Uses that carry content out of the account."""
+UNDENIABLE = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
+
+
+def choose(choices: type[Choice], text: Any, name: str) -> Choice:
+    """The member with this spelling, or an error that lists them."""
+    try:
+        return choices(text)
+    except ValueError:
+        allowed = [str(choice) for choice in choices]
+        raise InvalidInput(f"{name} is {text!r}; allowed: {', '.join(allowed)}.", hint=meant(text, allowed)) from None
+
+
+def actions(names: str | Iterable[str]) -> frozenset[Action]:
+    """The actions of these names; "all" stands for every action an attestation may give."""
+    if not isinstance(names, Iterable):
+        raise InvalidInput(f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".')
+    listed = [names] if isinstance(names, str) else list(names)
+    spelled = {choose(Action, name, "An action") for name in listed if name != "all"}
+    return ATTESTABLE | spelled if "all" in listed else frozenset(spelled)
+
+
+def _instant(value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise InvalidInput(f"expires is {value!r}.", hint="Give microseconds since 1970 as a whole number, or null.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may be done with a memory without a grant, and what may not be done at all.
+
+    `parts` are the policies this one is the strictest of; it is empty for a policy of its own.
+    """
+
+    name: str
+    kind: Capsule
+    allows: frozenset[Action] = METADATA
+    forbids: frozenset[Action] = NONE
+    inheritance: Inheritance = Inheritance.MAX_RESTRICTION
+    expires: int | None = None
+    state: State = State.ACTIVE
+    parts: tuple[Policy, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or ("+" in self.name and not self.parts):
+            raise InvalidInput(f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'.")
+        if never := self.forbids & UNDENIABLE:
+            listed = ", ".join(sorted(never))
+            raise InvalidInput(f"Policy {self.name!r} may not forbid {listed}: that would lock the owner out.")
+
+    def in_force(self, now: int) -> bool:
+        """Whether the policy's own permissions and its grants count."""
+        return self.state is State.ACTIVE and (self.expires is None or now < self.expires)
+
+    def as_json(self) -> dict[str, Any]:
+        """The policy as a rule of the ledger; a combination is kept as its name alone."""
+        return {
+            "kind": self.kind.value,
+            "allows": sorted(self.allows),
+            "forbids": sorted(self.forbids),
+            "inheritance": self.inheritance.value,
+            "expires": self.expires,
+            "state": self.state.value,
+        }
+
+    @classmethod
+    def from_json(cls, name: str, rule: Mapping[str, Any]) -> Policy:
+        """The policy a rule states; what it leaves out is read restrictively."""
+        return cls(
+            name,
+            choose(Capsule, rule.get("kind", Capsule.UNKNOWN), "kind"),
+            actions(rule.get("allows", METADATA)),
+            actions(rule.get("forbids", NONE)),
+            choose(Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"),
+            _instant(rule.get("expires")),
+            choose(State, rule.get("state", State.ACTIVE), "state"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An attestation: the issuer lets the holder do some actions under one policy, and says why."""
+
+    holder: str
+    issuer: str
+    policy: str
+    actions: frozenset[Action]
+    purpose: Purpose
+    rationale: str
+    expires: int | None = None
+    revoked: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("holder", "issuer", "policy", "rationale"):
+            if not getattr(self, name).strip():
+                raise InvalidInput(f"A grant needs a {name}.", hint="Say who may do what, who says so, and why.")
+        if not self.actions:
+            raise InvalidInput("A grant needs at least one action.", hint='Name them, or give "all".')
+
+    def in_force(self, now: int) -> bool:
+        """Whether the grant counts."""
+        return not self.revoked and (self.expires is None or now < self.expires)
+
+    def covers(self, policy: Policy, holder: str, action: Action) -> bool:
+        """Whether the grant is about this holder doing this action under this policy."""
+        return self.policy == policy.name and self.holder == holder and action in self.actions
+
+    def as_json(self) -> dict[str, Any]:
+        """The grant as a rule of the ledger."""
+        return {
+            "holder": self.holder,
+            "issuer": self.issuer,
+            "policy": self.policy,
+            "actions": sorted(self.actions),
+            "purpose": self.purpose.value,
+            "rationale": self.rationale,
+            "expires": self.expires,
+            "revoked": self.revoked,
+        }
+
+    @classmethod
+    def from_json(cls, rule: Mapping[str, Any]) -> Grant:
+        """The grant a rule states."""
+        return cls(
+            str(rule.get("holder", "")),
+            str(rule.get("issuer", "")),
+            str(rule.get("policy", "")),
+            actions(rule.get("actions", ())),
+            choose(Purpose, rule.get("purpose"), "purpose"),
+            str(rule.get("rationale", "")),
+            _instant(rule.get("expires")),
+            bool(rule.get("revoked", False)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Yes or no, and why; true when it is yes."""
+
+    allowed: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def allows(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> Verdict:
+    """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
+    verdicts = [_judge(part, grants, holder, action, owner=owner, now=now) for part in policy.parts or (policy,)]
+    for verdict in verdicts:
+        if not verdict:
+            return verdict
+    return Verdict(True, " ".join(dict.fromkeys(verdict.reason for verdict in verdicts)))
+
+
+def _judge(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> Verdict:
+    if action in policy.forbids:
+        return Verdict(False, f"Policy {policy.name!r} forbids {action} to everybody.")
+    if owner:
+        return Verdict(True, "The owner of the account may.")
+    if action is Action.READ_METADATA:
+        return Verdict(True, "Metadata is open inside the account.")
+    if not policy.in_force(now):
+        return Verdict(False, f"Policy {policy.name!r} is not in force.")
+    if action in policy.allows:
+        return Verdict(True, f"Policy {policy.name!r} allows {action}.")
+    about = [grant for grant in grants if grant.covers(policy, holder, action)]
+    if live := next((grant for grant in about if grant.in_force(now)), None):
+        return Verdict(True, f"Granted by {live.issuer} for {live.purpose}.")
+    lack = "the grant is no longer in force" if about else f"{holder} has no grant"
+    return Verdict(False, f"Policy {policy.name!r} does not allow {action} and {lack}.")
+
+
+def strictest(a: Policy, b: Policy) -> Policy:
+    """The policy that allows an action exactly when both do, to the same holder with the same grants."""
+    parts = sorted(dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name)
+    if len(parts) == 1:
+        return parts[0]
+    return Policy(
+        "+".join(part.name for part in parts),
+        max((part.kind for part in parts), key=list(Capsule).index),
+        frozenset.intersection(*(part.allows for part in parts)),
+        frozenset.union(*(part.forbids for part in parts)),
+        max((part.inheritance for part in parts), key=list(Inheritance).index),
+        min((part.expires for part in parts if part.expires is not None), default=None),
+        next((part.state for part in parts if part.state is not State.ACTIVE), State.ACTIVE),
+        tuple(parts),
+    )
+
+
+def inherited(source: Policy, *others: Policy) -> Policy:
+    """The policy of what is derived from these sources."""
+    if all(policy.inheritance is Inheritance.SOURCE_POLICY for policy in (source, *others)):
+        return source
+    return reduce(strictest, others, source)
+
+
+METADATA_ONLY = (
+    Capsule.OPEN_METADATA, Capsule.LICENSED, Capsule.COMMUNITY, Capsule.PRIVATE,
+    Capsule.EMBARGOED, Capsule.REGULATED, Capsule.UNKNOWN,
+)  # fmt: skip
+
+DEFAULTS: Mapping[str, Policy] = MappingProxyType({
+    policy.name: policy
+    for policy in (
+        Policy("public", Capsule.PUBLIC, USES - {Action.TRAIN_MODEL}),
+        *(Policy(kind.value, kind) for kind in METADATA_ONLY),
+        Policy("sealed", Capsule.SEALED, forbids=ALL - UNDENIABLE, inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY),
+        Policy("private_research", Capsule.PRIVATE, USES - OUTWARD),
+        Policy("restricted_pending_review", Capsule.UNKNOWN),
+    )
+})  # fmt: skip
+"""The policies every account begins with: one of each sort, named after it, and the two that carry names of their own.
+
+`public` opens every use but training. `private_research` opens every use that stays inside the account. `sealed` shuts
+out even the owner. All the others show metadata alone and differ in what their grants stand for: a licence, the
+community's consent, an embargo, a legal basis, a review. `private` is among them: what a user told in confidence is
+not for the other callers of the account.
+"""
+
+
+def named(name: str, known: Mapping[str, Policy] = DEFAULTS) -> Policy:
+    """The policy an entry carries by name, combinations included; a name nobody ruled is restricted."""
+    return reduce(strictest, (known.get(part, DEFAULTS["unknown_restricted"]) for part in name.split("+")))

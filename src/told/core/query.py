@@ -1,0 +1,194 @@
+"""What is asked and what comes back: points in time, reads, receipts, hits, bundles and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from told.core.fact import Fact
+from told.core.filter import EVERYTHING, Filter
+from told.core.scope import Scope
+from told.core.when import iso
+
+MAX_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """A point on both axes: the ledger position read, its instant, and the world time asked about, if any."""
+
+    seq: int
+    at: int
+    valid_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Which facts to read; the scope is part of every question."""
+
+    scope: Scope
+    as_of: AsOf
+    filter: Filter = EVERYTHING
+    show_expired: bool = False
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A search of the index: terms, a quantised query vector, or both."""
+
+    find: Find
+    terms: tuple[str, ...] = ()
+    vector: Sequence[float] | None = None
+    depth: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One indexed fact with what each retriever said of it; a missing score means it was not in that list."""
+
+    seq: int
+    cosine: float | None = None
+    bm25: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fact with its score and the parts the score is made of."""
+
+    fact: Fact
+    score: float
+    parts: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of a read: how many went in and out, and how long it took."""
+
+    stage: str
+    kept: int
+    dropped: int = 0
+    micros: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One fact a read looked at, and the stage that kept or dropped it."""
+
+    id: str
+    seq: int
+    text: str
+    score: float
+    parts: Mapping[str, float | None]
+    stage: str
+    kept: bool
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The candidate as JSON."""
+        return {
+            "id": self.id, "memory": self.text, "score": self.score, "parts": dict(self.parts),
+            "stage": self.stage, "kept": self.kept, "reason": self.reason,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Why the answer is what it is."""
+
+    query: str
+    as_of: AsOf
+    steps: tuple[Step, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The trace as JSON; the shape is stable."""
+        return {
+            "query": self.query,
+            "as_of": {"seq": self.as_of.seq, "at": iso(self.as_of.at)},
+            "valid_at": None if self.as_of.valid_at is None else iso(self.as_of.valid_at),
+            "steps": [
+                {"stage": s.stage, "kept": s.kept, "dropped": s.dropped, "micros": round(s.micros, 1), "note": s.note}
+                for s in self.steps
+            ],
+            "candidates": [candidate.as_dict() for candidate in self.candidates],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What a read returns: a text that fits its budget, the hits in it, and why."""
+
+    text: str
+    tokens: int
+    budget: int
+    hits: tuple[Hit, ...]
+    trace: Trace
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a write did to one memory."""
+
+    event: str
+    id: str
+    text: str | None = None
+    previous: str | None = None
+    role: str | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write returns: its events, what was skipped and why, and where in the ledger it stands."""
+
+    events: tuple[Event, ...] = ()
+    skipped: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+    tx: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The proof of an erasure: what was destroyed, where, and the tombstone that stands for it."""
+
+    seq: int
+    at: int
+    hash: str
+    entries: int
+    memories: tuple[str, ...]
+    evidence: int
+    destroyed: Mapping[str, int]
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The certificate as JSON."""
+        return {
+            "tombstone": {"seq": self.seq, "at": iso(self.at), "hash": self.hash},
+            "entries": self.entries, "memories": list(self.memories), "evidence": self.evidence,
+            "destroyed": dict(self.destroyed), "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a ledger is what it was when it was written."""
+
+    ok: bool
+    entries: int
+    erased: int
+    head: str
+    seq: int | None = None
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as JSON."""
+        body: dict[str, Any] = {"ok": self.ok, "entries": self.entries, "erased": self.erased, "head": self.head}
+        return body if self.ok else {**body, "first_bad_seq": self.seq, "problem": self.problem}

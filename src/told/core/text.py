@@ -1,0 +1,366 @@
+"""Text as the engine needs it: index terms, comparable forms, sentences, clean input, JSON out of a model's reply."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, pairwise
+from operator import add
+from typing import Final
+
+from told.core.errors import InvalidInput, TooLarge
+from told.core.stem import stem
+
+# ---------------------------------------------------------------------------------------------------------- index terms
+
+STOP_WORDS: Final = frozenset(
+    """a about after all also am an and any are as at be because been before being both but by can could did do does
+    doing during each even for from had has have having he her here hers herself him himself his how i if in into is it
+    its itself just me more most my myself no nor not of off on once only or other our ours ourselves out over own per
+    shall she should so some such than that the their theirs them themselves then there these they this those through
+    to too under until up upon us very was we were what when where which while who whom whose why will with would you
+    your yours yourself yourselves""".split()
+)
+
+_JOINT: Final = r"(?:[-.@&']|(?<=\d),(?=\d{3}(?!\d)))"
+_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}(?:{_JOINT}\w{{1,64}}){{0,7}}(?:(?<=\b\w)(?:\+\+|#)(?!\w))?", re.ASCII)
+
+# `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
+_MARKS: Final = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06ed\u0711-\u074a\u07a6-\u07f3\u0816-\u0963\u0966-\u0df3\u0f18-\u0f39\u0f71-\u0fbc\u1712-\u1734"
+    r"\u18a9\u1920-\u193b\u1a17-\u1a7f\u1ab0-\u1bf3\u1c24-\u1c37\u1cd0-\u1cf9\u1dc0-\u1dff\u20d0-\u20f0\ua66f"
+    r"\ua802-\ua827\ua880-\ua8c5\ua8e0-\ua953\ua980-\ua9c0\uaa29-\uaa4d\uabe3-\uabed\ufe20-\ufe2f"
+    r"\U00011000-\U00011fff"
+)
+_WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}"
+_TOKEN: Final = re.compile(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}(?:(?<=\b\w)(?:\+\+|#)(?!\w))?")
+
+# Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
+_UNSPACED: Final = (
+    r"\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
+    r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+)
+_RUN: Final = re.compile(f"([{_UNSPACED}]+)")
+
+_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_APOSTROPHE: Final = re.compile("[\u2018\u2019\u02bc]")
+_CONTRACTION: Final = re.compile("'(?:s|re|ve|ll|d|m)$")
+_SEPARATOR: Final = re.compile(r"[-_.@&',]+")
+_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_DECIMAL: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)*", re.ASCII)
+_PLAIN_LATIN: Final = str.maketrans(
+    {"\u0111": "d", "\u00f0": "d", "\u00f8": "o", "\u0142": "l", "\u0131": "i", "\u00e6": "ae", "\u0153": "oe"}
+)
+_FIRST_INDIC: Final = "\u0900"
+
+
+def terms(text: str) -> list[str]:
+    """The index terms of a text, in order and with repetitions."""
+    return _terms(text, _characters_and_pairs)
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms to look up for a query: as `terms`, but of an unspaced script only pairs, which say more."""
+    return _terms(text, _pairs)
+
+
+def _terms(text: str, grams: Callable[[str], Iterable[str]]) -> list[str]:
+    if text.isascii():
+        tokens = _ASCII_TOKEN.findall(text)
+        return list(chain.from_iterable(map(_expand, tokens))) or _verbatim(tokens)
+    text = _APOSTROPHE.sub("'", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
+    found: list[str] = []
+    tokens = []
+    for position, piece in enumerate(_RUN.split(text)):
+        if position % 2:
+            found.extend(grams(piece))
+        else:
+            words = _TOKEN.findall(piece)
+            tokens.extend(words)
+            found.extend(chain.from_iterable(map(_expand, words)))
+    return found or _verbatim(tokens)
+
+
+def _verbatim(tokens: list[str]) -> list[str]:
+    """The words of a text that has stop-words only, so that "The Who" is not lost."""
+    return [word for word in (_fold(token).strip("_") for token in tokens) if word]
+
+
+def _pairs(run: str) -> Iterable[str]:
+    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+
+
+def _characters_and_pairs(run: str) -> Iterable[str]:
+    return chain(run, map(add, run, run[1:]))
+
+
+@lru_cache(maxsize=1 << 15)
+def _expand(token: str) -> tuple[str, ...]:
+    """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
+    if token.isalpha() and (token[1:].islower() or len(token) == 1):
+        return _kept((token,))
+    if token.endswith(("n't", "N'T")):
+        return ()
+    bare = _CONTRACTION.sub("", token.strip("_").casefold() if "'" in token else token.strip("_"))
+    if _DECIMAL.fullmatch(bare):
+        return (bare.replace(",", ""),)
+    parts = [hump for part in _SEPARATOR.split(bare) for hump in _HUMP.split(part) if hump]
+    if len(parts) < 2:
+        return _kept(parts)
+    whole = _fold(bare) if any(mark in bare for mark in ".@&") else stem(_fold("".join(parts)))
+    return whole, *_kept(part for part in parts if len(part) > 1 or part.isdigit())
+
+
+def _kept(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(stem(word) for word in map(_fold, words) if word not in STOP_WORDS)
+
+
+def _fold(word: str) -> str:
+    """Lower case without accents; the marks of Indic scripts, which are vowels, stay."""
+    if word.isascii():
+        return word.lower()
+    apart = unicodedata.normalize("NFD", word.casefold())
+    if max(apart, default="") < _FIRST_INDIC:
+        return "".join(c for c in apart if not unicodedata.combining(c)).translate(_PLAIN_LATIN)
+    return unicodedata.normalize("NFKC", apart)
+
+
+# ----------------------------------------------------------------------------------------------------- comparable forms
+
+
+def md5(text: str) -> str:
+    """The MD5 of the text's UTF-8 bytes in hexadecimal, as the `hash` field of a memory shows it."""
+    return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def normalise(text: str) -> str:
+    """The text with composed characters, single spaces and no case, for finding near-exact duplicates."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+        return " ".join(text.split())
+    return " ".join(text.lower().split())
+
+
+# ----------------------------------------------------------------------------------------------- sentences and snippets
+
+_ABBREVIATION: Final = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|ca|usw|z\.b|sra"
+    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[a-z]|\b(?:[a-z]\.)+[a-z])\.$",
+    re.IGNORECASE,
+)
+_BOUNDARY: Final = re.compile(
+    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"  # a full stop and a space
+    r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"  # the full-width ones need none
+    r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"  # a new line that does not go on in lower case
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each an exact slice of it without the white space around."""
+    return [sentence for start, end in _cuts(text) if (sentence := text[start:end].strip())]
+
+
+def _cuts(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for boundary in _BOUNDARY.finditer(text):
+        end = boundary.end()
+        if boundary[0] == "." and _is_abbreviation(text, start, end):
+            continue
+        yield start, end
+        start = end
+    yield start, len(text)
+
+
+def _is_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether a full stop belongs to "Dr." or "e.g."."""
+    return _ABBREVIATION.search(text[max(start, end - 12) : end]) is not None
+
+
+def snippet(text: str, width: int) -> str:
+    """The beginning of a text on one line, at most `width` characters, cut between words and ended by an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    if width < 1:
+        return ""
+    end = width - 1
+    if (space := line.rfind(" ", width // 2, width)) > 0:
+        end = space
+    while end > 0 and _continues(line, end):
+        end -= 1
+    return line[:end].rstrip(" ,;:-") + "\u2026"
+
+
+def _continues(line: str, index: int) -> bool:
+    """Whether cutting before this character would break a visible one in two."""
+    return line[index - 1] == "\u200d" or _JOINS.match(line, index) is not None
+
+
+_JOINS: Final = re.compile("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+
+
+# ---------------------------------------------------------------------------------------------------------- clean input
+
+
+def clean(text: str, *, limit: int) -> str:
+    """The same text, once it is known that every store can keep it; otherwise an error that says what to change."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"Text is expected, not {type(text).__name__}.", hint="Pass a str.")
+    if len(text) > limit:
+        raise TooLarge(
+            f"The text has {len(text):,} characters; at most {limit:,} are accepted.",
+            hint="Split it into several memories, or raise the limit in the settings.",
+            length=len(text),
+            limit=limit,
+        )
+    if (offset := text.find("\0")) >= 0:
+        raise InvalidInput(
+            f"The text has a NUL character at offset {offset}.",
+            hint='Remove it, for example with text.replace("\\0", "").',
+            offset=offset,
+        )
+    if not text.isascii():
+        _refuse_surrogates(text)
+    return text
+
+
+def _refuse_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise InvalidInput(
+            f"The text has a lone surrogate (U+{ord(text[problem.start]):04X}) at offset {problem.start}.",
+            hint='Decode the original bytes as UTF-8, or repair it with text.encode("utf-16", "surrogatepass")'
+            '.decode("utf-16", "replace").',
+            offset=problem.start,
+        ) from None
+
+
+# ---------------------------------------------------------------------------------------------------- JSON from a model
+
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_STRUCTURE: Final = re.compile(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
+_TRAILING_COMMA: Final = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_THOUGHT: Final = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE
+)
+_FENCED: Final = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_OPENING: Final = re.compile(r"[\[{]")
+_CLOSER: Final = {"[": "]", "{": "}"}
+_MAX_ATTEMPTS: Final = 32
+_DEEPEST: Final = 100
+_NOTHING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The JSON found in a model's reply, and whether the reply broke off so that a part of it was lost."""
+
+    value: object
+    truncated: bool = False
+
+
+def loads_forgiving(text: str) -> object:
+    """The JSON value in a model's reply, whatever surrounds it."""
+    return read_reply(text).value
+
+
+def read_reply(text: str) -> Reply:
+    """The JSON value in a model's reply: thoughts, prose, fences, trailing commas and a torn end are coped with."""
+    if (value := _parse(text)) is not _NOTHING:
+        return Reply(value)
+    spoken = _THOUGHT.sub("", text)
+    for part in (*_FENCED.findall(spoken), spoken):
+        if (value := _parse(part)) is not _NOTHING:
+            return Reply(value)
+        if found := list(_values(part)):
+            return _choose(found, part)
+    raise InvalidInput("The reply holds no JSON.", hint="Ask the model again for JSON only.", reply=snippet(text, 200))
+
+
+def _parse(text: str) -> object:
+    """The text as one JSON value, or as the Python literal small models like to write; `_NOTHING` if it is neither."""
+    text = text.strip()
+    for attempt in (text, _TRAILING_COMMA.sub(lambda match: match[1] or "", text)):
+        try:
+            return json.loads(attempt, strict=False, parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            continue
+    if not text.startswith(("{", "[")):
+        return _NOTHING
+    try:
+        return json.loads(json.dumps(ast.literal_eval(text), allow_nan=False))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A JSON text inside another: where it stands, and its own text, mended if it was torn off."""
+
+    start: int
+    end: int
+    text: str
+    truncated: bool
+    value: object = _NOTHING
+
+
+def _values(text: str) -> Iterator[_Found]:
+    """Every outermost object or array in the text."""
+    position, attempts, may_be_torn = 0, 0, True
+    while attempts < _MAX_ATTEMPTS and (opening := _OPENING.search(text, position)):
+        found = _extent(text, opening.start())
+        value = _parse(found.text) if may_be_torn or not found.truncated else _NOTHING
+        if value is not _NOTHING:
+            yield replace(found, value=value)
+            position = found.end
+        else:
+            # What stands inside a torn value may itself be torn: from here on only whole values count.
+            may_be_torn = may_be_torn and not found.truncated
+            position, attempts = found.start + 1, attempts + 1
+
+
+def _extent(text: str, start: int) -> _Found:
+    """The value that opens here; if it never closes, what is whole of it, closed.
+
+    Inside an array only finished elements are whole: half an object would pass for one.
+    """
+    brackets, cut, closing = "", start, ""
+    for token in _STRUCTURE.finditer(text, start):
+        mark = token[0]
+        if mark in _CLOSER:
+            brackets += mark
+        elif mark in "]}":
+            if _CLOSER[brackets[-1]] != mark:
+                break
+            brackets = brackets[:-1]
+            if not brackets:
+                return _Found(start, token.end(), text[start : token.end()], truncated=False)
+            if brackets[-1] == "[":
+                cut, closing = token.end(), brackets
+        elif mark == "," and (brackets[-1] == "[" or "[" not in brackets):
+            cut, closing = token.start(), brackets
+        if len(brackets) > _DEEPEST:
+            return _Found(start, len(text), "", truncated=True)
+    return _Found(start, len(text), text[start:cut] + _closers(closing), truncated=True)
+
+
+def _closers(brackets: str) -> str:
+    return "".join(_CLOSER[bracket] for bracket in reversed(brackets))
+
+
+def _choose(found: list[_Found], text: str) -> Reply:
+    """Objects one after the other make a list (JSON lines); otherwise the longest value is the answer."""
+    between = "".join(text[one.end : other.start] for one, other in pairwise(found))
+    if len(found) > 1 and not between.strip(" ,;\r\n\t") and all(isinstance(one.value, dict) for one in found):
+        return Reply([one.value for one in found], any(one.truncated for one in found))
+    best = max(found, key=lambda one: one.end - one.start)
+    return Reply(best.value, best.truncated)

@@ -1,0 +1,303 @@
+"""The engine: the table of contents. Each verb is one flow and names the policy action it needs; no logic is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from told.core.entry import Draft, Erased, Linked
+from told.core.errors import Denied, InvalidInput, NotFoundError
+from told.core.fact import Fact
+from told.core.ids import HASH, canonical, sha256
+from told.core.policy import DEFAULTS, Action, allows
+from told.core.query import AsOf, Bundle, Certificate, Receipt, Verdict
+from told.core.scope import Caller, Scope
+from told.core.text import clean
+from told.flow import Flow, call
+from told.ledger import erase as erasing
+from told.ledger import history as past
+from told.ledger import transfer
+from told.ledger import verify as proof
+from told.ports import VIEWS, Embedder, Fault, Store, View
+from told.read import path as reading
+from told.read import plan
+from told.read.path import Eye, Seen
+from told.settings import Settings
+from told.views import folding
+from told.write import embed, messages
+from told.write import path as writing
+from told.write.path import Change, Desk, Key
+
+F = TypeVar("F", bound=Callable[..., Flow[Any]])
+VERBS: dict[str, Action] = {}
+
+
+def verb(action: Action) -> Callable[[F], F]:
+    """Name the policy action a verb needs; the guard asks before the verb's first step."""
+
+    def mark(method: F) -> F:
+        VERBS[method.__name__] = action
+
+        @wraps(method)
+        def guarded(self: Engine, *args: Any, **kwargs: Any) -> Flow[Any]:
+            self.allow(action)
+            return method(self, *args, **kwargs)
+
+        return cast(F, guarded)
+
+    return mark
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A store, the models beside it, and every verb over them."""
+
+    store: Store
+    settings: Settings
+    embedder: Embedder | None = None
+    caller: Caller = field(default_factory=Caller)
+
+    @property
+    def account(self) -> str:
+        """The account every verb works in."""
+        return self.caller.account
+
+    @property
+    def eye(self) -> Eye:
+        """What reads work with."""
+        return Eye(self.store, self.settings, self.embedder)
+
+    @property
+    def desk(self) -> Desk:
+        """What writes work with."""
+        return Desk(self.store, self.store.mint, self.settings, self.embedder, self.caller.name)
+
+    def allow(self, action: Action) -> None:
+        """Raise `Denied` unless the caller may do this in its account."""
+        owner = "owner" in self.caller.roles
+        verdict = allows(DEFAULTS["private"], (), self.caller.name, action, owner=owner, now=self.store.mint.now())
+        if not verdict:
+            raise Denied(verdict.reason)
+
+    def scope(self, ids: Mapping[str, Any]) -> Scope:
+        """The checked scope of a call."""
+        return Scope.of(**ids, account=self.account)
+
+    def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
+        """A point on both time axes."""
+        return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
+
+    # Writing ----------------------------------------------------------------------------------------------------------
+
+    @verb(Action.WRITE)
+    def add(
+        self, said: Any, ids: Mapping[str, Any], *, metadata: Any = None, timestamp: Any = None, expires: Any = None,
+        kind: str = "memory", source: str | None = None, key: str | None = None,
+    ) -> Flow[Receipt]:  # fmt: skip
+        """Remember what was said."""
+        scope = self.scope(ids)
+        turns = messages.read(said, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings)
+        until = messages.expiry(expires, self.settings)
+        idem = None if key is None else Key(clean(key, limit=256), _digest(ids, turns, until, kind))
+        return (yield from writing.add(self.desk, scope, turns, expires=until, kind=kind, key=idem))
+
+    @verb(Action.WRITE)
+    def update(
+        self, id: str, *, text: str | None, metadata: Any, expires: Any, set_expiry: bool, ids: Mapping[str, Any]
+    ) -> Flow[Receipt]:
+        """A new version of a memory."""
+        if text is None and metadata is None and not set_expiry:
+            raise InvalidInput("Nothing to update.", hint="Give a text, metadata or an expiration_date.")
+        if text is not None and (not isinstance(text, str) or not text.strip()):
+            raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
+        change = Change(
+            None if text is None else clean(text, limit=self.settings.text_limit),
+            None if metadata is None else messages.check_metadata(metadata, self.settings),
+            set_expiry, messages.expiry(expires, self.settings),
+        )  # fmt: skip
+        return (yield from writing.update(self.desk, self.account, _id(id), change, self._within(ids)))
+
+    @verb(Action.WRITE)
+    def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
+        """Give up a memory; the past keeps it."""
+        why = clean(why, limit=256)
+        return (yield from writing.retract(self.desk, self.account, [_id(id)], why, self._within(ids)))
+
+    @verb(Action.WRITE)
+    def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
+        """Give up everything a scope holds."""
+        scope = self.scope(ids)
+        now = yield from self.point()
+        facts = yield from call(self.store.facts, plan.find(scope, now, None, limit=None, show_expired=True))
+        return (yield from writing.retract(self.desk, self.account, [fact.id for fact in facts], why, scope))
+
+    @verb(Action.WRITE)
+    def link(
+        self, src: str, rel: str, dst: str, *, weight: float, metadata: Any, ids: Mapping[str, Any]
+    ) -> Flow[Receipt]:
+        """Say that one memory bears on another."""
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+            raise InvalidInput(f"weight must be a number from 0 to 1, not {weight!r}.")
+        meta = messages.check_metadata(metadata, self.settings)
+        link = Linked(_id(src), clean(rel, limit=64), _id(dst), float(weight), meta)
+        return (yield from writing.link(self.desk, self.scope(ids), link))
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    @verb(Action.READ_CONTENT)
+    def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
+        """The facts that answer a query best."""
+        find, limit, threshold = yield from self._find(ids, **options)
+        return (yield from reading.search(self.eye, query, find, limit=limit, threshold=threshold))
+
+    @verb(Action.READ_CONTENT)
+    def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
+        """A search with every candidate accounted for."""
+        find, limit, threshold = yield from self._find(ids, **options)
+        return (yield from reading.explain(self.eye, query, find, limit=limit, threshold=threshold))
+
+    @verb(Action.READ_CONTENT)
+    def context(self, query: str | None, ids: Mapping[str, Any], *, budget: int | None, **options: Any) -> Flow[Bundle]:
+        """A block of memories that fits a token budget."""
+        find, limit, _ = yield from self._find(ids, **options)
+        budget = self.settings.budget if budget is None else budget
+        return (yield from reading.context(self.eye, query, find, limit=limit, budget=budget))
+
+    @verb(Action.READ_CONTENT)
+    def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
+        """One memory, now or as it was."""
+        at = yield from self.point(as_of, valid_at)
+        fact = yield from call(self.store.fact, self.account, _id(id), at)
+        scope = self._within(ids)
+        return None if fact is None or (scope and not scope.covers(fact.scope)) else fact
+
+    @verb(Action.READ_CONTENT)
+    def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
+        """Everything a scope holds."""
+        find, _, _ = yield from self._find(ids, offset=offset, **options)
+        return (yield from reading.listing(self.eye, find))
+
+    @verb(Action.READ_CONTENT)
+    def history(self, id: str) -> Flow[Sequence[past.Change]]:
+        """Everything that happened to a memory."""
+        return (yield from past.history(self.store, self.account, _id(id)))
+
+    @verb(Action.READ_CONTENT)
+    def timeline(self, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
+        """Everything a scope came to believe or gave up."""
+        return (yield from past.timeline(self.store, self.scope(ids)))
+
+    @verb(Action.READ_CONTENT)
+    def diff(self, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        """What changed in a scope between two moments."""
+        first, last = (yield from self.point(before)), (yield from self.point(after))
+        return (yield from past.diff(self.store, self.scope(ids), first, last))
+
+    # Forgetting -------------------------------------------------------------------------------------------------------
+
+    @verb(Action.REQUEST_DELETION)
+    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str) -> Flow[Certificate]:
+        """Destroy content and everything derived from it, and certify it."""
+        named = {name: value for name, value in ids.items() if value is not None}
+        if (id is not None) + bool(named) + (source is not None) != 1:
+            raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
+        if id is not None:
+            found = yield from erasing.of_thread(self.store, self.account, _id(id))
+        elif source is not None:
+            found = yield from erasing.of_source(self.store, self.account, source)
+        else:
+            found = yield from erasing.of_scope(self.store, self.scope(ids))
+        if not found.seqs:
+            raise NotFoundError("There is nothing to erase there.")
+        return (yield from erasing.destroy(self.store, self.account, found, clean(why, limit=256)))
+
+    @verb(Action.REQUEST_DELETION)
+    def reset(self) -> Flow[None]:
+        """Destroy the account's ledger and begin a new chain that remembers only how long the old one was."""
+        head = yield from call(self.store.head, self.account)
+        was = {"entries": head.seq, "head": f"{HASH}:{head.hash.hex()}"}
+        yield from call(self.store.reset, self.account, Draft(Erased((), "reset", was), None, self.caller.name))
+
+    # Care -------------------------------------------------------------------------------------------------------------
+
+    @verb(Action.ADMINISTER)
+    def verify(self) -> Flow[tuple[Verdict, Sequence[str]]]:
+        """Prove the ledger, and check the file and the derived index."""
+        verdict = yield from proof.verify(self.store, self.account)
+        return verdict, (yield from call(self.store.check))
+
+    @verb(Action.ADMINISTER)
+    def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
+        """Drop views and fold them again from the ledger; no model is asked."""
+        unknown = set(views or ()) - set(VIEWS)
+        if unknown:
+            raise InvalidInput(f"There is no view {min(unknown)!r}.", hint=f"Views: {', '.join(VIEWS)}.")
+        chosen = tuple(views or VIEWS)
+        return (yield from call(self.store.rebuild, self.account, chosen, folding(chosen)))
+
+    @verb(Action.DERIVE_EMBEDDINGS)
+    def reindex(self, embedder: Embedder) -> Flow[int]:
+        """Embed everything with a model while searches go on with the old one, then switch."""
+        bound = self.store.model()
+        model = None if bound and bound[0] == embedder.model else embedder.model
+        done = yield from embed.fill(self.store, embedder, model)
+        yield from call(self.store.switch_model, embedder.model, embedder.dim)
+        return done
+
+    @verb(Action.READ_METADATA)
+    def stats(self) -> Flow[Mapping[str, Any]]:
+        """Counts and sizes."""
+        return (yield from call(self.store.stats, self.account))
+
+    @verb(Action.READ_METADATA)
+    def faults(self) -> Flow[Sequence[Fault]]:
+        """What consumers could not do."""
+        return (yield from call(self.store.faults, self.account))
+
+    @verb(Action.EXPORT_CLAIMS)
+    def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
+        """Write the account's ledger as one portable JSONL."""
+        return (yield from transfer.export(self.store, self.account, write))
+
+    @verb(Action.ADMINISTER)
+    def import_(self, lines: Iterable[bytes]) -> Flow[int]:
+        """Append an exported ledger to the account it continues."""
+        new = yield from transfer.import_(self.store, self.account, lines)
+        if new and self.embedder is not None:
+            yield from embed.fill(self.store, self.embedder)
+        return new
+
+    @verb(Action.ADMINISTER)
+    def backup(self, target: Path) -> Flow[None]:
+        """Write a consistent copy of the store while others go on."""
+        yield from call(self.store.backup, target)
+
+    # Shared -----------------------------------------------------------------------------------------------------------
+
+    def _within(self, ids: Mapping[str, Any]) -> Scope | None:
+        named = {name: value for name, value in ids.items() if value is not None}
+        return self.scope(named) if named else None
+
+    def _find(
+        self, ids: Mapping[str, Any], *, filters: Any = None, limit: Any = None, top_k: Any = None,
+        threshold: Any = None, as_of: Any = None, valid_at: Any = None, show_expired: bool = False, offset: int = 0,
+    ) -> Flow[tuple[Any, int, float]]:  # fmt: skip
+        scope, rest = plan.scope_and_filter(ids, filters, self.account)
+        at = yield from self.point(as_of, valid_at)
+        wanted = plan.size(limit, top_k, self.settings)
+        find = plan.find(scope, at, rest, limit=wanted, offset=offset, show_expired=show_expired)
+        return find, wanted, plan.floor(threshold)
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"A memory id is text, not {value!r}.")
+    return value.strip()
+
+
+def _digest(ids: Mapping[str, Any], said: messages.Said, expires: int | None, kind: str) -> bytes:
+    turns = [[turn.evidence.digest().hex(), dict(turn.meta)] for turn in said.turns]
+    return sha256(canonical([dict(ids), turns, expires, kind]))

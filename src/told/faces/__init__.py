@@ -1,0 +1,1 @@
+"""Faces: thin ways in. No logic lives here, only shapes."""

@@ -1,0 +1,22 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+import typer
+
+from told.faces.cli import about, care, models, reads, writes
+from told.faces.cli.shell import root
+
+EPILOGUE = """
+Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · 2 bad usage or
+bad input · 3 verification failed (verify, doctor) · 130 interrupted. Text is for people; --json is for machines.
+"""
+
+app = typer.Typer(
+    name="told", help=root.__doc__, epilog=EPILOGUE, context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False, rich_markup_mode="rich",
+)  # fmt: skip
+app.callback(invoke_without_command=True)(root)
+for part in (writes.app, reads.app, care.app, about.app):
+    app.add_typer(part)
+app.add_typer(models.app, name="models", rich_help_panel="Look after it")

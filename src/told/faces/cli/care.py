@@ -1,0 +1,176 @@
+"""The commands that look after a store: verify, rebuild, reindex, stats, export, import and backup."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from told.core.errors import InvalidInput
+from told.faces.cli.options import Yes
+from told.faces.cli.shell import Shell, Tick, command
+
+if TYPE_CHECKING:
+    from told.ports import Embedder, Purpose, Vector, View
+
+PANEL = "Look after it"
+UNSOUND = 3
+app = typer.Typer()
+Target = Annotated[Path, typer.Argument(metavar="PATH", help="The file to write; - is standard output.",
+                                        show_default=False, allow_dash=True)]  # fmt: skip
+
+
+@command(app, rich_help_panel=PANEL)
+def verify(shell: Shell) -> None:
+    """Prove that the ledger is what it was when it was written; exit code 3 if it is not."""
+    from told.faces.cli import views
+
+    with shell.words() as memory, shell.progress("Verifying"):
+        found = memory.verify()
+    shell.show(found, views.verdict)
+    if not found["ok"]:
+        raise typer.Exit(UNSOUND)
+
+
+@command(app, rich_help_panel=PANEL)
+def rebuild(
+    shell: Shell,
+    views: Annotated[list[str] | None, typer.Argument(
+        metavar="[VIEW]...", help="evidence, facts, links or passages; all if left out.", show_default=False)] = None,
+) -> None:  # fmt: skip
+    """Drop views and fold them again from the ledger; no model is asked."""
+    from told.faces.cli.views import pairs
+
+    with shell.words() as memory, shell.progress("Rebuilding"):
+        done = memory.rebuild(cast("Sequence[View] | None", views or None))
+    shell.show(done, lambda body: pairs(body["rebuilt"]))
+
+
+@command(app, rich_help_panel=PANEL)
+def reindex(shell: Shell) -> None:
+    """Embed everything with the embedder of --embedder, or what has no vector yet with the present one."""
+    from told.faces.cli.views import pairs
+    from told.open import open_embedder
+
+    choice = shell.loaded().settings.embedder
+    with shell.words() as memory, shell.progress("Embedding", memory.stats().get("passages")) as tick:
+        embedder = open_embedder(choice, memory.engine.store)
+        done = memory.reindex(None if embedder is None else Counting(embedder, tick))
+    shell.show(done, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """An embedder that says how far it has come."""
+
+    inner: Embedder
+    tick: Tick
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.inner.model
+
+    @property
+    def dim(self) -> int:
+        """The length of its vectors."""
+        return self.inner.dim
+
+    @property
+    def local(self) -> bool:
+        """Whether it answers on this machine."""
+        return self.inner.local
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+        """What the embedder inside gives."""
+        vectors = self.inner.embed(texts, purpose)
+        self.tick(len(texts))
+        return vectors
+
+
+@command(app, rich_help_panel=PANEL)
+def stats(shell: Shell) -> None:
+    """Show counts and sizes."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        found = memory.stats()
+    shell.show(found, views.pairs)
+
+
+@command(app, rich_help_panel=PANEL)
+def export(shell: Shell, target: Target, yes: Yes = False) -> None:
+    """Write the ledger as one portable JSON Lines file."""
+    from told.faces.cli.views import counted
+
+    if str(target) == "-":
+        with shell.words() as memory:
+            done = memory.export(sys.stdout.buffer)
+        shell.note(f"{done['entries']} entries")
+        return
+    _overwrite(shell, target, yes)
+    with shell.words() as memory, shell.progress("Exporting", memory.stats().get("entries")) as tick:
+        with target.open("wb") as file:
+            done = {**memory.export(Writer(file, tick)), "path": str(target)}
+    shell.show(done, counted("entry", "entries"))
+
+
+def _overwrite(shell: Shell, target: Path, yes: bool) -> None:
+    if target.exists():
+        shell.sure(f"{target} exists. Overwrite it?", yes=yes)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A file that counts what is written to it."""
+
+    file: IO[bytes]
+    tick: Tick
+
+    def write(self, data: bytes) -> int:
+        """Write one line."""
+        self.tick(1)
+        return self.file.write(data)
+
+
+@command(app, "import", rich_help_panel=PANEL)
+def import_(
+    shell: Shell,
+    source: Annotated[Path, typer.Argument(metavar="PATH", help="An exported ledger; - is standard input.",
+                                           exists=True, dir_okay=False, allow_dash=True, show_default=False)],
+) -> None:  # fmt: skip
+    """Append an exported ledger to the account it continues."""
+    from told.faces.cli.views import counted
+
+    if str(source) == "-":
+        with shell.memory() as memory:
+            done = memory.import_(sys.stdin.buffer)
+    else:
+        with shell.memory() as memory, shell.progress("Importing", source.stat().st_size) as tick:
+            with source.open("rb") as file:
+                done = memory.import_(_ticking(file, tick))
+    shell.show(done, counted("new entry", "new entries"))
+
+
+def _ticking(file: IO[bytes], tick: Tick) -> Iterator[bytes]:
+    """The lines of a file; each moves the bar by its length."""
+    for line in file:
+        tick(len(line))
+        yield line
+
+
+@command(app, rich_help_panel=PANEL)
+def backup(shell: Shell, target: Annotated[Path, typer.Argument(metavar="PATH", help="The file to write.",
+                                                                show_default=False)]) -> None:  # fmt: skip
+    """Write a consistent copy of the store while others go on using it."""
+    from told.faces.cli import views
+
+    if target.exists():
+        raise InvalidInput(f"{target} exists already.", hint="Name a new file for the backup.")
+    with shell.words() as memory, shell.progress("Copying"):
+        done = memory.backup(target)
+    shell.show(done, lambda body: views.safe(f"→ {body['path']}"))

@@ -1,0 +1,155 @@
+"""The options commands share: how each is spelled, and how its text becomes a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from told.core.errors import InvalidInput
+
+SCOPE = "Whose memory"
+TIME = "When"
+CHOICE = "Which and how many"
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object an option holds."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter("it must be a JSON object such as '{\"topic\": \"travel\"}'")
+    return value
+
+
+def _option(*names: str, about: str, panel: str | None = None, **more: Any) -> Any:
+    return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **more)
+
+
+# Scope
+
+User: TypeAlias = Annotated[
+    str | None,
+    _option("--user", "-u", "--user-id", about="The user.", panel=SCOPE, envvar="TOLD_USER", metavar="ID"),
+]
+NamedUser: TypeAlias = Annotated[
+    str | None, _option("--user", "-u", "--user-id", about="The user; TOLD_USER is not read.", panel=SCOPE, metavar="ID")
+]
+Agent: TypeAlias = Annotated[
+    str | None, _option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE, metavar="ID")
+]
+Run: TypeAlias = Annotated[
+    str | None, _option("--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE, metavar="ID")
+]
+
+# Time
+
+AsOf: TypeAlias = Annotated[
+    str | None,
+    _option(
+        "--as-of", panel=TIME, metavar="TIME",
+        about='What was believed then: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+    ),
+]  # fmt: skip
+ValidAt: TypeAlias = Annotated[
+    str | None, _option("--valid-at", about="What held in the world then.", panel=TIME, metavar="TIME")
+]
+
+# Which memories
+
+Filter: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    _option("--filter", about="A filter expression as JSON.", panel=CHOICE, metavar="JSON", parser=json_object),
+]
+Where: TypeAlias = Annotated[
+    list[str] | None, _option("--where", about="Only where metadata is so; repeatable.", panel=CHOICE, metavar="KEY=VALUE")
+]
+Limit: TypeAlias = Annotated[
+    int | None, _option("--limit", "-k", about="At most this many.", panel=CHOICE, metavar="N")
+]
+Expired: TypeAlias = Annotated[
+    bool, _option("--show-expired", about="Include memories past their expiry.", panel=CHOICE)
+]
+Threshold: TypeAlias = Annotated[
+    float | None, _option("--threshold", about="Leave out scores below this, 0 to 1.", panel=CHOICE, metavar="SCORE")
+]
+
+# Writing
+
+Metadata: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    _option("--metadata", "-m", about="Facts about the memory, as a JSON object.", metavar="JSON", parser=json_object),
+]
+Expires: TypeAlias = Annotated[
+    str | None, _option("--expires", about="Not recalled after this time.", metavar="TIME")
+]
+Why: TypeAlias = Annotated[str, typer.Option("--why", help="The reason to record.", metavar="TEXT")]
+Yes: TypeAlias = Annotated[bool, _option("--yes", "-y", about="Do not ask for confirmation.")]
+DryRun: TypeAlias = Annotated[bool, _option("--dry-run", about="Only show what would go.")]
+MemoryId: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The memory's id.", show_default=False)]
+
+
+def scope(user: str | None, agent: str | None, run: str | None) -> dict[str, str | None]:
+    """The scope as the SDK spells it."""
+    return {"user_id": user, "agent_id": agent, "run_id": run}
+
+
+def times(as_of: str | None, valid_at: str | None) -> dict[str, str | None]:
+    """The point in time as the SDK spells it."""
+    return {"as_of": as_of, "valid_at": valid_at}
+
+
+def choice(
+    filter: dict[str, Any] | None, where: Sequence[str] | None, limit: int | None, show_expired: bool
+) -> dict[str, Any]:
+    """Which memories and how many, as the SDK spells it."""
+    return {"filters": filters(filter, where), "limit": limit, "show_expired": show_expired}
+
+
+def filters(expression: dict[str, Any] | None, pairs: Sequence[str] | None) -> dict[str, Any] | None:
+    """One filter expression of a JSON one and of `key=value` pairs; all of them must hold."""
+    tests = [*([expression] if expression else []), *(_pair(text) for text in pairs or ())]
+    return {"AND": tests} if len(tests) > 1 else tests[0] if tests else None
+
+
+def _pair(text: str) -> dict[str, Any]:
+    """A `key=value` pair; a value that is a JSON number, truth value or null is one."""
+    key, mark, value = text.partition("=")
+    if not mark or not key:
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="'--where'")
+    try:
+        read = json.loads(value)
+    except ValueError:
+        read = value
+    return {key: value if isinstance(read, str | list | dict) else read}
+
+
+def messages(text: str, name: str) -> Any:
+    """The messages in a file: one JSON value, or one on each line."""
+    try:
+        return json.loads(text)
+    except ValueError as whole:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if len(lines) < 2 or name.endswith(".json"):
+            raise InvalidInput(f"{name} holds no JSON: {whole}.") from whole
+        return [_message(line, number, name) for number, line in lines]
+
+
+def _message(line: str, number: int, name: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise InvalidInput(f"Line {number} of {name} is not JSON: {error}.") from error
+
+
+def read_text(path: Path, stdin: Any) -> str:
+    """A file as text, or standard input for `-`."""
+    try:
+        return str(stdin.read()) if str(path) == "-" else path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8 text: {error}.") from error

@@ -1,0 +1,103 @@
+"""Running a command line: its exit code, and its errors in one line with the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NoReturn, TypeAlias, cast
+
+import typer
+import typer.main
+
+from told.core.errors import InvalidInput, ToldError
+from told.faces.cli.app import app
+
+OK, FAILED, MISUSED, UNSOUND, INTERRUPTED = 0, 1, 2, 3, 130
+"""What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
+
+UsageError: TypeAlias = typer.BadParameter
+_REFUSALS = cast(
+    "type[UsageError]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+)
+"""Everything the parser refuses; the class stands in another module in older versions of typer."""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and leave with its exit code; even a bug of ours ends in one line."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not _given("--debug", words):
+        sys.excepthook = _unexpected
+    sys.exit(run(words))
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command line and give its exit code; errors have been printed."""
+    try:
+        code = _invoke(words)
+    except BrokenPipeError:
+        # The reader went away and wants no more; what Python flushes at its end must not complain about that either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (ToldError, OSError, _REFUSALS) as error:
+        if _given("--debug", words):
+            traceback.print_exception(error)
+        _say(_as_dict(error), as_json=_given("--json", words))
+        return _code(error)
+    except (typer.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _invoke(words: Sequence[str]) -> int:
+    code = typer.main.get_command(app).main(list(words), prog_name="told", standalone_mode=False)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else OK
+
+
+def _given(flag: str, words: Sequence[str]) -> bool:
+    """Whether a flag is on the line, even on one that cannot be parsed."""
+    options = words[: words.index("--")] if "--" in words else words
+    return flag in options
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, _REFUSALS):
+        return int(error.exit_code)
+    return MISUSED if isinstance(error, InvalidInput) else FAILED
+
+
+def _as_dict(error: BaseException) -> dict[str, Any]:
+    match error:
+        case ToldError():
+            return error.as_dict()
+        case OSError(strerror=str(reason)):
+            about = f"{error.filename}: {reason}." if error.filename else f"{reason}."
+            return {"code": ToldError.code, "error": type(error).__name__, "message": about}
+        case _ if isinstance(error, _REFUSALS):
+            return _refusal(error)
+    return {"code": ToldError.code, "error": type(error).__name__, "message": str(error)}
+
+
+def _refusal(error: UsageError) -> dict[str, Any]:
+    context = getattr(error, "ctx", None)
+    hint = f"See `{context.command_path} --help`." if context else "See `told --help`."
+    message = error.format_message().rstrip(".?") + ("?" if error.format_message().endswith("?") else ".")
+    return {"code": f"TOLD-{InvalidInput.code}", "error": "UsageError", "message": message, "hint": hint}
+
+
+def _say(error: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(error, ensure_ascii=False, default=str), file=sys.stderr)
+        return
+    words = f"{error['message']} {error.get('hint', '')}"
+    print("error:", " ".join(words.split()), file=sys.stderr)
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+    """The last resort for what nobody foresaw."""
+    print(f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.", file=sys.stderr)

@@ -1,0 +1,175 @@
+"""What every command works with: the global options, the memory they open, and the ways to print, ask and wait."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeAlias
+
+import typer
+
+from told.core.errors import InvalidInput
+from told.settings import Loaded, load
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from told.faces.sdk import Memory
+
+P = ParamSpec("P")
+Tick: TypeAlias = Callable[[int], None]
+PANEL = "Global options"
+PIPED_WIDTH = 120
+"""Columns where there is no terminal to ask and COLUMNS is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The global options, and how to speak to whoever gave them."""
+
+    context: typer.Context
+    store: str | None = None
+    account: str | None = None
+    embedder: str | None = None
+    zone: str | None = None
+    json: bool = False
+    no_color: bool = False
+    debug: bool = False
+
+    def loaded(self) -> Loaded:
+        """The settings in force, and where each came from."""
+        return load(store=self.store, account=self.account, embedder=self.embedder, zone=self.zone)
+
+    def memory(self, *, embedder: str | None = None) -> Memory:
+        """The memory the options name; a verb that needs no vectors asks for the embedder `none`."""
+        from told.faces.sdk import Memory
+
+        chosen = embedder or self.embedder
+        return Memory(self.store, embedder=chosen, account=self.account, zone=self.zone)
+
+    def words(self) -> Memory:
+        """The memory without an embedder, for verbs that embed nothing: quicker to open, and never a mismatch."""
+        return self.memory(embedder="none")
+
+    # Printing ---------------------------------------------------------------------------------------------------------
+
+    def console(self, *, stderr: bool = False) -> Console:
+        """Where renderings go."""
+        from rich.console import Console
+
+        stream = sys.stderr if stderr else sys.stdout
+        width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+        return Console(stderr=stderr, no_color=self.no_color or None, highlight=False, markup=False, width=width)
+
+    def show(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
+        """Print what a verb returned: as it is for machines, as a rendering for people, its warnings beside it."""
+        from rich.text import Text
+
+        if self.json:
+            self.print_json(value)
+            return
+        rendering = view(value)
+        # One line of text, such as a path, stays one line however narrow the terminal is.
+        self.console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
+        for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
+            self.note(f"warning: {warning}")
+
+    def print_json(self, value: Any) -> None:
+        """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""
+        ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+        indent = 2 if sys.stdout.isatty() else None
+        print(json.dumps(value, ensure_ascii=ascii_only, indent=indent))
+
+    def note(self, text: str) -> None:
+        """A remark beside the result, on standard error."""
+        from told.faces.cli.views import safe
+
+        self.console(stderr=True).print(safe(text), style="dim", soft_wrap=True)
+
+    # Asking and waiting -----------------------------------------------------------------------------------------------
+
+    def sure(self, question: str, *, yes: bool) -> None:
+        """Go on only if the user agrees."""
+        if yes:
+            return
+        try:
+            agreed = typer.confirm(question, err=True)
+        except typer.Abort as gone:
+            if sys.stdin.isatty():
+                raise
+            raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
+        if not agreed:
+            self.note("Nothing was changed.")
+            raise typer.Exit(1)
+
+    @contextmanager
+    def progress(self, label: str, total: float | None = None) -> Iterator[Tick]:
+        """A progress bar on standard error, if that is a terminal, and the function that moves it."""
+        from rich.progress import Progress
+
+        with Progress(console=self.console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task(label, total=total)
+            yield lambda steps: bar.advance(task, steps)
+
+
+def root(
+    ctx: typer.Context, *,
+    store: Annotated[str | None, typer.Option(
+        help="Where memories live, such as sqlite:///memory.db.", metavar="URL", rich_help_panel=PANEL,
+        show_default=False)] = None,
+    account: Annotated[str | None, typer.Option(
+        help="The account (tenant).", metavar="NAME", rich_help_panel=PANEL, show_default=False)] = None,
+    embedder: Annotated[str | None, typer.Option(
+        help="auto, none, local, local:MODEL or a plug-in.", metavar="NAME", rich_help_panel=PANEL,
+        show_default=False)] = None,
+    zone: Annotated[str | None, typer.Option(
+        help="Time zone of times that name none, such as Europe/Berlin.", metavar="ZONE", rich_help_panel=PANEL,
+        show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print exactly what the SDK returns, as JSON; never automatic.",
+                                       rich_help_panel=PANEL)] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Plain text; NO_COLOR does the same.",
+                                           rich_help_panel=PANEL)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.",
+                                        rich_help_panel=PANEL)] = False,
+) -> None:  # fmt: skip
+    """Remember, search and travel in time: a persistent memory for agents, on your own machine."""
+    ctx.obj = Shell(ctx, store, account, embedder, zone, json, no_color, debug)
+    if ctx.invoked_subcommand is None and (text := ctx.get_help()):  # with rich, it has printed itself
+        print(text)
+
+
+GLOBALS = {name: given for name, given in inspect.signature(root, eval_str=True).parameters.items() if name != "ctx"}
+_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+
+
+def command(
+    app: typer.Typer, name: str | None = None, **settings: Any
+) -> Callable[[Callable[Concatenate[Shell, P], None]], Callable[Concatenate[Shell, P], None]]:
+    """Make a function a command: it is given a `Shell`, and the global options may stand after its name too."""
+
+    def register(function: Callable[Concatenate[Shell, P], None]) -> Callable[Concatenate[Shell, P], None]:
+        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+
+        @wraps(function)
+        def run(ctx: typer.Context, *args: P.args, **given: P.kwargs) -> None:
+            here = {option: given.pop(option) for option in GLOBALS}
+            function(_merged(ctx.obj, here), *args, **given)
+
+        parameters = [_CONTEXT, *(part.replace(kind=part.KEYWORD_ONLY) for part in own), *GLOBALS.values()]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {part.name: part.annotation for part in parameters}
+        app.command(name, **settings)(run)
+        return function
+
+    return register
+
+
+def _merged(before: Shell, here: dict[str, Any]) -> Shell:
+    """The options given before the command, and after it; the later ones count."""
+    return Shell(before.context, **{name: here[name] or getattr(before, name) for name in GLOBALS})

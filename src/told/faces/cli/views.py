@@ -1,0 +1,236 @@
+"""What people see: each shape the SDK returns, as something rich can print.
+
+Memories are somebody else's words: they are shown as text, never as markup, and without terminal control codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What would move the cursor, colour the screen or reorder the line."""
+
+WIDE = 110
+"""From this many columns on, ids have a column of their own."""
+
+BAR = 12
+COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
+
+
+def safe(value: Any, style: str = "") -> Text:
+    """A value as text that cannot steer the terminal."""
+    return Text(CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value)), style=style)
+
+
+def when(row: Mapping[str, Any]) -> str:
+    """The day a memory was said, else written."""
+    return str(row.get("said_at") or row.get("created_at") or row.get("timestamp") or "")[:10]
+
+
+def bar(share: float | None, style: str = "cyan") -> Text:
+    """A small bar for a share of one."""
+    if share is None:
+        return Text("·" * BAR, style="dim")
+    filled = round(max(0.0, min(1.0, share)) * BAR)
+    return Text.assemble(("━" * filled, style), ("─" * (BAR - filled), "dim"))
+
+
+def grid(*headers: str) -> Table:
+    """A quiet table."""
+    table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold dim", show_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def quiet(text: str) -> Text:
+    """A remark in place of a result."""
+    return Text(text, style="dim")
+
+
+# Memories
+
+
+class Memories:
+    """Memories in a table: score, day, text and id, as the width allows."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+        self.scored = any(row.get("score") is not None for row in rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table for this much room."""
+        wide = options.max_width >= WIDE
+        table = grid(*(["score"] if self.scored else []), "when", "memory", *(["id"] if wide else []))
+        for column in table.columns:
+            column.no_wrap = column.header != "memory"
+        for row in self.rows:
+            table.add_row(*self._cells(row, wide))
+        yield table
+
+    def _cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
+        score = [Text(f"{row['score']:.3f}", style="cyan")] if self.scored else []
+        name, text = safe(row["id"], "dim"), safe(row["memory"])
+        if not wide:
+            text = Text("\n").join([text, name])
+        return [*score, safe(when(row), "green"), text, *([name] if wide else [])]
+
+
+def memories(body: Mapping[str, Any]) -> RenderableType:
+    """The memories of a search or a list."""
+    rows = body["results"]
+    return Memories(rows) if rows else quiet("Nothing found.")
+
+
+def memory(row: Mapping[str, Any]) -> RenderableType:
+    """One memory with everything known about it."""
+    names = [name for name, value in row.items() if name not in ("memory", "score") and value not in (None, {})]
+    details = pairs({name: row[name] for name in names})
+    return Group(safe(row["memory"], "bold"), Text(), details)
+
+
+def pairs(values: Mapping[str, Any]) -> Table:
+    """Names and values."""
+    table = Table.grid(padding=(0, 2))
+    for name, value in values.items():
+        table.add_row(Text(name.replace("_", " "), style="dim"), safe(value))
+    return table
+
+
+# Writes and the past
+
+
+def receipt(body: Mapping[str, Any]) -> RenderableType:
+    """What a write did."""
+    table = Table.grid(padding=(0, 2))
+    for row in body.get("results", ()):
+        text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
+        table.add_row(_event(row["event"]), text, safe(row["id"], "dim"))
+    for row in body.get("skipped", ()):
+        table.add_row(Text("SKIP", style="dim"), quiet(f"message {row['index']}: {row['reason']}"), "")
+    return table if table.row_count else quiet("Nothing to do.")
+
+
+def _event(name: str) -> Text:
+    return Text(name, style=COLOURS.get(name, ""))
+
+
+def changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What happened to memories, in order."""
+    if not rows:
+        return quiet("Nothing happened yet.")
+    table = grid("when", "event", "memory")
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for row in rows:
+        table.add_row(safe(row["timestamp"][:16].replace("T", " "), "green"), _event(row["event"]), _change(row))
+    return table
+
+
+def _change(row: Mapping[str, Any]) -> Text:
+    old, new = row["old_value"], row["new_value"]
+    before = [safe(old, "strike dim")] if old is not None and old != new else []
+    after = [safe(new)] if new is not None else []
+    why = [quiet(f"({CONTROL.sub('', row['why'])})")] if row.get("why") else []
+    return Text("\n").join([*before, *after, *why])
+
+
+def timeline(body: Mapping[str, Any]) -> RenderableType:
+    """What a scope came to believe or gave up."""
+    return changes(body["results"])
+
+
+def diff(body: Mapping[str, Any]) -> RenderableType:
+    """What changed between two moments."""
+    table = Table.grid(padding=(0, 1))
+    for row in body["removed"]:
+        table.add_row(Text("-", style="red"), safe(row["memory"], "red"))
+    for row in body["changed"]:
+        table.add_row(Text("~", style="yellow"), Text("\n").join([safe(row["old_memory"], "dim strike"),
+                                                                  safe(row["new_memory"], "yellow")]))  # fmt: skip
+    for row in body["added"]:
+        table.add_row(Text("+", style="green"), safe(row["memory"], "green"))
+    return table if table.row_count else quiet("Nothing changed.")
+
+
+# Why
+
+
+def explanation(body: Mapping[str, Any]) -> RenderableType:
+    """Every candidate of a search with the parts of its score, and the stages it went through."""
+    best = max((row["parts"].get("bm25") or 0.0 for row in body["candidates"]), default=0.0) or 1.0
+    table = grid("score", "words", "meaning", "memory")
+    for row in body["candidates"]:
+        table.add_row(*_candidate(row, best))
+    stages = " → ".join(f"{step['stage']} {step['kept']}" for step in body["steps"])
+    total = sum(step["micros"] for step in body["steps"]) / 1000
+    return Group(table if body["candidates"] else quiet("No candidates."), Text(), quiet(f"{stages} · {total:.1f} ms"))
+
+
+def _candidate(row: Mapping[str, Any], best: float) -> list[Text]:
+    parts, fate = row["parts"], "" if row["kept"] else f"  ✗ {row['reason']}"
+    words = None if parts.get("bm25") is None else parts["bm25"] / best
+    text = Text.assemble(safe(row["memory"], "" if row["kept"] else "dim"), (fate, "red"))
+    return [
+        Text(f"{row['score']:.3f}", style="cyan"),
+        _part(words, parts.get("bm25"), parts.get("bm25_rank"), "magenta"),
+        _part(parts.get("cosine"), parts.get("cosine"), parts.get("cosine_rank"), "blue"),
+        text,
+    ]
+
+
+def _part(share: float | None, value: float | None, rank: int | None, style: str) -> Text:
+    label = "" if value is None else f" {value:.2f} #{rank}"
+    return Text.assemble(bar(share, style), (label, "dim"))
+
+
+# Care
+
+
+def certificate(body: Mapping[str, Any]) -> RenderableType:
+    """The proof of an erasure."""
+    tombstone = body["tombstone"]
+    destroyed = ", ".join(f"{count} {name}" for name, count in body["destroyed"].items() if count)
+    rows = {
+        "memories": len(body["memories"]), "evidence": body["evidence"], "ledger entries": body["entries"],
+        "destroyed": destroyed or "nothing else", "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",
+        "hash": tombstone["hash"],
+    }  # fmt: skip
+    return Panel(pairs(rows), title="Certificate of erasure", title_align="left", border_style="red", expand=False)
+
+
+def verdict(body: Mapping[str, Any]) -> RenderableType:
+    """Whether the ledger is sound."""
+    mark = Text("✓ sound", style="bold green") if body["ok"] else Text("✗ not sound", style="bold red")
+    rows = {name: value for name, value in body.items() if name not in ("ok", "index_problems")}
+    problems = [safe(f"index: {problem}", "red") for problem in body["index_problems"]]
+    return Group(mark, pairs(rows), *problems)
+
+
+def counted(noun: str, many: str | None = None) -> Any:
+    """A view that says how many."""
+
+    def view(body: Mapping[str, Any]) -> Text:
+        count = body["entries"]
+        place = f" → {body['path']}" if "path" in body else ""
+        return safe(f"{count} {noun if count == 1 else many or noun + 's'}{place}")
+
+    return view
+
+
+def checks(body: Mapping[str, Any]) -> RenderableType:
+    """The findings of the doctor."""
+    marks = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
+    table = Table.grid(padding=(0, 2))
+    for row in body["checks"]:
+        fix = [safe(f"→ {row['fix']}", "cyan")] if row["fix"] else []
+        table.add_row(Text(*marks[row["state"]]), Text(row["name"]), Text("\n").join([safe(row["what"], "dim"), *fix]))
+    counts = [f"{sum(row['state'] == state for row in body['checks'])} {state}" for state in marks]
+    return Group(table, Text(), Text(" · ".join(counts), style="green" if body["ok"] else "red"))

@@ -1,0 +1,187 @@
+"""The commands that write: add, update, link, and the three ways to let go (delete, retract, erase), and reset."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from told.core.errors import InvalidInput
+from told.faces.cli import options
+from told.faces.cli.options import Agent, DryRun, Expires, MemoryId, Metadata, NamedUser, Run, User, Why, Yes, scope
+from told.faces.cli.shell import Shell, command
+
+if TYPE_CHECKING:
+    from told.faces.sdk import Memory
+
+PANEL = "Remember and forget"
+app = typer.Typer()
+
+
+@command(app, rich_help_panel=PANEL)
+def add(
+    shell: Shell,
+    texts: Annotated[list[str] | None, typer.Argument(
+        metavar="[TEXT]...", help="What was said, one memory each; - reads standard input.", show_default=False)] = None,
+    user: User = None, agent: Agent = None, run: Run = None,
+    file: Annotated[Path | None, typer.Option(
+        "--file", "-f", help="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
+        exists=True, dir_okay=False, allow_dash=True, show_default=False)] = None,
+    metadata: Metadata = None, expires: Expires = None,
+    timestamp: Annotated[str | None, typer.Option(help="When it was said.", metavar="TIME", show_default=False)] = None,
+    role: Annotated[str, typer.Option(help="Who speaks: user, assistant or tool.", metavar="ROLE")] = "user",
+    name: Annotated[str | None, typer.Option(help="The speaker's name.", metavar="NAME", show_default=False)] = None,
+    source: Annotated[str | None, typer.Option(
+        help="Where it comes from; `erase --source` takes it all back.", metavar="NAME", show_default=False)] = None,
+    idempotency_key: Annotated[str | None, typer.Option(
+        help="Makes a retry return the first receipt.", metavar="KEY", show_default=False)] = None,
+) -> None:  # fmt: skip
+    """Remember what was said, word for word."""
+    from told.faces.cli import views
+
+    said = _said(texts or [], file, {"role": role, **({"name": name} if name else {})})
+    with shell.memory() as memory:
+        done = memory.add(
+            said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
+            source=source, idempotency_key=idempotency_key,
+        )  # fmt: skip
+    shell.show(done, views.receipt)
+
+
+def _said(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
+    """The messages of a call: those of a file, or each text by the same speaker."""
+    if (file is None) == (not texts):
+        raise InvalidInput("Give texts or a --file, one of them.", hint="`told add -` reads standard input.")
+    if file is not None:
+        return options.messages(options.read_text(file, sys.stdin), str(file))
+    contents = [sys.stdin.read() if text == "-" else text for text in texts]
+    return [{**speaker, "content": content} for content in contents]
+
+
+@command(app, rich_help_panel=PANEL)
+def update(
+    shell: Shell, memory_id: MemoryId,
+    text: Annotated[str | None, typer.Argument(help="The new text; - reads standard input.", show_default=False)] = None,
+    user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None, expires: Expires = None,
+    never_expires: Annotated[bool, typer.Option("--never-expires", help="Take the expiry away.")] = False,
+) -> None:  # fmt: skip
+    """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
+    from told.faces.cli import views
+    from told.faces.verbs import UNSET
+
+    if expires and never_expires:
+        raise InvalidInput("--expires and --never-expires contradict each other; give one of them.")
+    until = expires or (None if never_expires else UNSET)
+    words = sys.stdin.read() if text == "-" else text
+    with shell.memory() as memory:
+        done = memory.update(memory_id, words, metadata, until, **scope(user, agent, run))
+    shell.show(done, views.receipt)
+
+
+@command(app, rich_help_panel=PANEL)
+def link(
+    shell: Shell,
+    src: Annotated[str, typer.Argument(metavar="ID", help="The memory that bears on another.", show_default=False)],
+    rel: Annotated[str, typer.Argument(metavar="RELATION", help="How: supports, contradicts, supersedes, relates_to …",
+                                       show_default=False)],
+    dst: Annotated[str, typer.Argument(metavar="OTHER", help="The memory it bears on.", show_default=False)],
+    user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None,
+    weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
+) -> None:  # fmt: skip
+    """Say that one memory bears on another."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        done = memory.link(src, rel, dst, weight=weight, metadata=metadata, **scope(user, agent, run))
+    shell.show(done, lambda body: views.safe(f"{body['src']} {body['rel']} {body['dst']}"))
+
+
+@command(app, rich_help_panel=PANEL)
+def delete(
+    shell: Shell,
+    memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.", show_default=False)] = None,
+    user: User = None, agent: Agent = None, run: Run = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything the scope holds.")] = False,
+    dry_run: DryRun = False, yes: Yes = False,
+) -> None:  # fmt: skip
+    """Give up a memory, or with --all everything a scope holds; the past keeps it (see `erase`)."""
+    from told.faces.cli import views
+
+    if everything == (memory_id is not None):
+        raise InvalidInput("Give a memory's id, or --all with a scope.")
+    ids = scope(user, agent, run)
+    with shell.words() as memory:
+        if dry_run:
+            shell.show(_doomed(memory, memory_id, ids), views.memories)
+            return
+        if memory_id is not None:
+            done = memory.delete(memory_id, **ids)
+        else:
+            shell.sure(f"Delete everything of {_named(ids)}?", yes=yes)
+            done = memory.delete_all(**ids)
+    shell.show(done, views.receipt)
+
+
+def _doomed(memory: Memory, memory_id: str | None, ids: dict[str, str | None]) -> dict[str, Any]:
+    """The memories a deletion would take."""
+    if memory_id is None:
+        return memory.get_all(**ids, show_expired=True, limit=1000)
+    found = memory.get(memory_id, **ids)
+    return {"results": [found] if found else []}
+
+
+def _named(ids: dict[str, str | None]) -> str:
+    return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value) or "no one"
+
+
+@command(app, rich_help_panel=PANEL)
+def retract(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None,
+    why: Why = "retracted",
+) -> None:  # fmt: skip
+    """Give up a memory and record the reason."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        done = memory.retract(memory_id, why=why, **scope(user, agent, run))
+    shell.show(done, views.receipt)
+
+
+@command(app, rich_help_panel=PANEL)
+def erase(
+    shell: Shell,
+    memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.", show_default=False)] = None,
+    user: NamedUser = None, agent: Agent = None, run: Run = None,
+    source: Annotated[str | None, typer.Option(
+        help="Everything that came from there.", metavar="NAME", show_default=False)] = None,
+    why: Why = "requested", dry_run: DryRun = False, yes: Yes = False,
+) -> None:  # fmt: skip
+    """Destroy content, and all that was made from it, for good; prints a certificate."""
+    from told.faces.cli import preview, views
+
+    ids = scope(user, agent, run)
+    with shell.words() as memory:
+        reach = preview.erasure(memory, memory_id, ids, source)
+        if dry_run:
+            shell.show(reach, views.memories)
+            return
+        shell.sure(f"Destroy {len(reach['memories'])} memories in {reach['entries']} ledger entries for good?", yes=yes)
+        done = memory.erase(memory_id, **ids, source=source, why=why)
+    shell.show(done, views.certificate)
+
+
+@command(app, rich_help_panel=PANEL)
+def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
+    """Destroy everything in the account and begin anew."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        if dry_run:
+            shell.show(memory.stats(), views.pairs)
+            return
+        account = memory.engine.account
+        shell.sure(f"Destroy all memories of every user in the account {account}?", yes=yes)
+        done = memory.reset()
+    shell.show(done, lambda body: views.safe(body["message"]))

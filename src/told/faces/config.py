@@ -1,0 +1,68 @@
+"""Nested configuration dictionaries, as other memory libraries write them, read into told's own arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from told.core.errors import ConfigError
+from told.settings import KNOBS
+
+IGNORED = frozenset({"version", "history_db_path", "custom_prompts", "custom_instructions"})
+STORES = {"memory": "ram://", "ram": "ram://"}
+
+
+def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments for a configuration; what told cannot honour is an error, never dropped."""
+    if not isinstance(config, Mapping):
+        raise ConfigError("A configuration is a mapping.")
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        if name == "vector_store":
+            found["store"] = _store(value)
+        elif name == "embedder":
+            found["embedder"] = _embedder(value)
+        elif name == "history":
+            found.setdefault("store", _path(value, "db_path"))
+        elif name in ("llm", "graph_store", "reranker"):
+            found.update(_absent(name, value))
+        elif name in KNOBS:
+            found[name] = value
+        elif name not in IGNORED:
+            raise ConfigError(f"There is no configuration {name!r}.", hint="See the reference of Memory.from_config.")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _section(value: Any, name: str) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(value, Mapping) or not isinstance(value.get("provider"), str):
+        raise ConfigError(f'{name} must look like {{"provider": "…", "config": {{…}}}}.')
+    return value["provider"], value.get("config") or {}
+
+
+def _store(value: Any) -> str | None:
+    provider, config = _section(value, "vector_store")
+    if provider in STORES:
+        return STORES[provider]
+    if provider == "sqlite":
+        return _path(config, "path")
+    raise ConfigError(f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".')
+
+
+def _path(config: Mapping[str, Any], key: str) -> str | None:
+    path = config.get(key)
+    return None if path is None else f"sqlite:///{path}"
+
+
+def _embedder(value: Any) -> Any:
+    if isinstance(value, str) or not isinstance(value, Mapping):
+        return value
+    provider, config = _section(value, "embedder")
+    model = config.get("model")
+    return f"{provider}:{model}" if model else provider
+
+
+def _absent(name: str, value: Any) -> dict[str, Any]:
+    provider, _ = _section(value, name)
+    if provider == "none":
+        return {}
+    raise ConfigError(f"This version of told has no {name} yet.", hint=f"Leave {name} out of the configuration.")

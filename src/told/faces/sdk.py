@@ -1,0 +1,446 @@
+"""Memory and AsyncMemory: the same verbs over the same engine, in two colours; every method is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from told.core.errors import ConfigError, StoreClosed
+from told.core.ids import Mint
+from told.core.query import Bundle
+from told.core.scope import Caller, identifier
+from told.engine import Engine
+from told.faces import config, verbs
+from told.faces.verbs import UNSET, scope_ids
+from told.flow import arun, run
+from told.open import open_embedder, open_store
+from told.ports import Embedder, View
+from told.settings import Settings, load
+
+
+class _Base:
+    """What both colours share: opening, closing and the engine in between."""
+
+    def __init__(
+        self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
+        ontology: Any = None, settings: Settings | None = None, account: str | None = None, mint: Mint | None = None,
+        **knobs: Any,
+    ) -> None:  # fmt: skip
+        """Open a memory; with no argument, the user's own durable store and the best embedder that is installed."""
+        _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
+        chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
+            store=store, account=account, **knobs
+        )  # fmt: skip
+        caller = Caller(account=identifier(chosen.account, "account"))
+        opened = open_store(chosen, mint)
+        try:
+            found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
+            if found is not None:
+                opened.use_model(found.model, found.dim)
+        except BaseException:
+            opened.close()
+            raise
+        self._engine: Engine | None = Engine(opened, chosen, found, caller)
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """Open a memory from a nested configuration such as `{"vector_store": {...}, "embedder": {...}}`."""
+        return cls(**config.arguments(config_dict))
+
+    @property
+    def engine(self) -> Engine:
+        """The engine underneath."""
+        if self._engine is None:
+            raise StoreClosed()
+        return self._engine
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use."""
+        return self.engine.embedder
+
+    def _adopt(self, embedder: Any) -> Engine:
+        """The engine, ready to be bound to another embedder."""
+        return self.engine if embedder is None else Engine(
+            self.engine.store, self.engine.settings, open_embedder(embedder, self.engine.store), self.engine.caller
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Release the store; closing twice is fine."""
+        if self._engine is not None:
+            self._engine.store.close()
+            self._engine = None
+
+
+def _refuse(**parts: Any) -> None:
+    """Say plainly which parts this version cannot use yet, rather than ignore them."""
+    given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
+    if given:
+        raise ConfigError(f"This version of told has no {given[0]} yet.", hint=f"Leave {given[0]} out.")
+
+
+class Memory(_Base):
+    """told, blocking."""
+
+    def add(
+        self, messages: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        infer: bool = True, memory_type: str | None = None, prompt: str | None = None, filters: Any = None,
+        source: str | None = None, idempotency_key: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember what was said, verbatim: a string, a message or a list of messages.
+
+        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        """
+        return run(verbs.add(
+            self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
+            expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
+            prompt=prompt, filters=filters,
+        ))  # fmt: skip
+
+    def search(
+        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, threshold: float | None = None, rerank: bool = False,
+        explain: bool = False, reference_date: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The memories that answer a query best, each with its score."""
+        return run(verbs.search(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
+            rerank=rerank, reference_date=reference_date, filters=filters, limit=limit, top_k=top_k,
+            show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def context(
+        self, query: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, budget: int | None = None, filters: Any = None, limit: int | None = None,
+        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+    ) -> Bundle:  # fmt: skip
+        """A block of memories for a prompt that never costs more tokens than its budget."""
+        return run(verbs.context(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, filters=filters, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def explain(
+        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Why a search finds what it finds: every candidate, its scores, and what became of it."""
+        return run(verbs.explain(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold, filters=filters,
+            limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def get(
+        self, memory_id: str, *, as_of: Any = None, valid_at: Any = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any] | None:  # fmt: skip
+        """One memory, now or as it was; None when there is none."""
+        return run(verbs.get(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def get_all(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, offset: int = 0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Everything a scope holds, oldest first."""
+        return run(verbs.get_all(
+            self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def update(
+        self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None,
+        expiration_date: Any = UNSET, data: str | None = None, *, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A new version of a memory; the earlier one stays in its history."""
+        return run(verbs.update(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
+            expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    def delete(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up a memory; its history stays. To destroy content use erase()."""
+        return run(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+
+    def delete_all(
+        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up everything a scope holds."""
+        return run(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    def retract(
+        self, memory_id: str, *, why: str = "retracted", user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up a memory and say why."""
+        return run(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
+
+    def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """Everything that happened to a memory, in order."""
+        return run(verbs.history(self.engine, memory_id))
+
+    def timeline(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        limit: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Everything a scope came to believe or gave up, in order."""
+        return run(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+
+    def diff(
+        self, before: Any, after: Any = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What changed in a scope between two moments."""
+        return run(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
+
+    def link(
+        self, src: str, rel: str, dst: str, *, weight: float = 1.0, metadata: Mapping[str, Any] | None = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Say that one memory bears on another."""
+        return run(verbs.link(
+            self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
+        ))  # fmt: skip
+
+    def erase(
+        self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, source: str | None = None, why: str = "requested",
+    ) -> dict[str, Any]:  # fmt: skip
+        """Destroy content and everything derived from it, and return the certificate."""
+        return run(verbs.erase(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why))
+
+    def reset(self) -> dict[str, Any]:
+        """Destroy everything in the account and begin anew."""
+        return run(verbs.reset(self.engine))
+
+    def verify(self) -> dict[str, Any]:
+        """Prove that the ledger is what it was when it was written."""
+        return run(verbs.verify(self.engine))
+
+    def rebuild(self, views: Sequence[View] | None = None) -> dict[str, Any]:
+        """Drop views and fold them again from the ledger."""
+        return run(verbs.rebuild(self.engine, views))
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and sizes."""
+        return run(verbs.stats(self.engine))
+
+    def export(self, target: Any) -> dict[str, Any]:
+        """Write the ledger as one portable JSONL to a path or a binary file."""
+        return run(verbs.export(self.engine, target))
+
+    def import_(self, source: Any) -> dict[str, Any]:
+        """Append an exported ledger from a path, bytes or a binary file."""
+        return run(verbs.import_(self.engine, source))
+
+    def backup(self, target: Any) -> dict[str, Any]:
+        """Write a consistent copy of the store while others go on."""
+        return run(verbs.backup(self.engine, target))
+
+    def reindex(self, embedder: Any = None) -> dict[str, Any]:
+        """Embed everything with another model, or what has no vector yet with this one; searches go on."""
+        engine = self._adopt(embedder)
+        report = run(verbs.reindex(engine, engine.embedder))
+        self._engine = engine
+        return report
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+
+class AsyncMemory(_Base):
+    """told, on the event loop."""
+
+    async def add(
+        self, messages: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        infer: bool = True, memory_type: str | None = None, prompt: str | None = None, filters: Any = None,
+        source: str | None = None, idempotency_key: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember what was said, verbatim: a string, a message or a list of messages.
+
+        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        """
+        return await arun(verbs.add(
+            self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
+            expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
+            prompt=prompt, filters=filters,
+        ))  # fmt: skip
+
+    async def search(
+        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, threshold: float | None = None, rerank: bool = False,
+        explain: bool = False, reference_date: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The memories that answer a query best, each with its score."""
+        return await arun(verbs.search(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
+            rerank=rerank, reference_date=reference_date, filters=filters, limit=limit, top_k=top_k,
+            show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def context(
+        self, query: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, budget: int | None = None, filters: Any = None, limit: int | None = None,
+        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+    ) -> Bundle:  # fmt: skip
+        """A block of memories for a prompt that never costs more tokens than its budget."""
+        return await arun(verbs.context(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, filters=filters, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def explain(
+        self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Why a search finds what it finds: every candidate, its scores, and what became of it."""
+        return await arun(verbs.explain(
+            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold, filters=filters,
+            limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def get(
+        self, memory_id: str, *, as_of: Any = None, valid_at: Any = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any] | None:  # fmt: skip
+        """One memory, now or as it was; None when there is none."""
+        return await arun(verbs.get(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def get_all(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
+        as_of: Any = None, valid_at: Any = None, offset: int = 0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Everything a scope holds, oldest first."""
+        return await arun(verbs.get_all(
+            self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def update(
+        self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None,
+        expiration_date: Any = UNSET, data: str | None = None, *, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A new version of a memory; the earlier one stays in its history."""
+        return await arun(verbs.update(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
+            expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    async def delete(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up a memory; its history stays. To destroy content use erase()."""
+        return await arun(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+
+    async def delete_all(
+        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up everything a scope holds."""
+        return await arun(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def retract(
+        self, memory_id: str, *, why: str = "retracted", user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Give up a memory and say why."""
+        return await arun(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
+
+    async def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """Everything that happened to a memory, in order."""
+        return await arun(verbs.history(self.engine, memory_id))
+
+    async def timeline(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+        limit: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Everything a scope came to believe or gave up, in order."""
+        return await arun(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+
+    async def diff(
+        self, before: Any, after: Any = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What changed in a scope between two moments."""
+        return await arun(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
+
+    async def link(
+        self, src: str, rel: str, dst: str, *, weight: float = 1.0, metadata: Mapping[str, Any] | None = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Say that one memory bears on another."""
+        return await arun(verbs.link(
+            self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
+        ))  # fmt: skip
+
+    async def erase(
+        self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, source: str | None = None, why: str = "requested",
+    ) -> dict[str, Any]:  # fmt: skip
+        """Destroy content and everything derived from it, and return the certificate."""
+        return await arun(verbs.erase(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why,
+        ))  # fmt: skip
+
+    async def reset(self) -> dict[str, Any]:
+        """Destroy everything in the account and begin anew."""
+        return await arun(verbs.reset(self.engine))
+
+    async def verify(self) -> dict[str, Any]:
+        """Prove that the ledger is what it was when it was written."""
+        return await arun(verbs.verify(self.engine))
+
+    async def rebuild(self, views: Sequence[View] | None = None) -> dict[str, Any]:
+        """Drop views and fold them again from the ledger."""
+        return await arun(verbs.rebuild(self.engine, views))
+
+    async def stats(self) -> dict[str, Any]:
+        """Counts and sizes."""
+        return await arun(verbs.stats(self.engine))
+
+    async def export(self, target: Any) -> dict[str, Any]:
+        """Write the ledger as one portable JSONL to a path or a binary file."""
+        return await arun(verbs.export(self.engine, target))
+
+    async def import_(self, source: Any) -> dict[str, Any]:
+        """Append an exported ledger from a path, bytes or a binary file."""
+        return await arun(verbs.import_(self.engine, source))
+
+    async def backup(self, target: Any) -> dict[str, Any]:
+        """Write a consistent copy of the store while others go on."""
+        return await arun(verbs.backup(self.engine, target))
+
+    async def reindex(self, embedder: Any = None) -> dict[str, Any]:
+        """Embed everything with another model, or what has no vector yet with this one; searches go on."""
+        engine = self._adopt(embedder)
+        report = await arun(verbs.reindex(engine, engine.embedder))
+        self._engine = engine
+        return report
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()

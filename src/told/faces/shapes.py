@@ -1,0 +1,82 @@
+"""The dictionaries callers see; one place, so that every face shows the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from told.core.fact import NEVER, Fact
+from told.core.query import Bundle, Event, Hit, Receipt
+from told.core.when import iso
+from told.read.path import Seen
+
+
+def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
+    """One memory."""
+    row: dict[str, Any] = {
+        "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": dict(fact.meta), "score": score,
+        "created_at": iso(fact.created_at), "updated_at": iso(fact.updated_at), **fact.scope.ids(),
+    }  # fmt: skip
+    extras = {
+        "actor_id": fact.actor, "role": fact.role, "source": fact.source,
+        "kind": None if fact.kind == "memory" else fact.kind,
+        "said_at": None if fact.said_at is None else iso(fact.said_at),
+        "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
+    }  # fmt: skip
+    return {**row, **{name: value for name, value in extras.items() if value is not None}}
+
+
+def event(change: Event) -> dict[str, Any]:
+    """What a write did to one memory, in both spellings its readers know."""
+    row: dict[str, Any] = {"id": change.id, "event": change.event, "memory": change.text}
+    if change.event in ("ADD", "UPDATE"):
+        row["new_memory"] = change.text
+    if change.event in ("UPDATE", "DELETE"):
+        row["old_memory"] = row["previous_memory"] = change.previous
+    extras = {"actor_id": change.actor, "role": change.role}
+    return {**row, **{name: value for name, value in extras.items() if value is not None}}
+
+
+def receipt(done: Receipt) -> dict[str, Any]:
+    """What a write did."""
+    body: dict[str, Any] = {"results": [event(change) for change in done.events]}
+    return _with(body, skipped=[dict(row) for row in done.skipped], warnings=done.warnings)
+
+
+def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
+    """What a search found."""
+    return _with({"results": [_hit(hit, explained) for hit in seen.hits]}, warnings=seen.warnings)
+
+
+def _hit(hit: Hit, explained: bool) -> dict[str, Any]:
+    row = item(hit.fact, hit.score)
+    return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if explained else row
+
+
+def explanation(seen: Seen) -> dict[str, Any]:
+    """Why a search found what it found."""
+    return _with(seen.trace.as_dict(), warnings=seen.warnings)
+
+
+def bundle(found: Bundle) -> dict[str, Any]:
+    """A context as JSON."""
+    body = {
+        "text": found.text, "tokens": found.tokens, "budget": found.budget,
+        "results": [item(hit.fact, hit.score) for hit in found.hits], "trace": found.trace.as_dict(),
+    }  # fmt: skip
+    return _with(body, warnings=found.warnings)
+
+
+def _with(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
+    """The body and those lists that are not empty."""
+    return {**body, **{name: list(rows) for name, rows in lists.items() if rows}}
+
+
+def listing(facts: Sequence[Fact]) -> dict[str, Any]:
+    """Memories without scores."""
+    return {"results": [item(fact) for fact in facts]}
+
+
+def counts(rows: Mapping[str, int]) -> dict[str, Any]:
+    """Row counts by view."""
+    return {"rebuilt": dict(rows)}

@@ -1,0 +1,206 @@
+"""Every public verb as a flow from plain arguments to plain JSON; the SDK, the CLI and the servers all call these.
+
+A verb that a face leaves out is named in that face's list of declined verbs, and a test walks both.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from told.core.errors import InvalidInput, Unsupported
+from told.core.query import Bundle
+from told.engine import Engine
+from told.faces import shapes
+from told.flow import Flow
+from told.open import open_embedder
+from told.ports import View
+
+NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
+NOT_RANKED = "this version ranks by words and vectors alone."
+UNSET: Any = object()
+MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
+
+
+def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
+    """The three ids as one mapping."""
+    return {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+
+
+def add(
+    engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
+    memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
+) -> Flow[dict[str, Any]]:  # fmt: skip
+    """Remember what was said."""
+    if memory_type not in MEMORY_TYPES:
+        raise InvalidInput(f"memory_type {memory_type!r} is unknown.", hint='Leave it out, or use "procedural_memory".')
+    kind = "skill" if memory_type == "procedural_memory" else "memory"
+    done = yield from engine.add(
+        messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, kind=kind, source=source,
+        key=idempotency_key,
+    )  # fmt: skip
+    return _warn(shapes.receipt(done), NOT_EXTRACTED, prompt=prompt, filters=filters)
+
+
+def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
+    """Say which arguments had no effect; nothing is ignored in silence."""
+    given = [name for name, value in unused.items() if value]
+    notes = [f"{name} had no effect: {why}" for name in given]
+    return {**body, "warnings": [*body.get("warnings", ()), *notes]} if notes else body
+
+
+def search(
+    engine: Engine, query: str, ids: Mapping[str, Any], *, explain: bool, rerank: bool, reference_date: Any,
+    **options: Any,
+) -> Flow[dict[str, Any]]:  # fmt: skip
+    """The memories that answer a query best."""
+    seen = yield from engine.search(query, ids, **options)
+    return _warn(shapes.results(seen, explained=explain), NOT_RANKED, rerank=rerank, reference_date=reference_date)
+
+
+def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
+    """Why a search finds what it finds."""
+    return shapes.explanation((yield from engine.explain(query, ids, **options)))
+
+
+def context(engine: Engine, query: str | None, ids: Mapping[str, Any], **options: Any) -> Flow[Bundle]:
+    """A block of memories that fits a token budget."""
+    return (yield from engine.context(query, ids, **options))
+
+
+def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) -> Flow[dict[str, Any] | None]:
+    """One memory."""
+    fact = yield from engine.get(memory_id, ids=ids, **times)
+    return None if fact is None else shapes.item(fact)
+
+
+def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
+    """Everything a scope holds."""
+    return shapes.listing((yield from engine.get_all(ids, **options)))
+
+
+def update(
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, text: Any, data: Any, metadata: Any, expiration_date: Any
+) -> Flow[dict[str, Any]]:
+    """A new version of a memory."""
+    if text is not None and data is not None and text != data:
+        raise InvalidInput("text and data are two names of one thing; give one of them.")
+    set_expiry = expiration_date is not UNSET
+    done = yield from engine.update(
+        memory_id, text=text if text is not None else data, metadata=metadata, set_expiry=set_expiry,
+        expires=expiration_date if set_expiry else None, ids=ids,
+    )  # fmt: skip
+    return {"message": "Memory updated successfully!", **shapes.receipt(done)}
+
+
+def delete(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Give up a memory."""
+    done = yield from engine.retract(memory_id, why="deleted", ids=ids)
+    return {"message": "Memory deleted successfully!", **shapes.receipt(done)}
+
+
+def retract(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, why: str) -> Flow[dict[str, Any]]:
+    """Give up a memory and say why."""
+    return shapes.receipt((yield from engine.retract(memory_id, why=why, ids=ids)))
+
+
+def delete_all(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Give up everything a scope holds."""
+    done = yield from engine.retract_all(ids, why="deleted")
+    return {"message": "Memories deleted successfully!", **shapes.receipt(done)}
+
+
+def history(engine: Engine, memory_id: str) -> Flow[list[dict[str, Any]]]:
+    """Everything that happened to a memory."""
+    return [change.as_dict() for change in (yield from engine.history(memory_id))]
+
+
+def timeline(engine: Engine, ids: Mapping[str, Any], *, limit: int | None) -> Flow[dict[str, Any]]:
+    """Everything a scope came to believe or gave up; with a limit, the newest of it."""
+    changes = yield from engine.timeline(ids)
+    return {"results": [change.as_dict() for change in (changes if limit is None else changes[-limit:])]}
+
+
+def diff(engine: Engine, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """What changed in a scope between two moments."""
+    return (yield from engine.diff(before, after, ids))
+
+
+def link(
+    engine: Engine, src: str, rel: str, dst: str, ids: Mapping[str, Any], *, weight: float, metadata: Any
+) -> Flow[dict[str, Any]]:
+    """Say that one memory bears on another."""
+    done = yield from engine.link(src, rel, dst, weight=weight, metadata=metadata, ids=ids)
+    return {"message": "Linked.", "src": src, "rel": rel, "dst": dst, "tx": done.tx}
+
+
+def erase(
+    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str
+) -> Flow[dict[str, Any]]:
+    """Destroy content and everything derived from it; the certificate."""
+    return (yield from engine.erase(memory_id, ids, source=source, why=why)).as_dict()
+
+
+def reset(engine: Engine) -> Flow[dict[str, Any]]:
+    """Destroy everything in the account."""
+    yield from engine.reset()
+    return {"message": "All memories reset"}
+
+
+def verify(engine: Engine) -> Flow[dict[str, Any]]:
+    """Prove the ledger and check the index."""
+    verdict, problems = yield from engine.verify()
+    return {**verdict.as_dict(), "ok": verdict.ok and not problems, "index_problems": list(problems)}
+
+
+def rebuild(engine: Engine, views: Sequence[View] | None) -> Flow[dict[str, Any]]:
+    """Fold views again from the ledger."""
+    return shapes.counts((yield from engine.rebuild(views)))
+
+
+def reindex(engine: Engine, embedder: Any) -> Flow[dict[str, Any]]:
+    """Embed everything with another model, or what has no vector yet with this one."""
+    chosen = engine.embedder if embedder is None else open_embedder(embedder, engine.store)
+    if chosen is None:
+        raise Unsupported("There is no embedder to reindex with.", hint="Run `told models install`, or pass embedder=.")
+    done = yield from engine.reindex(chosen)
+    return {"embedded": done, "model": chosen.model, "dim": chosen.dim}
+
+
+def stats(engine: Engine) -> Flow[dict[str, Any]]:
+    """Counts and sizes."""
+    return dict((yield from engine.stats()))
+
+
+def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
+    """Write the ledger as JSONL to a path or a binary file."""
+    if isinstance(target, str | Path):
+        with Path(target).open("wb") as file:
+            return {"entries": (yield from engine.export(file.write)), "path": str(target)}
+    return {"entries": (yield from engine.export(target.write))}
+
+
+def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
+    """Append an exported ledger from a path, bytes or a binary file."""
+    if isinstance(source, str | Path):
+        with Path(source).open("rb") as file:
+            return {"entries": (yield from engine.import_(file))}
+    lines: Iterable[bytes] = io.BytesIO(source) if isinstance(source, bytes) else source
+    return {"entries": (yield from engine.import_(lines))}
+
+
+def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
+    """Write a consistent copy of the store."""
+    yield from engine.backup(Path(target))
+    return {"path": str(target)}
+
+
+VERBS: Mapping[str, Callable[..., Any]] = {
+    verb.__name__: verb
+    for verb in (
+        add, search, explain, context, get, get_all, update, delete, retract, delete_all, history, timeline, diff, link,
+        erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+    )
+}  # fmt: skip

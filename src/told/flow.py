@@ -1,0 +1,124 @@
+"""One code path, two colours: a step that needs the outside world is a generator, and two drivers run it.
+
+`reply = yield from call(store.head, account)` asks for an effect; `run` performs it and blocks, `arun` performs it
+without blocking the event loop. A port method may be plain or `async def`; each driver copes with both. The driver is
+the one place that knows about time-outs and threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An effect: call this port method with these arguments."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """An effect: run these flows side by side and give back their results in order."""
+
+    flows: tuple[Generator[Any, Any, Any], ...]
+
+
+Effect: TypeAlias = Call | Together
+Flow: TypeAlias = Generator[Effect, Any, T]
+
+
+def call(
+    function: Callable[P, T] | Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> Generator[Effect, Any, T]:
+    """Ask the driver to call a port method."""
+    return cast(T, (yield Call(function, args, kwargs)))
+
+
+def together(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
+    """Ask the driver to run flows side by side."""
+    return cast(Sequence[T], (yield Together(tuple(flows))))
+
+
+def run(flow: Flow[T]) -> T:
+    """Drive a flow in this thread and block until it is done."""
+    reply: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            effect = flow.throw(error) if error is not None else flow.send(reply)
+            reply, error = None, None
+            try:
+                reply = _perform(effect)
+            except BaseException as raised:  # handed to the flow, which owns its own cleaning up
+                error = raised
+    except StopIteration as done:
+        return cast(T, done.value)
+
+
+def _perform(effect: Effect) -> Any:
+    if isinstance(effect, Together):
+        if len(effect.flows) < 2:
+            return [run(flow) for flow in effect.flows]
+        with ThreadPoolExecutor(len(effect.flows)) as pool:
+            return list(pool.map(run, effect.flows))
+    reply = effect.function(*effect.args, **effect.kwargs)
+    return _LOOP.wait(cast(Coroutine[Any, Any, Any], reply)) if inspect.isawaitable(reply) else reply
+
+
+async def arun(flow: Flow[T]) -> T:
+    """Drive a flow on the event loop; blocking port methods run in a worker thread."""
+    reply: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            effect = flow.throw(error) if error is not None else flow.send(reply)
+            reply, error = None, None
+            try:
+                reply = await _aperform(effect)
+            except BaseException as raised:  # cancellation too is the flow's to see
+                error = raised
+    except StopIteration as done:
+        return cast(T, done.value)
+
+
+async def _aperform(effect: Effect) -> Any:
+    if isinstance(effect, Together):
+        return await asyncio.gather(*(arun(flow) for flow in effect.flows))
+    if inspect.iscoroutinefunction(effect.function):
+        return await effect.function(*effect.args, **effect.kwargs)
+    reply = await asyncio.to_thread(effect.function, *effect.args, **effect.kwargs)
+    return await reply if inspect.isawaitable(reply) else reply
+
+
+class _BackgroundLoop:
+    """The event loop that serves `async def` port methods to blocking callers; started at the first need."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine there and block for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._ensure()).result()
+
+    def _ensure(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="told-loop", daemon=True).start()
+            return self._loop
+
+
+_LOOP = _BackgroundLoop()

@@ -1,0 +1,1 @@
+"""The ledger: commit (the only writer), consume, history, verify, transfer and erase."""

@@ -1,0 +1,87 @@
+"""Everything deferred is a consumer with a cursor: it takes entries in order, and what it cannot do becomes a fault.
+
+This is the one place where any failure at all is caught: a model or a plug-in that breaks must never lose input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from told.core.entry import Entry
+from told.core.errors import ToldError
+from told.flow import Flow, call
+from told.ports import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something outside told did not work."""
+
+    error: Exception
+
+    def __str__(self) -> str:
+        if isinstance(self.error, ToldError):
+            return str(self.error)
+        return f"{type(self.error).__name__}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A named effect over entries; doing it twice is the same as doing it once."""
+
+    name: str
+    effect: Callable[[Sequence[Entry]], Flow[None]]
+
+
+def attempt(flow: Flow[T]) -> Flow[T | Failure]:
+    """Run a flow that leans on something outside told; a failure is a value."""
+    try:
+        return (yield from flow)
+    except Exception as error:  # the one place, see the module's docstring
+        return Failure(error)
+
+
+def drain(store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int) -> Flow[Failure | None]:
+    """Bring a consumer up to the head of the ledger, or stop at the first batch it cannot do."""
+    while entries := (yield from _next(store, account, consumer, batch)):
+        failure = yield from attempt(consumer.effect(entries))
+        if failure is not None:
+            stuck = yield from _one_by_one(store, account, consumer, entries, attempts)
+            if stuck is not None:
+                return stuck
+        yield from call(store.advance, account, consumer.name, entries[-1].seq)
+    return None
+
+
+def _next(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Sequence[Entry]]:
+    after = yield from call(store.cursor, account, consumer.name)
+    return (yield from call(store.scan, account, after, batch))
+
+
+def _one_by_one(
+    store: Store, account: str, consumer: Consumer, entries: Sequence[Entry], attempts: int
+) -> Flow[Failure | None]:
+    """Find the entry that poisons a batch; when every entry fails the outside is down and nothing is skipped."""
+    done = 0
+    failure: Failure | None = None
+    failed: list[tuple[Entry, Failure]] = []
+    for entry in entries:
+        for _ in range(attempts):
+            failure = yield from attempt(consumer.effect([entry]))
+            if failure is None:
+                break
+        if failure is None:
+            done += 1
+        else:
+            failed.append((entry, failure))
+            if not done and len(failed) >= attempts:
+                break
+    if failed and not done:
+        return failed[0][1]
+    for entry, failure in failed:
+        yield from call(store.fault, account, consumer.name, entry.seq, str(failure))
+    return None

@@ -1,0 +1,113 @@
+"""The past: what a thread went through, what a scope went through, and what changed between two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from told.core.entry import Asserted, Draft, Entry, Linked, Retracted
+from told.core.fact import NEVER, Fact
+from told.core.query import AsOf, Find
+from told.core.scope import Scope
+from told.core.when import iso
+from told.flow import Flow, call
+from told.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step in the life of a thread."""
+
+    event: str
+    seq: int
+    at: int
+    id: str
+    old: str | None = None
+    new: str | None = None
+    why: str = ""
+    role: str | None = None
+    actor: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The step as JSON, in both spellings its readers know."""
+        when = iso(self.at)
+        return {
+            "id": f"{self.id}#{self.seq}", "memory_id": self.id, "event": self.event,
+            "old_value": self.old, "new_value": self.new, "old_memory": self.old, "new_memory": self.new,
+            "timestamp": when, "created_at": when, "updated_at": when,
+            "is_deleted": self.event in ("DELETE", "ERASE"), "actor_id": self.actor, "role": self.role,
+            **({"why": self.why} if self.why else {}),
+        }  # fmt: skip
+
+
+def history(store: Store, account: str, thread: str) -> Flow[Sequence[Change]]:
+    """Everything that happened to a thread, in order; erased content shows as the fact that it was erased."""
+    entries = yield from call(store.thread, account, thread)
+    changes: list[Change] = []
+    current: str | None = None
+    for entry in entries:
+        change = _change(entry, thread, current)
+        if change is not None:
+            changes.append(change)
+            current = change.new if change.event in ("ADD", "UPDATE") else current
+            current = None if change.event in ("DELETE", "ERASE") else current
+    return changes
+
+
+def _change(entry: Entry, thread: str, current: str | None) -> Change | None:
+    match entry.draft:
+        case None:
+            return Change("ERASE", entry.seq, entry.at, thread, why="erased on request")
+        case Draft(verb=Asserted(claim=claim)):
+            event = "ADD" if current is None else "UPDATE"
+            return Change(event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor)
+        case Draft(verb=Retracted(why=why)):
+            return Change("DELETE", entry.seq, entry.at, thread, current, None, why)
+        case Draft(verb=Linked(rel="supports")):
+            return Change("NONE", entry.seq, entry.at, thread, current, current, "said again")
+        case _:
+            return None
+
+
+def timeline(store: Store, scope: Scope) -> Flow[Sequence[Change]]:
+    """Everything a scope came to believe or gave up, in ledger order."""
+    versions = yield from call(store.lives, scope)
+    instants = yield from _instants(store, scope.account, [f.gone for f in versions if f.gone != NEVER])
+    latest: dict[str, Fact] = {}
+    changes: list[Change] = []
+    for fact in versions:
+        before = latest.get(fact.id)
+        held = before is not None and before.gone > fact.seq
+        old = before.text if before is not None and held else None
+        event = "UPDATE" if held else "ADD"
+        changes.append(
+            Change(event, fact.seq, fact.updated_at, fact.id, old, fact.text, role=fact.role, actor=fact.actor)
+        )
+        latest[fact.id] = fact
+        if fact.gone != NEVER and fact.until == fact.gone:
+            changes.append(Change("DELETE", fact.gone, instants[fact.gone], fact.id, fact.text, None))
+    return sorted(changes, key=lambda change: change.seq)
+
+
+def _instants(store: Store, account: str, seqs: Sequence[int]) -> Flow[Mapping[int, int]]:
+    found: dict[int, int] = {}
+    for seq in dict.fromkeys(seqs):
+        entries = yield from call(store.scan, account, seq - 1, 1)
+        found[seq] = entries[0].at
+    return found
+
+
+def diff(store: Store, scope: Scope, before: AsOf, after: AsOf) -> Flow[dict[str, Any]]:
+    """What a scope believes at the later moment and did not at the earlier, and the other way round."""
+    old = {fact.id: fact for fact in (yield from call(store.facts, Find(scope, before, show_expired=True)))}
+    new = {fact.id: fact for fact in (yield from call(store.facts, Find(scope, after, show_expired=True)))}
+    return {
+        "added": [{"id": k, "memory": f.text} for k, f in new.items() if k not in old],
+        "changed": [
+            {"id": k, "old_memory": old[k].text, "new_memory": f.text}
+            for k, f in new.items()
+            if k in old and (old[k].text, old[k].meta) != (f.text, f.meta)
+        ],
+        "removed": [{"id": k, "memory": f.text} for k, f in old.items() if k not in new],
+    }

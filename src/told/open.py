@@ -1,0 +1,93 @@
+"""Opening things by name: stores by URL scheme, embedders by name, each found through its entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any
+
+from told.core.errors import ConfigError, ModelMissing
+from told.core.ids import Mint
+from told.ports import Embedder, Purpose, Store, Vector
+from told.settings import Settings, store_url
+
+STORES = "told.stores"
+EMBEDDERS = "told.embedders"
+
+
+def plugin(group: str, name: str) -> Any:
+    """What an entry point of a group loads; an unknown name is answered with the known ones."""
+    found = {point.name: point for point in entry_points(group=group)}
+    if name not in found:
+        near = get_close_matches(name, found, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(found)) or 'none'}."
+        raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
+    return found[name].load()
+
+
+def open_store(settings: Settings, mint: Mint | None = None) -> Store:
+    """The store a URL names."""
+    url = store_url(settings)
+    scheme, mark, _ = url.partition("://")
+    if not mark:
+        raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
+    store: Store = plugin(STORES, scheme)(url, mint=mint or Mint(), settings=_options(settings))
+    return store
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    names = ("durability", "busy_timeout", "group_limit", "cache_bytes", "exact_rows", "erase_vacuum")
+    return {name: getattr(settings, name) for name in names}
+
+
+def open_embedder(choice: Any, store: Store) -> Embedder | None:
+    """The embedder a choice names; `auto` prefers the model the store was indexed with, then the best installed."""
+    if choice is None or choice == "none":
+        return None
+    if isinstance(choice, Embedder):
+        return choice
+    if callable(choice):
+        return CallableEmbedder.probe(choice)
+    if not isinstance(choice, str):
+        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {choice!r}.")
+    if choice == "auto":
+        return _auto(store)
+    name, _, model = choice.partition(":")
+    embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
+    return embedder
+
+
+def _auto(store: Store) -> Embedder | None:
+    bound = store.model()
+    wanted = bound[0].removeprefix("local:") if bound and bound[0].startswith("local:") else None
+    if bound and wanted is None:
+        name, _, model = bound[0].partition(":")
+        known = {point.name for point in entry_points(group=EMBEDDERS)}
+        return plugin(EMBEDDERS, name)(model or None) if name in known else None
+    try:
+        embedder: Embedder = plugin(EMBEDDERS, "local")(wanted)
+    except ModelMissing:
+        return None
+    return embedder
+
+
+@dataclass(frozen=True, slots=True)
+class CallableEmbedder:
+    """Any function from texts to vectors as an embedder; it counts as remote, so its failures lose nothing."""
+
+    function: Callable[[Sequence[str]], Sequence[Vector]]
+    model: str
+    dim: int
+    local: bool = False
+
+    @classmethod
+    def probe(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
+        """Learn the dimension by asking once."""
+        name = f"custom:{getattr(function, '__qualname__', type(function).__name__)}"
+        return cls(function, name, len(function(["told"])[0]))
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+        """One vector for each text; a plain function does not ask what it is for."""
+        return self.function(texts)

@@ -1,0 +1,313 @@
+"""The ports: everything told asks of the outside world, cut by operation.
+
+A backend implements `Store` (with its own `Index`), an `Embedder`, an `LLM`, and so on. Every storage call names its
+account; every read names its scope. Methods may be plain or `async def`.
+
+A third party ships a backend by an entry point in `told.stores`, `told.embedders`, … and proves it with the contract
+suites in `told.testing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from told.core.entry import Draft, Entry
+from told.core.fact import Fact, Link, Passage, Witness
+from told.core.ids import Mint
+from told.core.query import AsOf, Find, Match, Probe
+from told.core.scope import Scope
+
+# Row operations: what views say and stores do ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PutFact:
+    """A new version of a thread; the version before it stops being the latest."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class CloseThread:
+    """The thread is retracted: no version of it is held from this entry on."""
+
+    thread: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutLink:
+    """A new link."""
+
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class PutWitness:
+    """New evidence."""
+
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
+class PutPassage:
+    """New text for the index, belonging to the fact of the same entry."""
+
+    passage: Passage
+
+
+RowOp: TypeAlias = PutFact | CloseThread | PutLink | PutWitness | PutPassage
+Fold: TypeAlias = Callable[[Sequence[Entry]], Sequence[RowOp]]
+View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
+VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
+
+# Guards: what must still hold when a batch commits -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAt:
+    """The latest version of the thread is still the one the writer saw (None: there is none)."""
+
+    thread: str
+    seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoFact:
+    """No held fact in exactly this scope has this text."""
+
+    scope: Scope
+    md5: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoEvidence:
+    """This evidence is not yet in exactly this scope."""
+
+    scope: Scope
+    digest: bytes
+
+
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An idempotency key, the digest of its request, the content-free outcome, and the last position it committed."""
+
+    key: str
+    digest: bytes
+    outcome: str
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Drafts that commit together or not at all.
+
+    `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
+    `vectors` maps the hash of a passage's text to its vector under the store's model.
+    """
+
+    account: str
+    drafts: Sequence[Draft]
+    guards: Sequence[Guard] = ()
+    seen: int = -1
+    ticket: Ticket | None = None
+    vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of an account's ledger."""
+
+    seq: int
+    at: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a writer needs to know before it decides: the head it read at and what is already there."""
+
+    seen: int
+    facts: Mapping[str, Fact]
+    evidence: Mapping[bytes, str]
+    ticket: Ticket | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something a consumer could not do, kept until it is retried or dropped."""
+
+    id: int
+    account: str
+    consumer: str
+    seq: int
+    error: str
+    at: int
+    attempts: int
+
+
+# Storage ------------------------------------------------------------------------------------------------------------
+
+
+class Index(Protocol):
+    """Finds facts by terms and vectors inside a scope; scores are cosine in [-1, 1] and BM25 of that scope alone."""
+
+    def search(self, probe: Probe) -> Sequence[Match]:
+        """The best matches of each retriever, at most `depth` of each."""
+
+
+class Store(Protocol):
+    """The ledger and its views in one transactional place."""
+
+    mint: Mint
+    index: Index
+
+    # write
+    def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
+        """Seal the drafts, fold them into the views and make both durable, or raise `Conflict` and do nothing."""
+
+    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+        """Append entries sealed elsewhere that continue this account's chain; return how many were new."""
+
+    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+        """Destroy the content of these entries and all that was derived from it; return the tombstone and counts."""
+
+    def reset(self, account: str, draft: Draft) -> Entry:
+        """Destroy an account's ledger and views and begin a new chain with this draft."""
+
+    def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
+        """Drop these views and fold them again from the ledger; return the rows of each."""
+
+    # read the ledger
+    def accounts(self) -> Sequence[str]:
+        """Every account that has a ledger."""
+
+    def head(self, account: str) -> Head:
+        """The end of the account's ledger; position 0 when it is empty."""
+
+    def position(self, account: str, at: int) -> int:
+        """The last ledger position written at or before this instant."""
+
+    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+        """Entries in order, from just after a position."""
+
+    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+        """The entries of one thread, in order."""
+
+    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
+        """Which of these digests belong to erased content."""
+
+    # read the views
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
+        """What exactly this scope already holds of these texts and evidence."""
+
+    def facts(self, find: Find) -> Sequence[Fact]:
+        """The facts a scope held at a point in time, oldest first."""
+
+    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+        """The version of a thread that was held at a point on both axes (the latest, when None), expired or not."""
+
+    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+        """The fact versions asserted by these entries."""
+
+    def lives(self, scope: Scope) -> Sequence[Fact]:
+        """Every version of every fact the scope covers, in ledger order."""
+
+    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+        """The links that touch any of these nodes at a position."""
+
+    def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
+                  ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
+        """Evidence by scope, by source or by id."""
+
+    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+        """Every row of a view in a stable order, for comparison."""
+
+    # vectors
+    def model(self) -> tuple[str, int] | None:
+        """The embedder this store is indexed with, and its dimension."""
+
+    def use_model(self, name: str, dim: int) -> None:
+        """Bind the store to an embedder, or raise `ModelMismatch`."""
+
+    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+        """Which of these texts have a vector under the current model."""
+
+    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+        """Texts of passages that have no vector under a model, by hash."""
+
+    def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+        """Remember vectors by text hash, and index the passages that waited for them."""
+
+    def switch_model(self, name: str, dim: int) -> None:
+        """Make a model whose vectors are all there the one that is searched."""
+
+    # consumers
+    def cursor(self, account: str, consumer: str) -> int:
+        """How far a consumer has come."""
+
+    def advance(self, account: str, consumer: str, seq: int) -> None:
+        """Move a consumer's cursor."""
+
+    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+        """Keep what a consumer could not do."""
+
+    def faults(self, account: str) -> Sequence[Fault]:
+        """What consumers could not do."""
+
+    # care
+    def check(self) -> Sequence[str]:
+        """Problems of the file and of the derived index, none when all is well."""
+
+    def stats(self, account: str) -> Mapping[str, Any]:
+        """Counts and sizes."""
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy while others go on."""
+
+    def close(self) -> None:
+        """Release everything; closing twice is fine."""
+
+
+# Models -------------------------------------------------------------------------------------------------------------
+
+Vector: TypeAlias = Sequence[float]
+Purpose: TypeAlias = Literal["query", "passage"]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it."""
+
+    @property
+    def model(self) -> str:
+        """The model's name; `plugin:name` for one that can be opened by name."""
+
+    @property
+    def dim(self) -> int:
+        """The length of its vectors."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it answers on this machine, quickly and without a network."""
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+        """One unit vector for each text, in order."""
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """A language model."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
+        """The model's reply."""

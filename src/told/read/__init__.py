@@ -1,0 +1,1 @@
+"""The read path: plan → gather → fuse → guard → rank → assemble → trace."""

@@ -1,0 +1,137 @@
+"""Search, list and assemble, each step timed and each candidate accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter_ns
+
+from told.core.errors import InvalidInput
+from told.core.fact import Fact
+from told.core.query import Bundle, Candidate, Find, Hit, Probe, Step, Trace
+from told.core.text import clean, terms
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Embedder, Store, Vector
+from told.read.assemble import assemble
+from told.read.fuse import rrf
+from told.settings import Settings
+
+NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
+
+
+@dataclass(frozen=True, slots=True)
+class Eye:
+    """What a read works with."""
+
+    store: Store
+    settings: Settings
+    embedder: Embedder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The hits of a search, what became of the other candidates, and what was not as it should be."""
+
+    hits: tuple[Hit, ...]
+    trace: Trace
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Clock:
+    """Steps of a trace as they happen."""
+
+    steps: list[Step] = field(default_factory=list)
+    last: int = field(default_factory=perf_counter_ns)
+
+    def mark(self, stage: str, kept: int, dropped: int = 0, note: str = "") -> None:
+        """A stage ended just now."""
+        now = perf_counter_ns()
+        self.steps.append(Step(stage, kept, dropped, (now - self.last) / 1000, note))
+        self.last = now
+
+
+def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0.0) -> Flow[Seen]:
+    """The facts that answer a query best, with the reason for each."""
+    clock = Clock()
+    words = tuple(dict.fromkeys(terms(_query(query, eye.settings))))
+    vector, warnings = yield from _vector(eye, query)
+    clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
+    probe = Probe(find, words, vector, max(eye.settings.depth, limit))
+    matches = yield from call(eye.store.index.search, probe)
+    clock.mark("gather", len(matches))
+    fused = rrf(matches, eye.settings.rrf_k)
+    clock.mark("fuse", len(fused))
+    passing = [item for item in fused if item.score >= threshold]
+    chosen = passing[:limit]
+    clock.mark("rank", len(chosen), len(fused) - len(chosen))
+    facts = yield from call(eye.store.versions, find.scope.account, [item.seq for item in chosen])
+    hits = tuple(Hit(facts[item.seq], item.score, item.parts) for item in chosen if item.seq in facts)
+    clock.mark("fetch", len(hits))
+    trace = Trace(query, find.as_of, tuple(clock.steps), tuple(_kept(hit) for hit in hits))
+    return Seen(hits, trace, warnings)
+
+
+def explain(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0.0) -> Flow[Seen]:
+    """A search that also accounts for every candidate it dropped."""
+    everything = yield from search(eye, query, find, limit=max(limit, eye.settings.depth * 2))
+    kept: list[Hit] = []
+    candidates: list[Candidate] = []
+    for hit in everything.hits:
+        reason = "below the threshold" if hit.score < threshold else "after the limit" if len(kept) >= limit else ""
+        if not reason:
+            kept.append(hit)
+        candidates.append(replace(_kept(hit), kept=not reason, reason=reason, stage="rank"))
+    trace = replace(everything.trace, candidates=tuple(candidates))
+    return Seen(tuple(kept), trace, everything.warnings)
+
+
+def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
+    """The facts a scope holds at a point in time, newest first."""
+    return (yield from call(eye.store.facts, find))
+
+
+def context(eye: Eye, query: str | None, find: Find, *, limit: int, budget: int) -> Flow[Bundle]:
+    """A block of text for a prompt: what answers the query, or without one what was learned last."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise InvalidInput(f"budget must be a positive number of tokens, not {budget!r}.")
+    seen = yield from search(eye, query, find, limit=limit) if query is not None else _newest(eye, find, limit)
+    block = assemble(seen.hits, budget, eye.settings.encoding)
+    inside = {hit.fact.seq for hit in block.hits}
+    candidates = tuple(
+        replace(_kept(hit), stage="assemble", kept=hit.fact.seq in inside,
+                reason="" if hit.fact.seq in inside else "does not fit the budget")
+        for hit in seen.hits
+    )  # fmt: skip
+    dropped = len(seen.hits) - len(block.hits)
+    step = Step("assemble", len(block.hits), dropped, note=f"{block.tokens} of {budget} tokens")
+    trace = replace(seen.trace, steps=(*seen.trace.steps, step), candidates=candidates)
+    return Bundle(block.text, block.tokens, budget, block.hits, trace, seen.warnings)
+
+
+def _newest(eye: Eye, find: Find, limit: int) -> Flow[Seen]:
+    facts = yield from call(eye.store.facts, replace(find, limit=None))
+    hits = tuple(Hit(fact, 1.0) for fact in reversed(facts[-limit:]))
+    return Seen(hits, Trace("", find.as_of, (Step("newest", len(hits), len(facts) - len(hits)),)))
+
+
+def _query(query: str, settings: Settings) -> str:
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("The query is empty.", hint="Ask for something, or use get_all() to list everything.")
+    return clean(query, limit=settings.text_limit)
+
+
+def _vector(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
+    """The query's vector, or a warning that says why there is none."""
+    if eye.embedder is None:
+        return None, (NO_EMBEDDER,)
+    vectors = yield from attempt(call(eye.embedder.embed, [query], "query"))
+    if isinstance(vectors, Failure):
+        return None, (f"The embedder failed, so memories are found by their words only: {vectors}",)
+    return vectors[0], ()
+
+
+def _kept(hit: Hit) -> Candidate:
+    return Candidate(hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "fetch", True)
+

@@ -1,0 +1,90 @@
+"""What a read asks for: a scope, a point on both time axes, a filter and a size, all checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from told.core.errors import InvalidInput, TimeError
+from told.core.fact import NEVER
+from told.core.filter import parse, split_scope
+from told.core.ids import Mint
+from told.core.query import MAX_LIMIT, AsOf, Find
+from told.core.scope import Scope
+from told.core.when import from_us, instant, moment
+from told.flow import Flow, call
+from told.ports import Store
+from told.settings import Settings
+
+NOW = NEVER - 1
+
+
+def scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
+    """The scope named by arguments or inside the filters, and what is left of the filters."""
+    inner, rest = split_scope(filters)
+    for name, value in inner.items():
+        if ids.get(name) not in (None, value):
+            raise InvalidInput(f"{name} is {ids[name]!r} in the call and {value!r} in its filters.")
+    named = {**inner, **{name: value for name, value in ids.items() if value is not None}}
+    return Scope.of(**named, account=account), rest
+
+
+def point(
+    store: Store, mint: Mint, account: str, settings: Settings, *, as_of: Any = None, valid_at: Any = None
+) -> Flow[AsOf]:
+    """A point on both axes; `as_of` is a time or a ledger position such as `#12`."""
+    now = mint.now()
+    world = None if valid_at is None else _instant(valid_at, now, settings)
+    if as_of is None:
+        return AsOf(NOW, now, world)
+    if isinstance(as_of, str) and as_of.startswith("#"):
+        seq = _position(as_of)
+        entries = yield from call(store.scan, account, seq - 1, 1)
+        return AsOf(seq, entries[0].at if entries else now, world)
+    at = _instant(as_of, now, settings)
+    seq = yield from call(store.position, account, at)
+    return AsOf(seq, at, world)
+
+
+def _position(text: str) -> int:
+    if not text[1:].isdecimal() or int(text[1:]) < 1:
+        raise TimeError(f"{text!r} is not a ledger position.", hint="Positions look like #12.")
+    return int(text[1:])
+
+
+def _instant(value: Any, now: int, settings: Settings) -> int:
+    zone = settings.zone or None
+    if isinstance(value, str):
+        return moment(value, now=from_us(now), zone=zone)
+    if isinstance(value, datetime) or not isinstance(value, bool):
+        return instant(value, zone=zone)
+    raise TimeError(f"{value!r} is not a time.")
+
+
+def size(limit: Any, top_k: Any, settings: Settings) -> int:
+    """How many results are wanted, by either name."""
+    if limit is not None and top_k is not None and limit != top_k:
+        raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
+    wanted = limit if limit is not None else top_k
+    if wanted is None:
+        return settings.limit
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {wanted!r}.")
+    return wanted
+
+
+def find(
+    scope: Scope, as_of: AsOf, filters: Any, *, limit: int | None, offset: int = 0, show_expired: bool = False
+) -> Find:
+    """A read of facts."""
+    return Find(scope, as_of, parse(filters), show_expired, limit, offset)
+
+
+def floor(threshold: Any) -> float:
+    """The lowest score a hit may have."""
+    if threshold is None:
+        return 0.0
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise InvalidInput(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+    return float(threshold)

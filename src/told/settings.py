@@ -1,0 +1,158 @@
+"""Every knob in one frozen dataclass; an argument beats the environment, which beats the file, which beats the default.
+
+The environment is read when settings are loaded, never at import. `TOLD_DURABILITY=normal` sets `durability`; the file
+is `$TOLD_CONFIG`, else `.told/config.yaml` here, else `config.yaml` in the user's configuration folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from told.core.errors import ConfigError
+
+PREFIX = "TOLD_"
+
+
+def knob(default: Any, about: str, *, choices: tuple[str, ...] = (), least: float | None = None) -> Any:
+    """A field with its documentation and limits."""
+    return field(default=default, metadata={"about": about, "choices": choices, "least": least})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How this told behaves."""
+
+    store: str = knob("", "Where memories live: `sqlite:///path`, `ram://`, or empty for the user's data folder.")
+    account: str = knob("default", "The account (tenant) every call works in.")
+    embedder: str = knob("auto", "`auto`, `none`, `local`, `local:<model>`, or the name of an installed plug-in.")
+    durability: str = knob(
+        "full",
+        "`full` survives power loss; `normal` may lose the last acknowledged writes on power loss, "
+        "never on a crash of the process.",
+        choices=("full", "normal"),
+    )
+    busy_timeout: float = knob(60.0, "Seconds to wait for another process that is writing.", least=0.0)
+    group_limit: int = knob(256, "How many waiting writes may share one transaction.", least=1)
+    cache_bytes: int = knob(256 * 2**20, "Memory for index partitions kept in RAM.", least=0)
+    exact_rows: int = knob(4096, "Scopes up to this many passages are scanned exactly; larger ones by sketch.", least=1)
+    erase_vacuum: bool = knob(True, "Rewrite the whole file after an erasure, so that no freed page keeps a trace.")
+    conflict_retries: int = knob(16, "How often a write is decided again after somebody else wrote first.", least=1)
+    text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
+    batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
+    metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
+    zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
+    limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1)
+    budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
+    encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
+    depth: int = knob(100, "How many candidates each retriever may offer.", least=1)
+    rrf_k: int = knob(60, "How flat reciprocal rank fusion is.", least=1)
+    consumer_batch: int = knob(256, "Ledger entries a consumer takes at a time.", least=1)
+    consumer_attempts: int = knob(3, "Failures before a consumer parks an entry as a fault and goes on.", least=1)
+
+    def replace(self, **changes: Any) -> Settings:
+        """These settings with some changed; None keeps what is there."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        return dataclasses.replace(self, **{name: check(name, value, "argument") for name, value in given.items()})
+
+
+KNOBS: Mapping[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(Settings)}
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings and where each value came from."""
+
+    settings: Settings
+    origin: Mapping[str, str]
+
+
+def load(environment: Mapping[str, str] | None = None, file: Path | None = None, **arguments: Any) -> Loaded:
+    """Settings from arguments, the environment and a file."""
+    environment = os.environ if environment is None else environment
+    path = file or config_file(environment)
+    values: dict[str, Any] = {}
+    origin = dict.fromkeys(KNOBS, "default")
+    for name, value in _from_file(path).items() if path else ():
+        values[name], origin[name] = check(name, value, str(path)), str(path)
+    for name in KNOBS:
+        if (text := environment.get(PREFIX + name.upper())) is not None:
+            values[name], origin[name] = check(name, text, PREFIX + name.upper()), PREFIX + name.upper()
+    for name, value in arguments.items():
+        if value is not None:
+            values[name], origin[name] = check(name, value, "argument"), "argument"
+    return Loaded(Settings(**values), origin)
+
+
+def config_file(environment: Mapping[str, str]) -> Path | None:
+    """The configuration file in force, if there is one."""
+    if named := environment.get("TOLD_CONFIG"):
+        if not Path(named).is_file():
+            raise ConfigError(f"TOLD_CONFIG names {named}, which is not a file.", hint="Create it, or unset it.")
+        return Path(named)
+    home = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    places = (Path(".told/config.yaml"), home / "told" / "config.yaml")
+    return next((place for place in places if place.is_file()), None)
+
+
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the default store lives."""
+    environment = os.environ if environment is None else environment
+    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "told"
+
+
+def store_url(settings: Settings) -> str:
+    """The store in force."""
+    return settings.store or f"sqlite:///{data_folder() / 'told.db'}"
+
+
+def _from_file(path: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text("utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", hint="Mend or remove the file.") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} must hold `name: value` lines.")
+    return data
+
+
+def check(name: str, value: Any, where: str) -> Any:
+    """A value of the right type and range for a knob."""
+    knob = KNOBS.get(name)
+    if knob is None:
+        near = get_close_matches(name, KNOBS, 1)
+        hint = f"Did you mean `{near[0]}`?" if near else "Run `told config` for the list."
+        raise ConfigError(f"{where}: there is no setting {name!r}.", hint=hint)
+    kind = type(knob.default)
+    value = _read(name, value, kind, where)
+    choices, least = knob.metadata["choices"], knob.metadata["least"]
+    if choices and value not in choices:
+        raise ConfigError(f"{where}: {name} must be one of {', '.join(choices)}, not {value!r}.")
+    if least is not None and value < least:
+        raise ConfigError(f"{where}: {name} must be at least {least:g}, not {value!r}.")
+    return value
+
+
+def _read(name: str, value: Any, kind: type, where: str) -> Any:
+    if isinstance(value, str) and kind is bool and value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    if isinstance(value, str) and kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is kind:
+        return value
+    raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {value!r}.")
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

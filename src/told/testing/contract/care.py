@@ -1,0 +1,129 @@
+"""Laws of care: cursors, faults, health, figures and closing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
+from told.core.errors import StoreClosed
+from told.core.query import Probe
+from told.ports import VIEWS, Batch, Store
+from told.testing.contract.erasing import erase
+from told.testing.contract.scribe import ACCOUNT, ALICE, Laws, Scribe
+from told.testing.fakes import ManualClock
+
+CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
+    "commit": lambda s, b: s.commit(Batch(ACCOUNT, [Draft(Asserted("t", Claim("x")), ALICE)]), b.folding(VIEWS)),
+    "adopt": lambda s, b: s.adopt(ACCOUNT, [], b.folding(VIEWS)),
+    "erase": lambda s, _: s.erase(ACCOUNT, [], Draft(Erased(()), None)),
+    "reset": lambda s, _: s.reset(ACCOUNT, Draft(Ruled("a", "b", {}), None)),
+    "rebuild": lambda s, b: s.rebuild(ACCOUNT, VIEWS, b.folding(VIEWS)),
+    "accounts": lambda s, _: s.accounts(),
+    "head": lambda s, _: s.head(ACCOUNT),
+    "position": lambda s, _: s.position(ACCOUNT, 0),
+    "scan": lambda s, _: s.scan(ACCOUNT),
+    "thread": lambda s, _: s.thread(ACCOUNT, "t"),
+    "tombstoned": lambda s, _: s.tombstoned(ACCOUNT, [b"x"]),
+    "known": lambda s, _: s.known(ALICE, ["x"], [b"x"], "x"),
+    "fact": lambda s, _: s.fact(ACCOUNT, "t"),
+    "versions": lambda s, _: s.versions(ACCOUNT, [1]),
+    "lives": lambda s, _: s.lives(ALICE),
+    "links": lambda s, _: s.links(ACCOUNT, ["t"]),
+    "witnesses": lambda s, _: s.witnesses(ACCOUNT, scope=ALICE),
+    "rows": lambda s, _: list(s.rows(ACCOUNT, "facts")),
+    "model": lambda s, _: s.model(),
+    "use_model": lambda s, _: s.use_model("m", 2),
+    "cached": lambda s, _: s.cached([b"x"]),
+    "pending": lambda s, _: s.pending(),
+    "put_vectors": lambda s, _: s.put_vectors({b"x": [1.0]}, "m"),
+    "switch_model": lambda s, _: s.switch_model("m", 2),
+    "cursor": lambda s, _: s.cursor(ACCOUNT, "c"),
+    "advance": lambda s, _: s.advance(ACCOUNT, "c", 1),
+    "fault": lambda s, _: s.fault(ACCOUNT, "c", 1, "x"),
+    "faults": lambda s, _: s.faults(ACCOUNT),
+    "check": lambda s, _: s.check(),
+    "stats": lambda s, _: s.stats(ACCOUNT),
+}
+
+
+class CareLaws(Laws):
+    """A store says how it is, and after closing says only that it is closed."""
+
+    def test_a_consumer_starts_at_the_beginning_and_stays_where_it_was_moved(self, book: Scribe) -> None:
+        book.tell("one")
+        store = book.store
+        assert store.cursor(ACCOUNT, "graph") == 0
+        store.advance(ACCOUNT, "graph", 1)
+        store.advance("umbrella", "graph", 7)
+        assert store.cursor(ACCOUNT, "graph") == 1
+        assert store.cursor(ACCOUNT, "tree") == 0
+        assert store.cursor("umbrella", "graph") == 7
+        store.advance(ACCOUNT, "graph", 0)
+        assert store.cursor(ACCOUNT, "graph") == 0
+
+    def test_a_cursor_makes_no_ledger(self, book: Scribe) -> None:
+        book.store.advance(ACCOUNT, "graph", 0)
+        assert list(book.store.accounts()) == []
+
+    def test_a_write_does_not_move_a_cursor(self, book: Scribe) -> None:
+        book.store.advance(ACCOUNT, "graph", 0)
+        book.tell("one")
+        book.store.advance(ACCOUNT, "graph", 1)
+        book.tell("two")
+        assert book.store.cursor(ACCOUNT, "graph") == 1
+
+    def test_a_fault_is_kept_with_its_attempts(self, book: Scribe, clock: ManualClock) -> None:
+        book.tell("one")
+        store = book.store
+        store.fault(ACCOUNT, "graph", 1, "no answer")
+        clock.tick()
+        store.fault(ACCOUNT, "graph", 1, "garbled")
+        store.fault(ACCOUNT, "tree", 1, "too deep")
+        store.fault("umbrella", "tree", 1, "theirs")
+        kept = [(f.account, f.consumer, f.seq, f.error, f.attempts) for f in store.faults(ACCOUNT)]
+        assert kept == [(ACCOUNT, "graph", 1, "garbled", 2), (ACCOUNT, "tree", 1, "too deep", 1)]
+        assert [fault.at for fault in store.faults(ACCOUNT)] == [clock.now] * 2
+        assert len({fault.id for account in (ACCOUNT, "umbrella") for fault in store.faults(account)}) == 3
+
+    def test_a_sound_store_has_no_problems(self, book: Scribe) -> None:
+        assert list(book.store.check()) == []
+        book.store.use_model("m", 2)
+        book.observe("said", "e1")
+        book.tell("one", "t1", evidence="e1")
+        book.tell("two", "t1")
+        book.retract("t1")
+        erase(book, [2])
+        assert list(book.store.check()) == []
+
+    def test_the_figures_count_what_is_there(self, book: Scribe) -> None:
+        book.observe("said", "e1")
+        book.tell("one", "t1", evidence="e1")
+        book.tell("two", "t1")
+        book.tell("three", "t2")
+        erase(book, [4])
+        stats = book.store.stats(ACCOUNT)
+        wanted = {"entries": 5, "erased": 1, "facts": 1, "versions": 2, "links": 1, "evidence": 1}
+        assert {name: stats.get(name) for name in wanted} == wanted
+        assert book.store.stats("umbrella")["entries"] == 0
+
+    @pytest.mark.parametrize("name", CALLS)
+    def test_a_closed_store_refuses(self, book: Scribe, name: str) -> None:
+        CALLS[name](book.store, book)
+        book.store.close()
+        with pytest.raises(StoreClosed):
+            CALLS[name](book.store, book)
+
+    def test_a_closed_store_refuses_reads_of_facts(self, book: Scribe) -> None:
+        find = book.find()
+        book.store.close()
+        with pytest.raises(StoreClosed):
+            book.store.facts(find)
+        with pytest.raises(StoreClosed):
+            book.store.index.search(Probe(find, ("tea",)))
+
+    def test_closing_twice_is_fine(self, book: Scribe) -> None:
+        book.store.close()
+        book.store.close()

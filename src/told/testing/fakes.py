@@ -1,0 +1,119 @@
+"""Fakes that behave the same on every run: a clock, a source of randomness, embedders and a language model."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from told.core.errors import EmbeddingError, LLMError
+from told.core.ids import Mint
+from told.core.text import terms
+from told.ports import Embedder, Purpose, Vector
+
+A_MONDAY = 1_767_600_000_000_000
+"""2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
+
+
+class ManualClock:
+    """A clock that stands still until it is moved; set `now` to any microsecond, earlier ones too."""
+
+    def __init__(self, now: int = A_MONDAY) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def tick(self, microseconds: int = 1_000_000) -> int:
+        """Move the clock, back if negative, and say what it shows."""
+        self.now += microseconds
+        return self.now
+
+
+def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> Mint:
+    """A mint whose ids and salts are the same on every run; threads may share it."""
+    numbers = itertools.count()
+
+    def entropy(size: int) -> bytes:
+        return hashlib.shake_128(f"{seed}/{next(numbers)}".encode()).digest(size)
+
+    return Mint(clock or ManualClock(), entropy)
+
+
+class HashingEmbedder:
+    """Unit vectors of hashed words and character trigrams: texts that share words or parts of words are near."""
+
+    def __init__(self, dim: int = 64, model: str = "hash-64", *, local: bool = True) -> None:
+        self.dim = dim
+        self.model = model
+        self.local = local
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002 - one space for both
+        """One unit vector for each text; a text without a word points in a direction of its own."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector:
+        sums = [0.0] * self.dim
+        for feature, weight in _features(text):
+            number = int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+            sums[(number >> 1) % self.dim] += weight if number & 1 else -weight
+        length = math.sqrt(sum(value * value for value in sums))
+        return [value / length for value in sums] if length else [1.0, *[0.0] * (self.dim - 1)]
+
+
+def _features(text: str) -> Iterator[tuple[str, float]]:
+    """The words of a text, and with less weight their trigrams."""
+    for word in terms(text):
+        yield f"word {word}", 1.0
+        framed = f"<{word}>"
+        yield from ((f"part {framed[start : start + 3]}", 0.25) for start in range(len(framed) - 2))
+
+
+def hashing_embedder(**options: Any) -> HashingEmbedder:
+    """The embedder behind `embedder="hash"`; options are those of `HashingEmbedder`."""
+    return HashingEmbedder(**options)
+
+
+class FlakyEmbedder:
+    """Fails the first `failures` calls and then does what the embedder inside does; remote unless told otherwise."""
+
+    def __init__(self, failures: int, inner: Embedder | None = None, *, local: bool = False) -> None:
+        self.inner = inner or HashingEmbedder()
+        self.failures = failures
+        self.calls = 0
+        self.local = local
+        self.model = self.inner.model
+        self.dim = self.inner.dim
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+        """What the embedder inside gives, or `EmbeddingError`."""
+        self.calls += 1
+        if self.calls <= self.failures:
+            raise EmbeddingError(f"The embedder failed as it was told to, call {self.calls} of {self.failures}.")
+        return self.inner.embed(texts, purpose)
+
+
+class ScriptedLLM:
+    """Gives the replies of a script in order, raises those that are errors, and keeps what it was asked."""
+
+    def __init__(self, replies: Iterable[str | Exception], model: str = "scripted") -> None:
+        self.model = model
+        self.asked: list[tuple[str, str]] = []
+        self.schemas: list[Mapping[str, Any] | None] = []
+        self._replies = iter(replies)
+        self._lock = threading.Lock()
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
+        """The next line of the script; past its end, `LLMError`."""
+        with self._lock:
+            self.asked.append((system, user))
+            self.schemas.append(schema)
+            reply = next(self._replies, None)
+        if reply is None:
+            raise LLMError(f"The script has no reply to question {len(self.asked)}.", hint="Script one more reply.")
+        if isinstance(reply, Exception):
+            raise reply
+        return reply

@@ -1,0 +1,29 @@
+"""Views: pure folds from ledger entries to row operations; any of them can be thrown away and folded again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from told.core.entry import Entry
+from told.ports import VIEWS, Fold, RowOp, View
+from told.views import evidence, facts, links, passages
+
+FOLDS: Mapping[View, Callable[[Entry], Sequence[RowOp]]] = {
+    "evidence": evidence.fold,
+    "facts": facts.fold,
+    "links": links.fold,
+    "passages": passages.fold,
+}
+
+
+def folding(views: Sequence[View] = VIEWS) -> Fold:
+    """The fold that grows some of the views."""
+    folds = [FOLDS[view] for view in VIEWS if view in views]
+
+    def fold(entries: Sequence[Entry]) -> Sequence[RowOp]:
+        return [op for entry in entries for each in folds for op in each(entry)]
+
+    return fold
+
+
+fold_all: Fold = folding()

@@ -1,0 +1,18 @@
+"""The evidence view: where each verbatim input stands, so that the same input is kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from told.core.entry import Entry, Observed
+from told.core.fact import Witness
+from told.ports import PutWitness, RowOp
+
+
+def fold(entry: Entry) -> Sequence[RowOp]:
+    """An observation becomes a witness."""
+    draft = entry.draft
+    if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
+        return ()
+    said = draft.verb
+    return (PutWitness(Witness(said.id, entry.seq, draft.scope, said.evidence.digest(), said.evidence.source)),)

@@ -1,0 +1,41 @@
+"""The facts view: every version of every thread, with the ledger positions between which it was the latest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from told.core.entry import Asserted, Draft, Entry, Retracted
+from told.core.fact import NEVER, Fact
+from told.core.scope import Scope
+from told.core.text import md5
+from told.ports import CloseThread, PutFact, RowOp
+
+
+def fold(entry: Entry) -> Sequence[RowOp]:
+    """An assertion is a new version of its thread; a retraction closes the thread."""
+    draft = entry.draft
+    if draft is None:
+        return ()
+    if isinstance(draft.verb, Asserted) and draft.scope is not None:
+        return (PutFact(version(entry, draft, draft.scope, draft.verb)),)
+    if isinstance(draft.verb, Retracted):
+        return (CloseThread(draft.verb.thread, entry.seq),)
+    return ()
+
+
+def version(entry: Entry, draft: Draft, scope: Scope, said: Asserted) -> Fact:
+    """The fact an assertion stands for; what has no stated beginning holds from when it was said."""
+    claim = said.claim
+    began = claim.valid.start
+    if began is None and claim.valid.precision == "open" and claim.valid.end is None:
+        began = claim.said_at if claim.said_at is not None else entry.at
+    return Fact(
+        id=said.thread, seq=entry.seq, tx=entry.tx, scope=scope, text=claim.text, md5=md5(claim.text), kind=claim.kind,
+        created_at=entry.at if said.since is None else said.since, updated_at=entry.at,
+        valid_from=-NEVER if began is None else began, valid_to=NEVER if claim.valid.end is None else claim.valid.end,
+        precision=claim.valid.precision,
+        expires=NEVER if claim.expires is None else claim.expires, said_at=claim.said_at, role=claim.role,
+        actor=claim.actor, author=draft.author, evidence=claim.evidence, source=claim.source, subject=claim.subject,
+        predicate=claim.predicate, object=claim.object, polarity=claim.polarity, modality=claim.modality,
+        confidence=claim.confidence, meta=claim.meta,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The write path: observe → gate → extract → curate → commit."""

@@ -1,0 +1,64 @@
+"""Vectors for what is written: asked before the commit when the embedder is local, after it when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from told.core.entry import Asserted, Draft, Entry
+from told.core.ids import text_hash
+from told.flow import Flow, call
+from told.ledger.consume import Consumer, Failure, attempt
+from told.ports import Embedder, Store, Vector
+from told.views.passages import wording
+
+CONSUMER = "vectors"
+PAGE = 256
+
+
+def texts_of(drafts: Sequence[Draft]) -> dict[bytes, str]:
+    """What these drafts will have indexed, by hash."""
+    wordings = (wording(draft.verb.claim) for draft in drafts if isinstance(draft.verb, Asserted))
+    return {text_hash(text): text for text in wordings}
+
+
+def before_commit(
+    store: Store, embedder: Embedder | None, drafts: Sequence[Draft]
+) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
+    """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
+    if embedder is None or not embedder.local:
+        return {}, ()
+    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts)))
+    if isinstance(vectors, Failure):
+        return {}, (f"Not embedded yet, found by words only: {vectors}",)
+    return vectors, ()
+
+
+def _vectors(store: Store, embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
+    known = yield from call(store.cached, list(texts))
+    wanted = {key: text for key, text in texts.items() if key not in known}
+    if not wanted:
+        return {}
+    vectors = yield from call(embedder.embed, list(wanted.values()), "passage")
+    return dict(zip(wanted, vectors, strict=True))
+
+
+def consumer(store: Store, embedder: Embedder) -> Consumer:
+    """The consumer that embeds what was committed without a vector."""
+
+    def effect(entries: Sequence[Entry]) -> Flow[None]:
+        drafts = [entry.draft for entry in entries if entry.draft is not None]
+        vectors = yield from _vectors(store, embedder, texts_of(drafts))
+        if vectors:
+            yield from call(store.put_vectors, vectors)
+
+    return Consumer(f"{CONSUMER}:{embedder.model}", effect)
+
+
+def fill(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int]:
+    """Embed every passage that has no vector under a model; searches go on meanwhile."""
+    done = 0
+    while texts := (yield from call(store.pending, PAGE, model)):
+        vectors = yield from call(embedder.embed, list(texts.values()), "passage")
+        yield from call(store.put_vectors, dict(zip(texts, vectors, strict=True)), model)
+        done += len(texts)
+    return done

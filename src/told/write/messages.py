@@ -1,0 +1,138 @@
+"""From whatever a caller hands to `add` to verbatim evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from told.core.entry import Evidence
+from told.core.errors import InvalidInput, TooLarge, Unsupported
+from told.core.ids import canonical
+from told.core.text import clean
+from told.core.when import instant, interval
+from told.settings import Settings
+
+ROLES = ("user", "assistant", "tool", "system", "developer")
+SILENT_ROLES = frozenset({"system", "developer"})
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message as evidence, with what the caller wants attached to the memory made of it."""
+
+    evidence: Evidence
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an add was given, read and checked."""
+
+    turns: tuple[Turn, ...]
+    skipped: tuple[Mapping[str, Any], ...]
+
+
+def read(
+    messages: Any, *, metadata: Any, timestamp: Any, source: str | None, settings: Settings
+) -> Said:
+    """Turn a string, a message or a list of messages into evidence; nothing is half-read."""
+    rows = _rows(messages, settings)
+    shared = check_metadata(metadata, settings)
+    turns: list[Turn] = []
+    skipped: list[Mapping[str, Any]] = []
+    for number, row in enumerate(rows):
+        role = _role(row, number)
+        content = _content(row, number, settings)
+        reason = "system message" if role in SILENT_ROLES else "" if content.strip() else "empty message"
+        if reason:
+            skipped.append({"index": number, "role": role, "reason": reason})
+            continue
+        meta = {**shared, **check_metadata(row.get("metadata"), settings)}
+        said_at = _said_at(row.get("timestamp", timestamp), settings)
+        name = _name(row.get("name"), number)
+        turns.append(Turn(Evidence(content, role, name, said_at, source=source), meta))
+    return Said(tuple(turns), tuple(skipped))
+
+
+def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    if isinstance(messages, Mapping):
+        messages = [messages]
+    if not isinstance(messages, list | tuple) or not all(isinstance(row, Mapping | str) for row in messages):
+        raise InvalidInput("messages must be a string, a message, or a list of messages.",
+                           hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
+    if not messages:
+        raise InvalidInput("messages is empty.", hint="Give at least one message.")
+    if len(messages) > settings.batch_limit:
+        raise TooLarge(f"{len(messages)} messages in one add; the limit is {settings.batch_limit}.",
+                       hint="Split them into several adds.")  # fmt: skip
+    return [{"role": "user", "content": row} if isinstance(row, str) else row for row in messages]
+
+
+def _role(row: Mapping[str, Any], number: int) -> str:
+    role = row.get("role", "user")
+    if role not in ROLES:
+        raise InvalidInput(f"Message {number} has the role {role!r}.", hint=f"Use one of {', '.join(ROLES)}.")
+    return str(role)
+
+
+def _content(row: Mapping[str, Any], number: int, settings: Settings) -> str:
+    if "content" not in row:
+        raise InvalidInput(f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.')
+    content = row["content"]
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        content = "\n".join(_part(part, number) for part in content)
+    if isinstance(content, Mapping):
+        content = _part(content, number)
+    if not isinstance(content, str):
+        raise InvalidInput(f"The content of message {number} is {type(content).__name__}, not text.")
+    return clean(content, limit=settings.text_limit)
+
+
+def _part(part: Any, number: int) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
+        return str(part["text"])
+    sort = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+    raise Unsupported(f"Message {number} holds {sort!r} content; only text is remembered.",
+                      hint="Describe images and files in words, or leave them out.")  # fmt: skip
+
+
+def _name(value: Any, number: int) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"The name of message {number} must be text.")
+    return clean(value.strip(), limit=256)
+
+
+def _said_at(value: Any, settings: Settings) -> int | None:
+    return None if value is None else instant(value, zone=settings.zone or None)
+
+
+def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
+    """Metadata as a plain JSON object of bounded size."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput("metadata must be an object with text keys.", hint='Such as {"topic": "travel"}.')
+    size = len(canonical(dict(value)))
+    if size > settings.metadata_limit:
+        raise TooLarge(f"metadata is {size} bytes of JSON; the limit is {settings.metadata_limit}.")
+    for key in value:
+        clean(key, limit=128)
+    return dict(value)
+
+
+def expiry(value: Any, settings: Settings) -> int | None:
+    """When a memory stops being recalled: the end of the day, month or instant named."""
+    if value is None:
+        return None
+    span = interval(value, zone=settings.zone or None)
+    return span.end if span.precision != "instant" or span.start is None else span.start

@@ -1,0 +1,228 @@
+"""add, update, delete, retract and link: each decides on drafts against what is known, then commits them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
+from told.core.errors import IdempotencyConflict, NotFoundError
+from told.core.fact import NEVER, Fact
+from told.core.ids import Mint
+from told.core.query import AsOf, Event, Receipt
+from told.core.scope import Scope
+from told.core.text import md5
+from told.core.when import ALWAYS, Interval
+from told.flow import Flow, call
+from told.ledger.commit import commit, decided
+from told.ledger.consume import drain
+from told.ledger.erase import SUPPORTS
+from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
+from told.settings import Settings
+from told.write import embed
+from told.write.messages import Said, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a write works with."""
+
+    store: Store
+    mint: Mint
+    settings: Settings
+    embedder: Embedder | None = None
+    author: str = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key and the digest of the request it stands for."""
+
+    name: str
+    digest: bytes
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a write will commit, and what it will say it did."""
+
+    drafts: list[Draft]
+    guards: list[Guard]
+    events: list[Event]
+
+
+def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
+    """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
+    hashes = [md5(turn.evidence.content) for turn in said.turns]
+    digests = [turn.evidence.digest() for turn in said.turns]
+
+    def decide() -> Flow[Receipt]:
+        known = yield from call(desk.store.known, scope, hashes, digests, key.name if key else None)
+        if key and known.ticket:
+            return (yield from _replay(desk.store, scope.account, key, known.ticket))
+        plan = curate(desk, scope, said.turns, hashes, digests, known, expires=expires, kind=kind)
+        return (yield from _settle(desk, scope, plan, known.seen, key, said.skipped))
+
+    receipt = yield from decided(desk.settings.conflict_retries, decide)
+    return (yield from _catch_up(desk, scope.account, receipt))
+
+
+def curate(
+    desk: Desk, scope: Scope, turns: Sequence[Turn], hashes: Sequence[str], digests: Sequence[bytes], known: Known,
+    *, expires: int | None, kind: str,
+) -> Plan:  # fmt: skip
+    """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
+    plan = Plan([], [], [])
+    held = {text: fact.id for text, fact in known.facts.items()}
+    seen = dict(known.evidence)
+    for turn, text, digest in zip(turns, hashes, digests, strict=True):
+        evidence, thread = seen.get(digest), held.get(text)
+        event, fresh = "NONE", evidence is None
+        if evidence is None:
+            evidence = seen[digest] = desk.mint.id()
+            plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
+            plan.guards.append(NoEvidence(scope, digest))
+        if thread is None:
+            event, thread = "ADD", desk.mint.id()
+            held[text] = thread
+            plan.drafts.append(Draft(Asserted(thread, _claim(turn, evidence, expires, kind)), scope, desk.author))
+            plan.guards.append(NoFact(scope, text))
+        elif fresh:
+            plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread), scope, desk.author))
+        said = turn.evidence
+        plan.events.append(Event(event, thread, said.content, role=said.role, actor=said.name))
+    return plan
+
+
+def _claim(turn: Turn, evidence: str, expires: int | None, kind: str) -> Claim:
+    said = turn.evidence
+    valid = ALWAYS if said.said_at is None else Interval(said.said_at, None, "instant")
+    return Claim(
+        said.content, kind, valid=valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
+    )  # fmt: skip
+
+
+def _settle(
+    desk: Desk, scope: Scope, plan: Plan, seen: int, key: Key | None, skipped: Sequence[Mapping[str, Any]]
+) -> Flow[Receipt]:
+    """Commit a plan and write its receipt; a plan with nothing to say and no key to keep commits nothing."""
+    tx: int | None = None
+    warnings: tuple[str, ...] = ()
+    if plan.drafts or key:
+        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts)
+        ticket = Ticket(key.name, key.digest, _outcome(plan.events, skipped)) if key else None
+        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors)
+        entries = yield from commit(desk.store, batch)
+        tx = entries[0].tx if entries else None
+    return Receipt(tuple(plan.events), tuple(skipped), warnings, tx)
+
+
+def _outcome(events: Sequence[Event], skipped: Sequence[Mapping[str, Any]]) -> str:
+    """What a key remembers of its receipt: ids and events, never content."""
+    return json.dumps({"events": [[event.event, event.id] for event in events], "skipped": list(skipped)})
+
+
+def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
+    """The first receipt of a key again, with its texts as they were then."""
+    if ticket.digest != key.digest:
+        raise IdempotencyConflict()
+    outcome = json.loads(ticket.outcome)
+    events: list[Event] = []
+    for event, thread in outcome["events"]:
+        fact = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
+        events.append(
+            Event(event, thread, fact.text, role=fact.role, actor=fact.actor) if fact else Event(event, thread)
+        )
+    return Receipt(tuple(events), tuple(outcome["skipped"]))
+
+
+def _catch_up(desk: Desk, account: str, receipt: Receipt) -> Flow[Receipt]:
+    """Let a remote embedder see what was just committed; if it cannot, the words are already searchable."""
+    if desk.embedder is None or desk.embedder.local or receipt.tx is None:
+        return receipt
+    failure = yield from drain(
+        desk.store, account, embed.consumer(desk.store, desk.embedder),
+        batch=desk.settings.consumer_batch, attempts=desk.settings.consumer_attempts,
+    )  # fmt: skip
+    if failure is None:
+        return receipt
+    return replace(receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}"))
+
+
+# Changing what is there -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to change in a memory; `expires` is only looked at when `set_expiry` says so."""
+
+    text: str | None = None
+    meta: Mapping[str, Any] | None = None
+    set_expiry: bool = False
+    expires: int | None = None
+
+
+def held(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Fact]:
+    """The latest version of a thread, or `NotFoundError`; another scope's memory is as good as absent."""
+    fact = yield from call(store.fact, account, thread)
+    if fact is None or (scope is not None and not scope.covers(fact.scope)):
+        raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with get_all().")
+    return fact
+
+
+def update(desk: Desk, account: str, thread: str, change: Change, scope: Scope | None = None) -> Flow[Receipt]:
+    """A new version on the same thread; the version before it closes and stays."""
+
+    def decide() -> Flow[Receipt]:
+        fact = yield from held(desk.store, account, thread, scope)
+        claim = _changed(fact, change)
+        draft = Draft(Asserted(thread, claim, fact.created_at), fact.scope, desk.author)
+        event = Event("UPDATE", thread, claim.text, fact.text, claim.role, claim.actor)
+        plan = Plan([draft], [ThreadAt(thread, fact.seq)], [event])
+        return (yield from _settle(desk, fact.scope, plan, -1, None, ()))
+
+    receipt = yield from decided(desk.settings.conflict_retries, decide)
+    return (yield from _catch_up(desk, account, receipt))
+
+
+def _changed(fact: Fact, change: Change) -> Claim:
+    """A changed text is a new statement that holds from now; changed metadata alone describes the same one."""
+    said_again = change.text is not None and change.text != fact.text
+    expires = change.expires if change.set_expiry else None if fact.expires == NEVER else fact.expires
+    valid = ALWAYS if said_again else fact.valid()
+    return Claim(
+        fact.text if change.text is None else change.text, fact.kind, fact.subject, fact.predicate, fact.object,
+        fact.polarity, fact.modality, fact.confidence, valid, expires,
+        evidence=None if said_again else fact.evidence, role=fact.role, actor=fact.actor,
+        said_at=None if said_again else fact.said_at, source=fact.source,
+        meta=fact.meta if change.meta is None else change.meta,
+    )  # fmt: skip
+
+
+def retract(desk: Desk, account: str, threads: Sequence[str], why: str, scope: Scope | None = None) -> Flow[Receipt]:
+    """Give up some memories in one transaction; what was believed before stays readable as of then."""
+
+    def decide() -> Flow[Receipt]:
+        plan = Plan([], [], [])
+        for thread in threads:
+            fact = yield from held(desk.store, account, thread, scope)
+            plan.drafts.append(Draft(Retracted(thread, why), fact.scope, desk.author))
+            plan.guards.append(ThreadAt(thread, fact.seq))
+            plan.events.append(Event("DELETE", thread, fact.text, fact.text, fact.role, fact.actor))
+        if not plan.drafts:
+            return Receipt()
+        entries = yield from commit(desk.store, Batch(account, plan.drafts, plan.guards))
+        return Receipt(tuple(plan.events), tx=entries[0].tx)
+
+    return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def link(desk: Desk, scope: Scope, verb: Linked) -> Flow[Receipt]:
+    """Say that one memory bears on another; both must be in the scope."""
+    for node in (verb.src, verb.dst):
+        yield from held(desk.store, scope.account, node, scope)
+    entries = yield from commit(desk.store, Batch(scope.account, [Draft(verb, scope, desk.author)]))
+    return Receipt((Event("LINK", verb.dst),), tx=entries[0].tx)

@@ -1,0 +1,101 @@
+"""What every test gets: no network beyond loopback, an empty home, no settings from outside."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent.parent
+GUARD = Path(__file__).parent / "guard"
+
+FOUND_PATHS = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(GUARD))]
+
+
+class Environment(dict[str, str]):
+    """Environment variables; their values stay out of the report of a failing test."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} environment variables>"
+
+
+OUTSIDE = Environment(os.environ, PYTHONPATH=os.pathsep.join(FOUND_PATHS))
+"""The environment as it was before this suite touched it."""
+
+KNOBS = {"TOLD_KILLS"}
+"""Variables that steer the suite, not the product."""
+
+FOREIGN = ("TOLD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AZURE_", "OLLAMA_", "XDG_", "HF_")
+"""Settings of the machine that would change what told does."""
+
+# A law is about what holds, never about how long it takes on a busy machine.
+settings.register_profile("told", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("told")
+
+
+def _start_guard() -> None:
+    """Load the guard, unless Python did so when it started this process, as it does for a worker of xdist."""
+    if "network_guard" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("network_guard", GUARD / "sitecustomize.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the guard into this process and, through PYTHONPATH, into every process it starts."""
+    _start_guard()
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), *FOUND_PATHS])
+
+
+class Refusals:
+    """The attempts to leave this machine during one test, seen in this process and in its children."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+
+    def take(self) -> list[str]:
+        """The attempts so far, forgotten by taking them: a test that expects some calls this."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture(autouse=True)
+def refusals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Refusals]:
+    """Fail the test that tried to reach the network, even where the refusal was swallowed."""
+    seen = Refusals(tmp_path_factory.getbasetemp() / "network-guard.log")
+    monkeypatch.setenv("NETWORK_GUARD_LOG", str(seen.log))
+    yield seen
+    attempts = seen.take()
+    assert not attempts, f"this test tried to leave the machine: {attempts}"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home for this test alone, and none of the machine's settings."""
+    for name in os.environ:
+        if name.startswith(FOREIGN) and name not in KNOBS:
+            monkeypatch.delenv(name)
+    folder = tmp_path_factory.mktemp("home", numbered=True)
+    monkeypatch.setenv("HOME", str(folder))
+    for kind in ("DATA", "CONFIG", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(folder / f".{kind.lower()}"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outside() -> dict[str, str]:
+    """The environment for a program that may use the network, such as pip."""
+    return OUTSIDE
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the repository."""
+    return ROOT

@@ -1,0 +1,276 @@
+"""Filters compiled to SQL, with their residual, find exactly what the reference matcher finds."""
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import apsw
+import pytest
+
+from told.backends.sqlite import filters as sql
+from told.core.fact import Fact
+from told.core.filter import EVERYTHING, OPERATORS, Filter, matches, parse, record
+from told.core.ids import JSON
+from told.core.scope import Scope
+
+SCHEMA = """
+    CREATE TABLE space (id INTEGER PRIMARY KEY, account TEXT NOT NULL, user_id TEXT, agent_id TEXT, run_id TEXT);
+    CREATE TABLE fact (
+        seq INTEGER PRIMARY KEY, thread TEXT NOT NULL, space INTEGER NOT NULL, text TEXT NOT NULL, md5 TEXT NOT NULL,
+        kind TEXT NOT NULL, role TEXT, actor TEXT, source TEXT, created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL, said_at INTEGER, meta TEXT NOT NULL);
+    CREATE INDEX fact_kind ON fact (kind);
+    CREATE INDEX fact_role ON fact (role);
+    CREATE INDEX fact_said ON fact (said_at);
+"""
+SECOND = 1_000_000
+NASTY = (
+    "'", '"', "\\", "a.b", 'a"b', "a'b", "a\\b", "$.a", "$[0]", "[0]", "#-1", "--", "'; DROP TABLE fact; --", "a AND",
+    "%", "_", "*", "?", "?1", ":name", "@x", "x\0y", "\0", "NEAR(a b)", '"a" OR "b"', "{}", "{0}", "%s", "f.meta", ")",
+)  # fmt: skip
+TEXTS = (
+    "", "a", "b", "B", "ab", "AB", "work", "Work", "1", "1.0", "true", "null", "é", "É", "e\u0301", "ß", "SS", "ss",
+    "ſ", "\u212a", "k", "ﬁ", "fi", "İ", "i", "😀", "\uffff", "\u2028", "\x7f", "\x01", "[1]", '{"a":1}', "Straße",
+    "STRASSE", *NASTY,
+)  # fmt: skip
+NUMBERS = (
+    0, 1, 2, -1, 5, 5.0, 4.999999999999999, 5.000000000000001, 0.1, 0.30000000000000004, 0.3, -0.0, 1e-310, 5e-324,
+    2**53, 2**53 + 1, float(2**53), 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, float(2**63), 10**18 + 1, 10**30, 1e30,
+    10**30 + 1, 1e300, 1.7976931348623157e308, -1e300, 10**308, 1.8446744073709551e19, 1.8446744073709550592e25,
+)  # fmt: skip
+KEYS = ("tag", "n", "k", "list", "é", "😀", "kind", "a b", *(text for text in NASTY if "\0" not in text))
+IDS = ("alice", "bob", "Bob", "éa", "a'b", 'a"b', "a\\b", "a--b")
+BUILT_IN_TEXT = {"id": ("m1", "m2", "m3"), "memory": TEXTS, "text": TEXTS, "hash": TEXTS, "kind": TEXTS, "role": TEXTS,
+                 "actor_id": TEXTS, "source": TEXTS}  # fmt: skip
+Records: TypeAlias = dict[str, dict[str, JSON]]
+TIMES = ("created_at", "updated_at", "said_at", "expiration_date")
+
+
+def some_json(rng: random.Random, depth: int = 0) -> Any:
+    choice = rng.random()
+    if choice < 0.4:
+        return rng.choice(TEXTS)
+    if choice < 0.7:
+        return rng.choice(NUMBERS)
+    if choice < 0.85 or depth > 2:
+        return rng.choice((None, True, False))
+    if choice < 0.95:
+        return [some_json(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(KEYS): some_json(rng, depth + 1) for _ in range(rng.randrange(3))}
+
+
+def some_fact(rng: random.Random, seq: int) -> Fact:
+    def maybe(values: Sequence[Any]) -> Any:
+        return rng.choice(values) if rng.random() < 0.6 else None
+
+    return Fact(
+        id=f"m{seq}", seq=seq, tx=seq, scope=Scope("default", maybe(IDS), maybe(IDS), maybe(IDS)),
+        text=rng.choice(TEXTS), md5=rng.choice(TEXTS), kind=rng.choice(TEXTS), role=maybe(TEXTS), actor=maybe(TEXTS),
+        source=maybe(TEXTS), created_at=rng.randrange(9) * SECOND, updated_at=rng.randrange(9) * SECOND,
+        said_at=maybe(range(0, 9 * SECOND, SECOND)),
+        meta={rng.choice(KEYS): some_json(rng) for _ in range(rng.randrange(8))},
+    )  # fmt: skip
+
+
+def some_test(rng: random.Random, values: Sequence[Any], operators: Sequence[str]) -> dict[str, Any]:
+    op = rng.choice(operators)
+    return {op: [rng.choice(values) for _ in range(rng.randrange(5))] if op in ("in", "nin") else rng.choice(values)}
+
+
+def some_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
+    choice = rng.random()
+    if choice < 0.15:
+        field = rng.choice(tuple(BUILT_IN_TEXT))
+        return {field: some_test(rng, BUILT_IN_TEXT[field], OPERATORS)}
+    if choice < 0.25:
+        return {rng.choice(("user_id", "agent_id", "run_id")): some_test(rng, IDS, OPERATORS)}
+    if choice < 0.35:
+        return {rng.choice(TIMES): some_test(rng, range(9), OPERATORS[:8])}
+    if choice < 0.42:
+        field = rng.choice(("role", "actor_id", "source", "user_id", "run_id", "said_at", "expiration_date"))
+        return {field: rng.choice(({"eq": None}, {"ne": None}, {"in": [None]}, {"nin": [None]}))}
+    return metadata_condition(rng, facts)
+
+
+def metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
+    """A condition on a key, often with the value some fact has there, so that it has something to find."""
+    known = rng.choice(facts).meta
+    key = rng.choice(tuple(known) or KEYS) if rng.random() < 0.7 else rng.choice(KEYS)
+    value = known[key] if key in known and rng.random() < 0.6 else some_json(rng)
+    if isinstance(value, list) and value and rng.random() < 0.6:
+        value = rng.choice(value)
+    op = rng.choice(OPERATORS)
+    if op in ("in", "nin"):
+        value = [value, *(some_json(rng) for _ in range(rng.randrange(4)))][: rng.randrange(5)]
+    elif op == "icontains":
+        value = rng.choice((str.upper, str.lower, str.swapcase))(value if isinstance(value, str) else rng.choice(TEXTS))
+    elif op in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        value = rng.choice(NUMBERS)
+    return {f"metadata.{key}": {op: value}}
+
+
+def some_expression(rng: random.Random, facts: Sequence[Fact], depth: int = 0) -> dict[str, Any]:
+    choice = rng.random()
+    if depth > 3 or choice < 0.45:
+        return some_condition(rng, facts)
+    parts = [some_expression(rng, facts, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 2, 2, 3)))]
+    return {"AND" if choice < 0.65 else "OR" if choice < 0.85 else "NOT": parts}
+
+
+def database(facts: Sequence[Fact]) -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    db.execute(SCHEMA)
+    for fact in facts:
+        scope = fact.scope
+        db.execute("INSERT INTO space VALUES (?, ?, ?, ?, ?)",
+                   (fact.seq, scope.account, scope.user_id, scope.agent_id, scope.run_id))  # fmt: skip
+        db.execute("INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   (fact.seq, fact.id, fact.seq, fact.text, fact.md5, fact.kind, fact.role, fact.actor, fact.source,
+                    fact.created_at, fact.updated_at, fact.said_at,
+                    json.dumps(fact.meta, ensure_ascii=bool(fact.seq % 2))))  # fmt: skip
+    return db
+
+
+def pushed(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
+    where, params, residual = sql.compile(wanted)
+    return {row[0] for row in db.execute(f"SELECT f.thread FROM fact AS f WHERE {where}", params)}, residual
+
+
+def agreed(db: apsw.Connection, records: Records, wanted: Filter) -> tuple[set[str], set[str], Filter]:
+    """What truly matches and what SQL finds, which must lose nothing and be made exact by the residual."""
+    truth = {name for name, seen in records.items() if matches(wanted, seen)}
+    rows, residual = pushed(db, wanted)
+    assert rows >= truth, wanted
+    assert {name for name in rows if matches(residual, records[name])} == truth, wanted
+    return truth, rows, residual
+
+
+def world(metas: Sequence[tuple[str, dict[str, Any]]]) -> tuple[apsw.Connection, Records]:
+    """A database of facts with these texts and metadata, and their records."""
+    scope = Scope("default", "alice")
+    facts = [Fact(f"m{seq}", seq, seq, scope, text, "", meta=meta) for seq, (text, meta) in enumerate(metas, 1)]
+    return database(facts), {fact.id: record(fact) for fact in facts}
+
+
+@pytest.fixture(scope="module")
+def texts() -> tuple[apsw.Connection, Records]:
+    return world([(text, {"tag": text, "list": [text, 1, None]}) for text in TEXTS])
+
+
+@pytest.fixture(scope="module")
+def numbers() -> tuple[apsw.Connection, Records]:
+    return world([("", {"n": number, "list": [number]}) for number in (*NUMBERS, True, False, None, "5")])
+
+
+def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> None:
+    rng = random.Random(20260301)
+    filters = exact = found = strict = 0
+    for _ in range(16):
+        facts = [some_fact(rng, seq) for seq in range(1, 41)]
+        db, records = database(facts), {fact.id: record(fact) for fact in facts}
+        for _ in range(400):
+            wanted = parse(some_expression(rng, facts))
+            truth, rows, residual = agreed(db, records, wanted)
+            filters, exact, found = filters + 1, exact + (residual == EVERYTHING), found + (0 < len(truth) < 40)
+            strict += 0 < len(truth) <= len(rows) < 40
+    assert filters >= 5000
+    assert exact > filters / 3, "most filters must be done by the database alone"
+    assert found > filters / 3, "most filters must tell facts apart, or this proves little"
+    assert strict > filters / 4, "many filters must be narrowed by the database"
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("value", TEXTS)
+def test_each_operator_agrees_on_each_text(op: str, value: str, texts: tuple[apsw.Connection, Records]) -> None:
+    db, records = texts
+    operand = [value, "work"] if op in ("in", "nin") else value
+    for field in ("memory", "tag", "list"):
+        agreed(db, records, parse({field: {op: operand}}))
+
+
+@pytest.mark.parametrize("op", ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains"])
+@pytest.mark.parametrize("value", NUMBERS)
+def test_each_operator_agrees_on_each_number(op: str, value: float, numbers: tuple[apsw.Connection, Records]) -> None:
+    db, records = numbers
+    for field in ("n", "list"):
+        agreed(db, records, parse({field: {op: [value] if op == "in" else value}}))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"tag": "a"},
+        {"tag": {"ne": None}},
+        {"tag": {"in": ["a", None, True]}, "kind": {"nin": ["x"]}},
+        {"NOT": {"OR": [{"tag": {"gt": "a"}}, {"role": {"lt": "z"}}, {"said_at": {"lt": 5}}]}},
+        {"OR": [{"user_id": "alice"}, {"agent_id": {"ne": "bob"}}, {"memory": {"contains": "x"}}]},
+        {"list": {"contains": "a"}},
+        {"list": {"contains": False}},
+    ],
+)
+def test_ordinary_filters_leave_nothing_to_do_above(expression: Any) -> None:
+    assert sql.compile(parse(expression))[2] == EVERYTHING
+
+
+def test_a_conjunction_keeps_only_the_parts_that_are_left() -> None:
+    tag, fold = {"tag": "a"}, {"memory": {"icontains": "é"}}
+    assert sql.compile(parse({"AND": [tag, fold]}))[2] == parse(fold)
+    either = {"OR": [tag, fold]}
+    assert sql.compile(parse({"AND": [tag, either, {"NOT": fold}]}))[2] == parse({"AND": [either, {"NOT": fold}]})
+
+
+def test_what_cannot_be_pushed_at_all_does_not_narrow() -> None:
+    assert sql.compile(parse({"NOT": {"n": 5}}))[:2] == ("1", [])
+    assert sql.compile(parse({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[:2] == ("1", [])
+    assert sql.compile(EVERYTHING) == ("1", [], EVERYTHING)
+    assert sql.compile(parse({"OR": []})) == ("0", [], EVERYTHING)
+
+
+def test_an_equality_on_a_column_uses_its_index() -> None:
+    db, _ = world([])
+    for expression, index in (({"kind": "a"}, "fact_kind"), ({"role": {"in": ["a", "b"]}, "tag": "x"}, "fact_role"),
+                              ({"said_at": {"gte": 1, "lt": 5}}, "fact_said")):  # fmt: skip
+        where, params, _ = sql.compile(parse(expression))
+        plan = db.execute(f"EXPLAIN QUERY PLAN SELECT f.thread FROM fact AS f WHERE {where}", params).fetchall()
+        assert any(index in row[3] for row in plan), plan
+
+
+def test_the_largest_filter_compiles_and_runs() -> None:
+    values = [f"v{number}" for number in range(1000)]
+    tests = [{f"k{number}": {"in": [*values[1:], None]}} for number in range(125)]
+    db, _ = world([("", {"k0": "v0", "k1": "v1"})])
+    assert pushed(db, parse({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == ({"m1"}, EVERYTHING)
+    deep: Any = {"k0": "v0"}
+    for _ in range(14):
+        deep = {"NOT": deep}
+    assert pushed(db, parse(deep)) == ({"m1"}, EVERYTHING)
+
+
+MARK = "zq9"
+
+
+@pytest.mark.parametrize("nasty", [MARK + text for text in NASTY] + [text + MARK for text in NASTY])
+def test_neither_names_nor_values_are_ever_part_of_the_sql(nasty: str) -> None:
+    db, _ = world([(nasty, {"tag": nasty})])
+    for op in OPERATORS:
+        operand = [nasty] if op in ("in", "nin") else nasty
+        expressions = [{"memory": {op: operand}}, {"kind": {op: operand}}, {"tag": {op: operand}}]
+        if "\0" not in nasty:
+            expressions.append({f"metadata.{nasty}": {op: operand}})
+        if op == "contains":
+            expressions.append({"user_id": {op: operand}})
+        for expression in expressions:
+            wanted = parse(expression)
+            assert MARK not in sql.compile(wanted)[0]
+            pushed(db, wanted)
+    assert pushed(db, parse({"memory": nasty, "tag": nasty})) == ({"m1"}, EVERYTHING)
+    assert db.execute("SELECT count(*) FROM fact").fetchall() == [(1,)]
+
+
+def test_a_key_finds_only_itself_whatever_it_is_made_of() -> None:
+    keys = [key for key in (*KEYS, *TEXTS) if key and not any(char < " " or char == "\x7f" for char in key)]
+    names = list(dict.fromkeys(keys))
+    db, _ = world([("", {key: "here"}) for key in names])
+    for seq, key in enumerate(names, 1):
+        assert pushed(db, parse({f"metadata.{key}": "here"})) == ({f"m{seq}"}, EVERYTHING)

@@ -1,0 +1,15 @@
+"""The ram store keeps the contract it defines."""
+
+import pytest
+
+from told.backends.ram import open_store
+from told.testing import StoreContract
+from told.views import folding
+
+
+class TestRam(StoreContract):
+    folding = staticmethod(folding)
+
+    @pytest.fixture
+    def store(self):
+        return lambda mint: open_store("ram://", mint=mint)

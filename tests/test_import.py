@@ -1,0 +1,76 @@
+"""`import told` is light and offers what it says; neither it, nor a memory, nor the demo leaves this machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ALLOWED = {"told", "yaml", "_yaml", "platformdirs"}
+"""The only modules from outside the standard library that `import told` may load."""
+
+CLIENTS = {"sqlite3", "http.client", "http.server", "urllib.request", "socketserver", "xmlrpc", "ftplib", "smtplib"}
+"""Modules of the standard library that speak to a database or to the web."""
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """The modules `import told` adds to a fresh Python."""
+    code = "import json, sys\nbefore = set(sys.modules)\nimport told\nprint(json.dumps([*set(sys.modules) - before]))"
+    return set(json.loads(python(code)))
+
+
+def test_import_told_loads_nothing_heavy(loaded):
+    foreign = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - ALLOWED
+    assert foreign == set(), "import these inside the function that needs them"
+
+
+def test_import_told_loads_no_client(loaded):
+    assert loaded & CLIENTS == set(), "import these inside the function that needs them"
+
+
+def test_import_told_starts_no_thread_and_opens_no_socket():
+    code = (
+        "import sys, threading\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(event) if event.startswith('socket.') else None)\n"
+        "import told\n"
+        "print(threading.active_count(), opened)"
+    )
+    assert python(code) == "1 []\n"
+
+
+def test_every_promised_name_is_there():
+    code = "import told, json; print(json.dumps([name for name in told.__all__ if not hasattr(told, name)]))"
+    assert json.loads(python(code)) == []
+
+
+def test_the_version_is_that_of_the_distribution():
+    code = "import importlib.metadata as m, told; print(told.__version__ == m.version('told'))"
+    assert python(code) == "True\n"
+
+
+def test_a_memory_never_leaves_this_machine(refusals):
+    code = (
+        "import told\n"
+        "with told.Memory() as memory:\n"
+        "    memory.add('I moved to Lisbon', user_id='alice')\n"
+        "    print(len(memory.search('where?', user_id='alice')['results']))"
+    )
+    assert python(code) == "1\n"
+    assert refusals.take() == []
+
+
+@pytest.mark.slow
+def test_the_demo_never_leaves_this_machine(refusals):
+    told = Path(sys.executable).with_name("told")
+    done = subprocess.run([told, "demo"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert refusals.take() == []

@@ -1,0 +1,82 @@
+"""Addresses of memories: one segment for each value, one folder for each owner."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.core import address
+from told.core.errors import UriError
+from told.core.kind import builtin, load_kind
+from told.core.scope import Scope, Uri
+
+ALICE = Scope.of(user_id="alice", agent_id="coder", run_id="r1")
+VALUES = {
+    "slug": "Code Style", "name": "Met Bob", "skill_name": "release", "tool_name": "bash", "ts": "20260301", "id": "x1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Code Style", "code_style"), ("../../etc", "etc"), ("a/b", "a_b"), ("C++", "c++"), ("  x ", "x"), ("茶", "茶")],
+)
+def test_a_slug_is_one_segment(text, expected):
+    assert address.slug(text) == expected
+
+
+def test_long_values_that_differ_late_have_different_slugs():
+    assert address.slug("x" * 300 + "a") != address.slug("x" * 300 + "b")
+    assert len(address.slug("x" * 300)) == address.SLUG_LIMIT
+
+
+@given(st.text())
+def test_no_value_leaves_the_folder_of_its_kind(text):
+    kind = builtin()["preference"]
+    try:
+        uri = kind.address(ALICE, {"slug": text})
+    except UriError:
+        assert not address.slug(text).strip(".")
+    else:
+        assert uri.path[:-1] == ("users", "alice", "memories", "preferences")
+        assert Uri.parse(str(uri)) == uri
+
+
+@given(st.text())
+def test_a_slug_is_its_own_slug(text):
+    assert address.slug(address.slug(text)) == address.slug(text)
+
+
+visible = st.characters(exclude_categories=("C", "Z"), exclude_characters="*%?")
+tricky = st.sampled_from(["a/b", "a_b", "A_b", "..", ".", "~x", address.segment("a/b"), "℀"])
+ids = st.text(visible, min_size=1, max_size=9) | tricky
+
+
+@given(ids, ids)
+def test_two_owners_never_share_an_address(one, other):
+    one, other = Scope.of(user_id=one), Scope.of(user_id=other)
+    named = [kind for kind in builtin().values() if "run_id" not in kind.template]
+    assert {kind.address(one, VALUES) == kind.address(other, VALUES) for kind in named} == {one == other}
+
+
+@pytest.mark.parametrize(
+    ("ids", "name", "space"),
+    [
+        ({"user_id": "u", "agent_id": "a"}, "preference", ("users", "u")),
+        ({"user_id": "u", "agent_id": "a"}, "pattern", ("agents", "a")),
+        ({"agent_id": "a"}, "preference", ("agents", "a")),
+        ({"user_id": "u"}, "pattern", ("users", "u")),
+        ({"run_id": "r"}, "pattern", ("runs", "r")),
+    ],
+)
+def test_a_memory_lies_with_its_owner_or_the_nearest_there_is(ids, name, space):
+    assert builtin()[name].address(Scope.of(**ids), VALUES).path[:2] == space
+
+
+def test_an_address_that_lacks_a_value_says_which():
+    with pytest.raises(UriError, match="needs slug"):
+        builtin()["preference"].address(ALICE, {"slug": " "})
+
+
+def test_a_value_cannot_stand_in_for_an_id_of_the_scope():
+    kind = load_kind({"name": "x", "directory": "ctx://{{account_id}}/users/{{user_id}}"})
+    with pytest.raises(UriError, match="needs user_id"):
+        kind.address(Scope.of(agent_id="a"), {"id": "1", "user_id": "bob"})

@@ -1,0 +1,417 @@
+"""Filters: what an expression may be, and what it means."""
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from told.core import filter as filters
+from told.core.errors import FilterError
+from told.core.fact import Fact
+from told.core.filter import EVERYTHING, All, Not, Some, matches, parse, record, split_scope
+from told.core.scope import Scope
+
+DAY = 86_400_000_000
+MARCH = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
+
+
+def fact(**given: Any) -> Fact:
+    scope = given.pop("scope", Scope("default", "alice", "coder", None))
+    return Fact(**{"id": "m1", "seq": 1, "tx": 1, "scope": scope, "text": "Likes Python", "md5": "abc", **given})
+
+
+def meta(**values: Any) -> dict[str, Any]:
+    return record(fact(meta=values))
+
+
+def holds(expression: Any, **values: Any) -> bool:
+    return matches(parse(expression), meta(**values))
+
+
+# Under its own name pytest would take the class for a set of tests.
+Compared = filters.Test
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("expression", [None, {}, {"AND": []}, {"AND": [{}, {}]}])
+def test_no_condition_means_everything(expression: Any) -> None:
+    assert parse(expression) == EVERYTHING
+    assert matches(parse(expression), {})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"tag": "a"},
+        {"metadata.tag": "a"},
+        {"tag": {"eq": "a"}},
+        {"tag": {"$eq": "a"}},
+        {"field": "tag", "operator": "eq", "value": "a"},
+        {"field": "tag", "operator": "$eq", "value": "a"},
+        {"AND": [{"tag": "a"}]},
+        {"$or": [{"tag": "a"}]},
+    ],
+)
+def test_every_spelling_of_one_condition_is_the_same_filter(expression: Any) -> None:
+    assert parse(expression) == Compared("metadata.tag", "eq", "a")
+
+
+def test_several_fields_operators_and_nested_conjunctions_lie_flat() -> None:
+    low, high = Compared("metadata.n", "gte", 1), Compared("metadata.n", "lt", 5)
+    wanted = All((low, high, Compared("metadata.tag", "eq", "a")))
+    assert parse({"n": {"gte": 1, "lt": 5}, "tag": "a"}) == wanted
+    assert parse({"AND": [{"n": {"gte": 1}}, {"$and": [{"n": {"$lt": 5}}]}], "tag": "a"}) == wanted
+
+
+def test_not_of_a_list_is_none_of_them() -> None:
+    one, two = Compared("metadata.a", "eq", 1), Compared("metadata.b", "eq", 2)
+    assert parse({"NOT": {"a": 1}}) == Not(one) == parse({"$not": [{"a": 1}]})
+    assert parse({"NOT": [{"a": 1}, {"b": 2}]}) == Not(Some((one, two)))
+    assert holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
+    assert not holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
+
+
+def test_the_example_of_the_seed_is_read() -> None:
+    expression = {
+        "AND": [
+            {"field": "user_id", "operator": "eq", "value": "alice"},
+            {
+                "OR": [
+                    {"field": "memory", "operator": "icontains", "value": "python"},
+                    {"field": "memory", "operator": "icontains", "value": "javascript"},
+                ]
+            },
+        ]
+    }
+    assert matches(parse(expression), record(fact()))
+    assert not matches(parse(expression), record(fact(text="Likes Rust")))
+    assert not matches(parse(expression), record(fact(scope=Scope("default", "bob"))))
+
+
+@pytest.mark.parametrize("alias", ["memory", "data", "text"])
+def test_the_text_of_a_memory_has_three_names(alias: str) -> None:
+    assert parse({alias: {"contains": "x"}}) == Compared("memory", "contains", "x")
+
+
+def test_a_metadata_key_called_like_a_field_is_reached_by_its_full_name() -> None:
+    seen = record(fact(kind="memory", meta={"kind": "mine", "metadata.deep": 1, "metadata": 2, "field": 3, "or": 4}))
+    assert matches(parse({"kind": "memory", "metadata.kind": "mine"}), seen)
+    assert matches(parse({"metadata.metadata.deep": 1, "metadata": 2, "metadata.field": 3, "metadata.or": 4}), seen)
+
+
+def test_names_are_literal_keys_and_no_paths() -> None:
+    assert holds({"a.b": 1}, **{"a.b": 1})
+    assert not holds({"a.b": 1}, a={"b": 1})
+    assert not holds({"a[0]": 1}, a=[1])
+
+
+def test_what_was_read_once_may_be_read_again() -> None:
+    wanted = parse({"OR": [{"tag": "a"}, {"NOT": {"n": 1}}]})
+    assert parse(wanted) is wanted
+    ids, rest = split_scope({"user_id": "alice", "tag": "a"})
+    assert split_scope(rest) == ({}, parse(rest))
+    assert ids == {"user_id": "alice"}
+
+
+def test_a_filter_keeps_what_it_was_given() -> None:
+    values, nested = ["a"], {"k": [1]}
+    wanted = parse({"tag": {"in": values}, "obj": {"eq": nested}})
+    values.append("b")
+    nested["k"].append(2)
+    assert matches(wanted, meta(tag="a", obj={"k": [1]}))
+    assert not matches(wanted, meta(tag="b", obj={"k": [1]}))
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        (["tag"], "is an object, not list"),
+        ("tag", "is an object, not str"),
+        ({"AND": {"tag": "a"}}, "AND takes a list"),
+        ({"OR": "tag"}, "OR takes a list"),
+        ({"NOT": 1}, "NOT takes a list"),
+        ({"OR": [None]}, "is an object, not null"),
+        ({"tag": {}}, "empty object"),
+        ({"tag": {"equals": 1}}, "not an operator"),
+        ({"tag": {3: 1}}, "not an operator"),
+        ({"tag": {"contain": 1}}, "Did you mean 'contains'"),
+        ({"tag": {"GTE": 1}}, "Did you mean 'gte'"),
+        ({"field": "tag", "operator": "eqq", "value": 1}, "Did you mean 'eq'"),
+        ({"field": "tag", "operator": "eq"}, "exactly the keys"),
+        ({"field": "tag", "operator": "eq", "value": 1, "tag": 2}, "exactly the keys"),
+        ({"or": [{"tag": 1}]}, "Did you mean 'OR'.*'metadata.or'"),
+        ({"$nor": [{"tag": 1}]}, "Did you mean 'OR'"),
+        ({1: 2}, "field name is a string, not int"),
+        ({"": 2}, "1 to 128 characters, not 0"),
+        ({"metadata.": 2}, "1 to 128 characters, not 0"),
+        ({"k" * 129: 2}, "1 to 128 characters, not 129"),
+        ({"a\0b": 2}, "control character"),
+        ({"a\nb": 2}, "control character"),
+        ({"a\ud800": 2}, "control character"),
+        ({"tag": {"in": "abc"}}, "a list of values, not str"),
+        ({"tag": {"nin": None}}, "a list of values, not null"),
+        ({"tag": {"in": list(range(1001))}}, "1001 values; 1000 are allowed"),
+        ({"n": {"gt": True}}, "a number or a string, not bool"),
+        ({"n": {"lte": None}}, "a number or a string, not null"),
+        ({"n": {"lt": [1]}}, "a number or a string, not list"),
+        ({"tag": {"icontains": 1}}, "a string, not int"),
+        ({"memory": {"contains": 1}}, "a string, not int"),
+        ({"kind": 5}, "a string, not int"),
+        ({"role": {"gt": None}}, "a string, not null"),
+        ({"id": {"in": ["a", 1]}}, "a string, not int"),
+        ({"n": math.nan}, "not a number"),
+        ({"n": {"gt": math.inf}}, "too large"),
+        ({"n": {"eq": [1, {"a": -math.inf}]}}, "too large"),
+        ({"n": 10**5000}, "too large"),
+        ({"n": {1, 2}}, "not set"),
+        ({"n": {"eq": {1: 2}}}, "keys of an object are strings"),
+        ({"n": b"x"}, "not bytes"),
+        ({"n": datetime(2026, 3, 1, tzinfo=UTC)}, "not datetime"),
+        ({"n": "\ud800"}, "surrogate"),
+        ({"n": [0] * 1000}, "more than 1000 parts"),
+        ({"created_at": {"gt": "not a time at all"}}, "created_at gt: "),
+        ({"created_at": {"gt": True}}, "a time, such as .*, not bool"),
+        ({"created_at": {"gt": None}}, "a time, such as .*, not null"),
+        ({"said_at": {"in": [["x"]]}}, "a time, such as .*, not list"),
+        ({"updated_at": {"contains": "2026"}}, "cannot contains"),
+        ({"created_at": math.nan}, "not a number"),
+        ({"created_at": 10**5000}, "too large"),
+        ({"created_at": -(10**30)}, "created_at eq: "),
+        ({"created_at": ""}, "created_at eq: "),
+        ({"created_at": "2026-03-01T09:00:00"}, "created_at eq: .* offset"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_is_expected(expression: Any, says: str) -> None:
+    with pytest.raises(FilterError, match=says):
+        parse(expression)
+
+
+@pytest.mark.parametrize("field", ["user_id", "agent_id", "run_id"])
+@pytest.mark.parametrize("tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}])
+def test_a_wildcard_for_an_id_is_refused_and_explained(field: str, tested: Any) -> None:
+    with pytest.raises(FilterError, match="compared literally"):
+        parse({field: tested})
+
+
+@pytest.mark.parametrize("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
+def test_no_other_value_is_special(value: str) -> None:
+    assert holds({"tag": value}, tag=value)
+    assert not holds({"tag": value}, tag="anything")
+    assert not holds({"tag": {"contains": value}}, tag="zzzz")
+
+
+def test_an_id_that_could_be_no_id_is_refused() -> None:
+    with pytest.raises(FilterError, match="looks like a pattern"):
+        parse({"OR": [{"user_id": "al%"}, {"tag": 1}]})
+    with pytest.raises(FilterError, match="user_id is empty"):
+        parse({"user_id": " "})
+    assert parse({"user_id": " alice "}) == Compared("user_id", "eq", "alice")
+
+
+def nested(levels: int) -> Any:
+    expression: Any = {"tag": "a"}
+    for _ in range(levels - 1):
+        expression = {"NOT": expression}
+    return expression
+
+
+def test_sixteen_levels_are_read_and_no_more() -> None:
+    assert matches(parse(nested(16)), meta(tag="b"))
+    with pytest.raises(FilterError, match="16 levels"):
+        parse(nested(17))
+
+
+def test_128_nodes_are_read_and_no_more() -> None:
+    tests = [{"n": number} for number in range(127)]
+    assert matches(parse({"OR": tests}), meta(n=126))
+    with pytest.raises(FilterError, match="128 conditions"):
+        parse({"OR": [*tests, {"n": 127}]})
+
+
+def test_an_expression_that_shares_its_parts_cannot_explode() -> None:
+    bomb: Any = {"tag": "a"}
+    for _ in range(14):
+        bomb = {"OR": [bomb] * 100}
+    with pytest.raises(FilterError, match="128 conditions"):
+        parse(bomb)
+    value: Any = "a"
+    for _ in range(14):
+        value = [value] * 100
+    with pytest.raises(FilterError, match="1000 parts"):
+        parse({"tag": value})
+
+
+def test_an_expression_that_holds_itself_is_refused() -> None:
+    loop: dict[str, Any] = {}
+    loop["NOT"] = loop
+    ring: list[Any] = []
+    ring.append(ring)
+    with pytest.raises(FilterError, match="levels"):
+        parse(loop)
+    with pytest.raises(FilterError, match="levels"):
+        parse({"tag": ring})
+
+
+# Meaning --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
+def test_of_a_missing_key_every_operator_is_false(op: str) -> None:
+    assert not holds({"tag": {op: "a"}})
+    assert holds({"NOT": {"tag": {op: "a"}}})
+
+
+def test_of_a_missing_key_only_ne_and_nin_are_true() -> None:
+    assert not holds({"tag": {"eq": None}})
+    assert not holds({"tag": {"in": [None]}})
+    assert holds({"tag": {"ne": None}})
+    assert holds({"tag": {"nin": ["a", None]}})
+    assert holds({"tag": None}, tag=None)
+    assert not holds({"tag": {"ne": None}}, tag=None)
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "equal"),
+    [
+        (1, 1.0, True),
+        (True, 1, False),
+        (0, False, False),
+        (True, True, True),
+        ("1", 1, False),
+        (2**53 + 1, float(2**53), False),
+        (10**30, 10**30, True),
+        ([1, "a"], [1.0, "a"], True),
+        ([1, 2], [2, 1], False),
+        ([1], [True], False),
+        ([1], [1, 2], False),
+        ([1, 2], [1], False),
+        ([], {}, False),
+        ({"a": [1], "b": None}, {"b": None, "a": [1.0]}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": None}, {"b": None}, False),
+        (None, 0, False),
+        ("é", "e\u0301", False),
+    ],
+)
+def test_equality_is_that_of_json(found: Any, value: Any, equal: bool) -> None:
+    assert holds({"tag": {"eq": value}}, tag=found) is equal
+    assert holds({"tag": {"ne": value}}, tag=found) is not equal
+    assert holds({"tag": {"in": ["no", value]}}, tag=found) is equal
+    assert holds({"tag": {"nin": ["no", value]}}, tag=found) is not equal
+    assert holds({"tag": {"contains": value}}, tag=["no", found]) is equal
+
+
+@pytest.mark.parametrize(
+    ("found", "op", "value", "true"),
+    [
+        (5, "gt", 4.5, True),
+        (5, "gt", 5, False),
+        (5, "gte", 5.0, True),
+        (5, "lt", 6, True),
+        (5, "lte", 5, True),
+        (2**53 + 1, "gt", float(2**53), True),
+        ("b", "gt", "a", True),
+        ("Z", "lt", "a", True),
+        ("\uffff", "lt", "\U0001f600", True),  # by code point, not by UTF-16 unit
+        ("5", "gt", 4, False),
+        (5, "lt", "6", False),
+        (True, "gte", 0, False),
+        (None, "lt", 1, False),
+        ([9], "gt", 1, False),
+    ],
+)
+def test_orderings_never_mix_types(found: Any, op: str, value: Any, true: bool) -> None:
+    assert holds({"n": {op: value}}, n=found) is true
+
+
+def test_contains_is_a_part_of_a_string_or_a_member_of_a_list() -> None:
+    assert holds({"tag": {"contains": "yth"}}, tag="Python")
+    assert holds({"tag": {"contains": ""}}, tag="")
+    assert not holds({"tag": {"contains": "PYTH"}}, tag="Python")
+    assert holds({"tag": {"contains": "Python"}}, tag=["Rust", "Python"])
+    assert not holds({"tag": {"contains": "yth"}}, tag=["Python"])
+    assert holds({"tag": {"contains": {"a": 1}}}, tag=[{"a": 1}])
+    assert not holds({"tag": {"contains": 1}}, tag="1")
+    assert not holds({"tag": {"contains": "a"}}, tag={"a": 1})
+
+
+def test_icontains_folds_case_in_every_script() -> None:
+    assert holds({"tag": {"icontains": "STRASSE"}}, tag="Hauptstraße 5")
+    assert holds({"tag": {"icontains": "k"}}, tag="300 \u212a")  # the kelvin sign
+    assert holds({"tag": {"icontains": "привет"}}, tag="ПРИВЕТ")
+    assert holds({"tag": {"icontains": "PYTHON"}}, tag=["Rust", "Python", 3])
+    assert not holds({"tag": {"icontains": "yth"}}, tag=["Python"])
+    assert not holds({"tag": {"icontains": "1"}}, tag=1)
+
+
+def test_no_part_of_an_empty_choice_can_hold() -> None:
+    assert not holds({"OR": []})
+    assert not holds({"tag": {"in": []}}, tag="a")
+    assert holds({"tag": {"nin": []}}, tag="a")
+    assert holds({"NOT": []})
+    assert not holds({"NOT": {}})
+
+
+# The record -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_built_in_field_without_a_value_is_null() -> None:
+    seen = record(fact(actor="bob"))
+    for field in ("role", "source", "said_at", "expiration_date", "run_id"):
+        assert matches(parse({field: None}), seen)
+        assert matches(parse({field: {"in": [None]}}), seen)
+        assert not matches(parse({field: {"ne": None}}), seen)
+    assert matches(parse({"role": {"ne": "user"}, "said_at": {"ne": "2026-03-01"}}), seen)
+    assert matches(parse({"actor_id": {"ne": None}, "user_id": {"ne": None}, "agent_id": "coder"}), seen)
+
+
+def test_every_built_in_field_is_in_the_record() -> None:
+    assert record(fact()).keys() == filters.BUILT_IN
+
+
+def test_times_compare_as_instants_however_they_are_written() -> None:
+    seen = record(fact(created_at=MARCH, updated_at=MARCH + DAY, said_at=MARCH - DAY, expires=MARCH + 2 * DAY))
+    assert matches(parse({"created_at": "2026-03-01"}), seen)
+    assert matches(parse({"created_at": "2026-03-01T01:00:00+01:00"}), seen)
+    assert matches(parse({"created_at": {"in": [MARCH // 1_000_000]}}), seen)
+    assert matches(parse({"created_at": datetime(2026, 3, 1, tzinfo=UTC)}), seen)
+    assert matches(parse({"updated_at": {"gt": "2026-03-01", "lte": "2026-03-02"}}), seen)
+    assert matches(parse({"said_at": {"lt": "2026-03-01"}, "expiration_date": {"gte": "2026-03-03"}}), seen)
+    assert not matches(parse({"created_at": {"gt": "2026-03-01"}}), seen)
+
+
+# Scope ----------------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_taken_out_of_a_filter() -> None:
+    assert split_scope(None) == ({}, EVERYTHING)
+    assert split_scope({"user_id": "alice"}) == ({"user_id": "alice"}, EVERYTHING)
+    expression = {"AND": [{"user_id": " alice "}, {"run_id": {"eq": "r1"}, "tag": "x"}], "n": {"gt": 1}}
+    assert split_scope(expression) == ({"user_id": "alice", "run_id": "r1"}, parse({"tag": "x", "n": {"gt": 1}}))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"OR": [{"user_id": "alice"}, {"tag": "x"}]},
+        {"NOT": {"user_id": "alice"}},
+        {"user_id": {"ne": "alice"}},
+        {"user_id": {"in": ["alice", "bob"]}},
+        {"user_id": None},
+        {"metadata.user_id": "alice"},
+    ],
+)
+def test_only_plain_conjunctions_name_a_scope(expression: Any) -> None:
+    assert split_scope(expression) == ({}, parse(expression))
+
+
+def test_two_different_ids_for_one_field_match_nothing_and_widen_nothing() -> None:
+    ids, rest = split_scope({"AND": [{"user_id": "alice"}, {"user_id": "bob"}, {"user_id": "alice"}]})
+    assert ids == {"user_id": "alice"}
+    assert rest == Compared("user_id", "eq", "bob")

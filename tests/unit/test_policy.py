@@ -1,0 +1,340 @@
+"""Policies: what each allows, what a grant adds, and that time and revocation only take away."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.core.errors import InvalidInput
+from told.core.ids import canonical
+from told.core.policy import (
+    ALL,
+    ATTESTABLE,
+    CHANGES,
+    DEFAULTS,
+    UNDENIABLE,
+    Action,
+    Capsule,
+    Grant,
+    Inheritance,
+    Policy,
+    Purpose,
+    State,
+    actions,
+    allows,
+    inherited,
+    named,
+    strictest,
+)
+
+NOW = 1_000
+INSIDE = {
+    "read_metadata", "read_content", "quote", "view_anchor_location",
+    "derive_claims", "derive_embeddings", "translate", "summarize",
+}  # fmt: skip
+OUTSIDE = {"export_claims", "publish_release", "share_with_third_party", "federated_query"}
+
+# What each default policy lets a stranger in the account do without a grant, written out by hand.
+OPEN = {
+    "public": INSIDE | OUTSIDE,
+    "open_metadata_restricted_content": {"read_metadata"},
+    "licensed": {"read_metadata"},
+    "community_restricted": {"read_metadata"},
+    "private": {"read_metadata"},
+    "embargoed": {"read_metadata"},
+    "regulated": {"read_metadata"},
+    "unknown_restricted": {"read_metadata"},
+    "sealed": {"read_metadata"},
+    "private_research": INSIDE,
+    "restricted_pending_review": {"read_metadata"},
+}
+
+
+def grant(policy="private", allowed=ALL, **changes):
+    given = Grant("bob", "root", policy, frozenset(allowed), Purpose.REVIEW, "asked by the board")
+    return replace(given, **changes)
+
+
+def permitted(policy, grants=(), holder="bob", owner=False, now=NOW):
+    return {action for action in Action if allows(policy, grants, holder, action, owner=owner, now=now)}
+
+
+# The table: 16 actions × every default policy × the states of a grant
+
+
+def test_there_are_sixteen_actions():
+    assert len(Action) == 16
+
+
+def test_every_sort_of_policy_has_a_default_of_its_name():
+    assert set(OPEN) == set(DEFAULTS)
+    assert {DEFAULTS[kind].kind for kind in Capsule} == set(Capsule)
+
+
+GRANTS = {
+    "none": ((), False),
+    "in force": ((grant(),), True),
+    "until later": ((grant(expires=NOW + 1),), True),
+    "expired now": ((grant(expires=NOW),), False),
+    "expired before": ((grant(expires=NOW - 1),), False),
+    "revoked": ((grant(revoked=True),), False),
+    "of another holder": ((grant(holder="eve"),), False),
+    "under another policy": ((grant(policy="another"),), False),
+    "one dead, one alive": ((grant(revoked=True), grant()), True),
+}
+
+
+@pytest.mark.parametrize(("name", "state"), list(product(OPEN, GRANTS)))
+def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name, state):
+    grants, counts = GRANTS[state]
+    under = tuple(replace(given, policy=name) if given.policy == "private" else given for given in grants)
+    sealed = DEFAULTS[name].forbids
+    expected = OPEN[name] | (ALL - sealed if counts else set())
+    assert permitted(DEFAULTS[name], under) == expected
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_grant_opens_the_actions_it_names_and_no_other(name):
+    for action in ALL - DEFAULTS[name].forbids:
+        assert permitted(DEFAULTS[name], [grant(name, {action})]) == OPEN[name] | {action}
+
+
+@pytest.mark.parametrize("name", [name for name in OPEN if name != "sealed"])
+def test_the_owner_may_do_everything(name):
+    assert permitted(DEFAULTS[name], owner=True) == ALL
+
+
+@pytest.mark.parametrize("grants", [(), (grant("sealed"),)], ids=["no grant", "grant"])
+def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
+    assert permitted(DEFAULTS["sealed"], grants, owner=True) == {"read_metadata", "request_deletion", "administer"}
+
+
+@pytest.mark.parametrize("policy", DEFAULTS.values(), ids=DEFAULTS)
+def test_no_policy_gives_a_change_away_without_a_grant(policy):
+    assert not permitted(policy) & CHANGES
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("name", OPEN)
+def test_a_policy_out_of_force_leaves_metadata_and_its_owner(name, state):
+    policy, grants = replace(DEFAULTS[name], state=state), [grant(name)]
+    if state is State.ACTIVE:
+        assert permitted(policy, grants) == OPEN[name] | (ALL - policy.forbids)
+    else:
+        assert permitted(policy, grants) == {"read_metadata"}
+    assert permitted(policy, grants, owner=True) == ALL - policy.forbids
+
+
+@pytest.mark.parametrize(("now", "ended"), [(NOW - 1, False), (NOW, True), (NOW + 1, True)])
+def test_a_policy_ends_at_its_expiry(now, ended):
+    open_to = {"read_metadata"} if ended else OPEN["public"]
+    assert permitted(replace(DEFAULTS["public"], expires=NOW), now=now) == open_to
+
+
+def test_an_embargo_is_not_lifted_by_the_clock():
+    assert permitted(replace(DEFAULTS["embargoed"], expires=NOW), now=NOW + 1) == {"read_metadata"}
+
+
+# Reasons
+
+
+@pytest.mark.parametrize(
+    ("policy", "grants", "owner", "says"),
+    [
+        ("sealed", (), True, "Policy 'sealed' forbids read_content to everybody."),
+        ("private", (), True, "The owner of the account may."),
+        ("public", (), False, "Policy 'public' allows read_content."),
+        ("private", (grant(),), False, "Granted by root for review."),
+        ("private", (grant(revoked=True),), False, "no longer in force"),
+        ("private", (), False, "bob has no grant"),
+    ],
+)
+def test_a_verdict_says_why(policy, grants, owner, says):
+    assert says in allows(DEFAULTS[policy], grants, "bob", Action.READ_CONTENT, owner=owner, now=NOW).reason
+
+
+# Laws
+
+some_actions = st.frozensets(st.sampled_from(Action))
+policies = st.sampled_from(list(DEFAULTS.values())) | st.builds(
+    Policy,
+    name=st.sampled_from(["p", "q", "r"]),
+    kind=st.sampled_from(Capsule),
+    allows=some_actions,
+    forbids=some_actions.map(lambda forbidden: forbidden - UNDENIABLE),
+    inheritance=st.sampled_from(Inheritance),
+    expires=st.none() | st.integers(NOW - 2, NOW + 2),
+    state=st.sampled_from(State),
+)
+grants = st.builds(
+    Grant,
+    holder=st.sampled_from(["bob", "eve"]),
+    issuer=st.just("root"),
+    policy=st.sampled_from(["p", "q", "r", *DEFAULTS]),
+    actions=st.frozensets(st.sampled_from(Action), min_size=1),
+    purpose=st.sampled_from(Purpose),
+    rationale=st.just("because"),
+    expires=st.none() | st.integers(NOW - 2, NOW + 2),
+    revoked=st.booleans(),
+)
+many_grants = st.lists(grants, max_size=4)
+
+
+@given(policies, many_grants, grants, st.booleans())
+def test_one_more_grant_never_takes_a_permission_away(policy, held, more, owner):
+    assert permitted(policy, held, owner=owner) <= permitted(policy, [*held, more], owner=owner)
+
+
+@given(policies, many_grants, st.booleans(), st.data())
+def test_revoking_or_ending_a_grant_never_adds_a_permission(policy, held, owner, data):
+    before = permitted(policy, held, owner=owner)
+    for place, lost in enumerate(held):
+        ended = data.draw(st.sampled_from([replace(lost, revoked=True), replace(lost, expires=NOW)]))
+        assert permitted(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner) <= before
+
+
+@given(policies, many_grants, st.booleans())
+def test_time_never_adds_a_permission(policy, held, owner):
+    through = [permitted(policy, held, owner=owner, now=now) for now in range(NOW - 3, NOW + 4)]
+    assert all(later <= earlier for earlier, later in pairwise(through))
+
+
+@given(policies, many_grants, st.booleans(), st.sampled_from(State))
+def test_a_policy_out_of_force_never_allows_more(policy, held, owner, state):
+    active = replace(policy, state=State.ACTIVE)
+    assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(active, held, owner=owner)
+
+
+@given(policies, many_grants)
+def test_the_owner_may_do_all_a_stranger_may(policy, held):
+    assert permitted(policy, held) <= permitted(policy, held, owner=True)
+
+
+@given(policies, many_grants, st.booleans())
+def test_the_order_of_grants_does_not_matter(policy, held, owner):
+    assert permitted(policy, held, owner=owner) == permitted(policy, held[::-1], owner=owner)
+
+
+# Combining
+
+
+@given(policies, policies, many_grants, st.booleans())
+def test_the_strictest_of_two_allows_exactly_what_both_allow(a, b, held, owner):
+    both = permitted(a, held, owner=owner) & permitted(b, held, owner=owner)
+    assert permitted(strictest(a, b), held, owner=owner) == both
+
+
+by_name = st.sampled_from(list(DEFAULTS.values()))
+
+
+@given(by_name, by_name, by_name)
+def test_combining_is_idempotent_commutative_and_associative(a, b, c):
+    assert strictest(a, a) == a
+    assert strictest(a, b) == strictest(b, a)
+    assert strictest(strictest(a, b), c) == strictest(a, strictest(b, c))
+
+
+def test_a_grant_under_one_policy_does_not_open_what_another_guards():
+    both = strictest(DEFAULTS["private"], DEFAULTS["regulated"])
+    assert not allows(both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
+    assert allows(both, [grant("private"), grant("regulated")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
+
+
+def test_a_combination_shows_the_sort_and_the_end_of_its_strictest_part():
+    both = strictest(replace(DEFAULTS["public"], expires=NOW), DEFAULTS["sealed"])
+    assert (both.name, both.kind, both.expires) == ("public+sealed", Capsule.SEALED, NOW)
+    assert both.forbids == DEFAULTS["sealed"].forbids
+
+
+@given(by_name, by_name)
+def test_a_combination_is_found_again_by_its_name(a, b):
+    assert named(strictest(a, b).name) == strictest(a, b)
+
+
+def test_a_name_nobody_ruled_is_restricted():
+    assert named("policy:nobody").kind is Capsule.UNKNOWN
+    assert permitted(named("public+policy:nobody"), [grant("policy:nobody")]) == {"read_metadata"}
+
+
+def test_what_is_derived_is_as_restricted_as_all_its_sources():
+    assert inherited(DEFAULTS["public"], DEFAULTS["private"]) == strictest(DEFAULTS["public"], DEFAULTS["private"])
+
+
+def test_only_when_all_sources_say_so_does_the_first_alone_rule():
+    loose, tight = (replace(DEFAULTS[name], inheritance=Inheritance.SOURCE_POLICY) for name in ("public", "private"))
+    assert inherited(loose, tight) == loose
+    assert inherited(loose, tight, DEFAULTS["licensed"]).name == "licensed+private+public"
+
+
+# Reading and writing
+
+
+def test_all_means_what_an_attestation_may_give():
+    assert actions("all") == actions(["all"]) == ATTESTABLE == ALL - {"write", "administer"}
+    assert actions(["all", "write"]) == ATTESTABLE | {"write"}
+
+
+@pytest.mark.parametrize("given", [5, None])
+def test_actions_that_are_no_list_are_refused(given):
+    with pytest.raises(InvalidInput, match="list of names"):
+        actions(given)
+
+
+@pytest.mark.parametrize("given", ["2026-01-01", 1.5, True])
+def test_an_expiry_that_is_no_instant_is_refused(given):
+    with pytest.raises(InvalidInput, match="expires"):
+        Grant.from_json(grant().as_json() | {"expires": given})
+    with pytest.raises(InvalidInput, match="expires"):
+        Policy.from_json("mine", {"expires": given})
+
+
+def test_an_unknown_action_is_answered_with_the_nearest():
+    with pytest.raises(InvalidInput, match="Did you mean 'read_content'"):
+        actions(["read_contents"])
+
+
+@given(grants)
+def test_a_grant_survives_the_ledger(given_once):
+    assert Grant.from_json(json.loads(canonical(given_once.as_json()))) == given_once
+
+
+@given(policies)
+def test_a_policy_survives_the_ledger(policy):
+    assert Policy.from_json(policy.name, json.loads(canonical(policy.as_json()))) == policy
+
+
+def test_a_rule_that_says_nothing_is_read_restrictively():
+    assert permitted(Policy.from_json("mine", {})) == {"read_metadata"}
+
+
+@pytest.mark.parametrize("part", ["holder", "issuer", "policy", "rationale"])
+def test_a_grant_without_a_reason_or_a_party_is_refused(part):
+    with pytest.raises(InvalidInput, match=part):
+        grant(**{part: "  "})
+    with pytest.raises(InvalidInput, match=part):
+        Grant.from_json({name: value for name, value in grant().as_json().items() if name != part})
+
+
+def test_a_grant_of_nothing_is_refused():
+    with pytest.raises(InvalidInput, match="at least one action"):
+        grant(allowed=())
+
+
+def test_a_purpose_must_be_known():
+    with pytest.raises(InvalidInput, match="Did you mean 'audit'"):
+        Grant.from_json(grant().as_json() | {"purpose": "audits"})
+
+
+@pytest.mark.parametrize("name", ["", " ", "a+b"])
+def test_a_policy_needs_a_name_that_combinations_can_hold(name):
+    with pytest.raises(InvalidInput, match="cannot be called"):
+        Policy(name, Capsule.PRIVATE)
+
+
+@pytest.mark.parametrize("action", sorted(UNDENIABLE))
+def test_a_policy_cannot_lock_its_owner_out(action):
+    with pytest.raises(InvalidInput, match="lock the owner out"):
+        Policy("trap", Capsule.SEALED, forbids=frozenset({action}))
