@@ -241,11 +241,7 @@ class Engine:
     @verb(Action.DERIVE_EMBEDDINGS)
     def reindex(self, embedder: Embedder) -> Flow[int]:
         """Embed everything with a model while searches go on with the old one, then switch."""
-        bound = self.store.model()
-        model = None if bound and bound[0] == embedder.model else embedder.model
-        done = yield from embed.fill(self.store, embedder, model)
-        yield from call(self.store.switch_model, embedder.model, embedder.dim)
-        return done
+        return (yield from embed.reindex(self.store, embedder, self.settings.conflict_retries))
 
     @verb(Action.READ_METADATA)
     def stats(self) -> Flow[Mapping[str, Any]]:

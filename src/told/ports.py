@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from told.core.entry import Draft, Entry
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
-from told.core.query import AsOf, Find, Match, Probe
+from told.core.query import AsOf, Find, Probe, Ranked
 from told.core.scope import Scope
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
@@ -33,6 +33,14 @@ class PutFact:
 @dataclass(frozen=True, slots=True)
 class CloseThread:
     """The thread is retracted: no version of it is held from this entry on."""
+
+    thread: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndVersion:
+    """The thread's latest version stops being the latest, though what followed it can no longer be read."""
 
     thread: str
     seq: int
@@ -59,7 +67,7 @@ class PutPassage:
     passage: Passage
 
 
-RowOp: TypeAlias = PutFact | CloseThread | PutLink | PutWitness | PutPassage
+RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage
 Fold: TypeAlias = Callable[[Sequence[Entry]], Sequence[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
 VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
@@ -96,7 +104,10 @@ Guard: TypeAlias = ThreadAt | NoFact | NoEvidence
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """An idempotency key, the digest of its request, the content-free outcome, and the last position it committed."""
+    """An idempotency key, the digest of its request, its outcome without content, and the last position it committed.
+
+    The outcome is opaque to a store but for this: it spells out the id of every thread it speaks of.
+    """
 
     key: str
     digest: bytes
@@ -158,8 +169,8 @@ class Fault:
 class Index(Protocol):
     """Finds facts by terms and vectors inside a scope; scores are cosine in [-1, 1] and BM25 of that scope alone."""
 
-    def search(self, probe: Probe) -> Sequence[Match]:
-        """The best matches of each retriever, at most `depth` of each."""
+    def search(self, probe: Probe) -> Ranked:
+        """The best of each retriever, at most `depth`; equal scores go to the newer. The find's limit plays no part."""
 
 
 class Store(Protocol):
@@ -224,7 +235,7 @@ class Store(Protocol):
 
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
-        """Evidence by scope, by source or by id."""
+        """Evidence by scope, by source or by id, or by all that are given; by nothing, nothing."""
 
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in a stable order, for comparison."""
@@ -246,7 +257,7 @@ class Store(Protocol):
         """Remember vectors by text hash, and index the passages that waited for them."""
 
     def switch_model(self, name: str, dim: int) -> None:
-        """Make a model whose vectors are all there the one that is searched."""
+        """Make a model the one that is searched, or raise `Conflict` while passages lack a vector under it."""
 
     # consumers
     def cursor(self, account: str, consumer: str) -> int:

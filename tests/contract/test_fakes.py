@@ -69,7 +69,7 @@ def test_hashed_vectors_are_the_same_in_every_process():
 
 def test_a_flaky_embedder_recovers():
     embedder = FlakyEmbedder(2)
-    assert (embedder.local, embedder.model, embedder.dim) == (False, "hash-64", 64)
+    assert (embedder.local, embedder.model, embedder.dim) == (False, "hash:64", 64)
     for _ in range(2):
         with pytest.raises(EmbeddingError):
             embedder.embed(["tea"])

@@ -4,12 +4,9 @@ import itertools
 
 import pytest
 
+from told.backends.sqlite import open_store
 from told.testing import StoreContract
 from told.views import folding
-
-sqlite = pytest.importorskip("told.backends.sqlite")
-if not hasattr(sqlite, "open_store"):
-    pytest.skip("the sqlite store is not here yet", allow_module_level=True)
 
 
 class TestSqlite(StoreContract):
@@ -18,4 +15,4 @@ class TestSqlite(StoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         numbers = itertools.count()
-        return lambda mint: sqlite.open_store(f"sqlite:///{tmp_path}/{next(numbers)}.db", mint=mint)
+        return lambda mint: open_store(f"sqlite:///{tmp_path}/{next(numbers)}.db", mint=mint)

@@ -389,8 +389,8 @@ def test_the_model_of_a_package_is_left_to_pip(models: Path):
 
 
 def test_the_best_model_is_taken_unless_one_is_named(models: Path):
-    assert embedder().model == "minilm"
-    assert embedder("minilm").model == "minilm"
+    assert embedder().model == "local:minilm"
+    assert embedder("minilm").model == "local:minilm"
 
 
 def test_a_model_that_is_not_there_is_answered_with_the_command(models: Path):

@@ -110,11 +110,11 @@ def test_a_model_whose_vectors_have_another_size_is_not_switched_to(store):
     assert store.model() == ("one", 2)
 
 
-def test_matches_come_newest_first_and_the_limit_of_the_find_plays_no_part(store):
+def test_equals_come_newest_first_and_the_limit_of_the_find_plays_no_part(store):
     for number in range(4):
         tell(store, f"tea {number}", f"t{number}")
     find = Find(ALICE, AsOf(4, store.head("acme").at), limit=1, offset=2)
-    assert [match.seq for match in store.search(Probe(find, ("tea",)))] == [4, 3, 2, 1]
+    assert [seq for seq, _ in store.search(Probe(find, ("tea",))).words] == [4, 3, 2, 1]
     assert [fact.seq for fact in store.facts(find)] == [3]
 
 

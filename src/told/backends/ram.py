@@ -20,7 +20,7 @@ from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
-from told.core.query import AsOf, Find, Match, Probe
+from told.core.query import AsOf, Find, Probe, Ranked
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
@@ -79,7 +79,8 @@ class RamStore:
         entries = account.append(batch.drafts, self.mint)
         account.grow(entries, fold)
         if batch.ticket is not None:
-            account.tickets[batch.ticket.key] = Filed(batch.ticket, entries[0].tx if entries else 0)
+            ticket = replace(batch.ticket, seq=account.head.seq)
+            account.tickets[ticket.key] = Filed(ticket, entries[0].tx if entries else 0)
         self._accounts[batch.account] = account
         self._current().update(vectors)
         return entries
@@ -225,7 +226,7 @@ class RamStore:
         return iter(self._account(account).rows(view))
 
     @_locked
-    def search(self, probe: Probe) -> Sequence[Match]:
+    def search(self, probe: Probe) -> Ranked:
         """The best matches of each retriever, newest first."""
         if probe.vector is not None and self._model is not None:
             _fits(probe.vector, *self._model)
@@ -329,8 +330,9 @@ class RamStore:
     @_locked
     def stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes of one account."""
-        found = self._account(account)
-        return {**found.stats(), "vectors": len(_texts(found) & self._current().keys())}
+        model = None if self._model is None else {"name": self._model[0], "dim": self._model[1]}
+        pending = len(self.pending(NEVER)) if model else 0
+        return {**self._account(account).stats(), "model": model, "pending_vectors": pending}
 
     @_locked
     def backup(self, target: Path) -> NoReturn:

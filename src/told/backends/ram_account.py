@@ -17,6 +17,7 @@ from told.core.scope import Scope
 from told.ports import (
     VIEWS,
     CloseThread,
+    EndVersion,
     Fault,
     Fold,
     Guard,
@@ -56,7 +57,6 @@ class Account:
     passages: dict[int, Passage] = field(default_factory=dict)
     tickets: dict[str, Filed] = field(default_factory=dict)
     tombstones: set[bytes] = field(default_factory=set)
-    unlinked: set[str] = field(default_factory=set)
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
 
@@ -106,10 +106,8 @@ class Account:
     # The views
 
     def grow(self, entries: Iterable[Entry], fold: Fold, views: Sequence[View] = VIEWS) -> None:
-        """Fold entries into some of the views; an entry that was erased still ended what came before it."""
+        """Fold entries into some of the views."""
         for entry in entries:
-            if entry.draft is None and "facts" in views:
-                self._end_as_before(entry)
             for op in fold([entry]):
                 if view_of(op) in views:
                     self.apply(op)
@@ -120,11 +118,12 @@ class Account:
             case PutFact(fact=fact):
                 self._end(fact.id, fact.seq)
                 self.facts[fact.seq] = fact
+            case EndVersion(thread=thread, seq=seq):
+                self._end(thread, seq)
             case CloseThread(thread=thread, seq=seq):
                 self._retract(thread, seq)
             case PutLink(link=link):
-                if not self.unlinked & {link.src, link.dst}:
-                    self.links.append(link)
+                self.links.append(link)
             case PutWitness(witness=witness):
                 self.evidence[witness.seq] = witness
             case PutPassage(passage=passage):
@@ -147,13 +146,6 @@ class Account:
         for fact in self.versions(thread):
             if fact.gone == NEVER:
                 self.facts[fact.seq] = replace(fact, gone=seq)
-
-    def _end_as_before(self, erased: Entry) -> None:
-        match erased:
-            case Entry(sort="asserted", thread=str(thread), seq=seq):
-                self._end(thread, seq)
-            case Entry(sort="retracted", thread=str(thread), seq=seq):
-                self._retract(thread, seq)
 
     def clear(self, views: Sequence[View]) -> None:
         """Throw views away."""
@@ -198,8 +190,8 @@ class Account:
         if missing := sorted(doomed - {entry.seq for entry in self.entries}):
             raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
         before = self._sizes()
-        self._unlink(doomed)
-        self._void_tickets({entry.tx for entry in self.entries if entry.seq in doomed})
+        self._void_tickets(doomed)
+        self.links = [link for link in self.links if link.seq not in doomed]
         for rows in (self.facts, self.evidence, self.passages):
             for seq in doomed & rows.keys():
                 del rows[seq]
@@ -215,21 +207,14 @@ class Account:
             if isinstance(entry.verb, Erased):
                 self.destroy(seq for seq in entry.verb.seqs if 0 < seq < entry.seq)
 
-    def _unlink(self, doomed: set[int]) -> None:
-        """Drop the links of these entries and those that touch what vanishes with them."""
-        kept = {fact.id for fact in self.facts.values() if fact.seq not in doomed}
-        self.unlinked |= {fact.id for fact in self.facts.values() if fact.seq in doomed} - kept
-        self.unlinked |= {witness.id for witness in self.evidence.values() if witness.seq in doomed}
-        self.links = [
-            link for link in self.links if link.seq not in doomed and not self.unlinked & {link.src, link.dst}
-        ]
-
-    def _void_tickets(self, txs: set[int]) -> None:
+    def _void_tickets(self, doomed: set[int]) -> None:
         """Forget the outcomes that tell of erased transactions or threads."""
+        txs = {entry.tx for entry in self.entries if entry.seq in doomed}
+        threads = {fact.id for fact in self.facts.values() if fact.seq in doomed}
         self.tickets = {
             key: filed
             for key, filed in self.tickets.items()
-            if filed.tx not in txs and not any(name in filed.ticket.outcome for name in self.unlinked)
+            if filed.tx not in txs and not any(name in filed.ticket.outcome for name in threads)
         }
 
     def _sizes(self) -> dict[str, int]:
@@ -259,10 +244,17 @@ class Account:
 
     def stats(self) -> dict[str, int]:
         """How much of each there is."""
-        held = sum(fact.until == NEVER for fact in self.facts.values())
-        sizes = {**self._sizes(), "entries": len(self.entries), "facts": held, "versions": len(self.facts)}
-        erased = sum(entry.envelope is None for entry in self.entries)
-        return {**sizes, "erased": erased, "bytes": sum(len(entry.envelope or b"") for entry in self.entries)}
+        rows: list[Fact | Witness | Link] = [*self.facts.values(), *self.evidence.values(), *self.links]
+        scopes = {row.scope for row in rows}
+        return {
+            "entries": len(self.entries), "erased": sum(entry.envelope is None for entry in self.entries),
+            "memories": sum(fact.until == NEVER for fact in self.facts.values()), "versions": len(self.facts),
+            "evidence": len(self.evidence), "links": len(self.links),
+            "users": len({scope.user_id for scope in scopes} - {None}),
+            "agents": len({scope.agent_id for scope in scopes} - {None}),
+            "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
+            "bytes": sum(len(entry.envelope or b"") for entry in self.entries),
+        }  # fmt: skip
 
 
 def flaw(entry: Entry, head: Head) -> str:
@@ -284,7 +276,7 @@ def _shredded(entry: Entry) -> Entry:
 def view_of(op: RowOp) -> View:
     """The view a row operation belongs to."""
     match op:
-        case PutFact() | CloseThread():
+        case PutFact() | EndVersion() | CloseThread():
             return "facts"
         case PutLink():
             return "links"

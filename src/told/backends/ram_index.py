@@ -8,7 +8,7 @@ from told.backends.ram_account import Account
 from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
-from told.core.query import AsOf, Find, Match, Probe
+from told.core.query import AsOf, Find, Probe, Ranked
 from told.core.score import Corpus, bm25, cosine, frequencies, idf, quantise, top
 from told.core.text import terms
 
@@ -28,7 +28,7 @@ def visible(account: Account, find: Find) -> Sequence[Fact]:
     threads: dict[str, list[Fact]] = {}
     for fact in account.facts.values():
         threads.setdefault(fact.id, []).append(fact)
-    held = [fact for versions in threads.values() if (fact := believed(versions, find.as_of)) is not None]
+    held = [held for versions in threads.values() if (held := believed(versions, find.as_of)) is not None]
     fresh = [fact for fact in held if find.show_expired or fact.expires > find.as_of.at]
     return sorted((fact for fact in fresh if find.scope.covers(fact.scope)), key=lambda fact: fact.seq)
 
@@ -38,8 +38,8 @@ def filtered(facts: Sequence[Fact], find: Find) -> Sequence[Fact]:
     return [fact for fact in facts if matches(find.filter, record(fact))]
 
 
-def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Sequence[Match]:
-    """The best `depth` of each retriever among what the find lets through, newest first; its limit plays no part.
+def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ranked:
+    """The best `depth` of each retriever among what the find lets through; its limit plays no part.
 
     The statistics are those of everything the find sees before its filter, so that a filter moves no score.
     """
@@ -48,11 +48,11 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Se
     passages = [account.passages[fact.seq] for fact in seen if fact.seq in account.passages]
     lexical = _best(_lexical(passages, probe.terms), wanted, probe.depth)
     near = _best(_near(passages, vectors, probe.vector), wanted, probe.depth)
-    return [Match(seq, near.get(seq), lexical.get(seq)) for seq in sorted(lexical.keys() | near.keys(), reverse=True)]
+    return Ranked(near, lexical)
 
 
-def _best(scores: Mapping[int, float], wanted: set[int], depth: int) -> Mapping[int, float]:
-    return dict(top({seq: score for seq, score in scores.items() if seq in wanted}, depth))
+def _best(scores: Mapping[int, float], wanted: set[int], depth: int) -> Sequence[tuple[int, float]]:
+    return top({seq: score for seq, score in scores.items() if seq in wanted}, depth)
 
 
 def _lexical(passages: Sequence[Passage], asked: Sequence[str]) -> Mapping[int, float]:

@@ -46,12 +46,11 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """One indexed fact with what each retriever said of it; a missing score means it was not in that list."""
+class Ranked:
+    """What each retriever offers, best first, as pairs of ledger position and score."""
 
-    seq: int
-    cosine: float | None = None
-    bm25: float | None = None
+    near: Sequence[tuple[int, float]] = ()
+    words: Sequence[tuple[int, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,16 @@ def identifier(value: Any, name: str) -> str:
     """A trimmed id that is safe to store, compare and print."""
     if not isinstance(value, str):
         raise ScopeError(f"{name} must be a string, not {type(value).__name__}.")
-    text = unicodedata.normalize("NFC", value.strip())
+    text = value.strip()
+    plain = text.isascii() and text.isprintable()
+    text = text if plain else unicodedata.normalize("NFC", text)
     if not text:
         raise ScopeError(f"{name} is empty.", hint="Leave it out, or give a real id.")
     if len(text) > ID_LIMIT:
         raise ScopeError(f"{name} is longer than {ID_LIMIT} characters.")
-    if WILDCARDS & set(text):
+    if not WILDCARDS.isdisjoint(text):
         raise ScopeError(f"{name} looks like a pattern: {text!r}.", hint="Ids are compared exactly.")
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text):
+    if not plain and any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text):
         raise ScopeError(f"{name} holds a control or invisible character: {text!r}.")
     return text
 

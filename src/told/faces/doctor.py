@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
-from told.core.errors import ConfigError, ToldError
+from told.core.errors import ConfigError, StoreVersion, ToldError
 from told.core.reading import meant
 from told.core.when import iso
 from told.faces.sdk import Memory
@@ -109,7 +109,8 @@ def examine(environment: Mapping[str, str] | None = None, **arguments: Any) -> l
         try:
             memory = stack.enter_context(_open(patient)) if _exists(patient) else None
         except ToldError as error:
-            return [*checks, Check("store opens", "fail", error.message, error.hint or "Restore the last backup.")]
+            name = "schema" if isinstance(error, StoreVersion) else "store opens"
+            return [*checks, Check(name, "fail", error.message, error.hint or "Restore the last backup.")]
         patient = Patient(patient.loaded, environment, memory)
         checks += [*_opened(patient), *_embedding(patient)]
     return checks
@@ -214,7 +215,8 @@ def permissions(patient: Patient) -> Check:
         return Check("file permissions", "ok", "no file to protect yet")
     mode = stat.S_IMODE(patient.file.stat().st_mode)
     if mode & 0o007:
-        return Check("file permissions", "warn", f"{mode:o}: everybody here can open it", f"Run `chmod 600 {patient.file}`.")
+        what = f"{mode:o}: everybody on this machine can open it"
+        return Check("file permissions", "warn", what, f"Run `chmod 600 {patient.file}`.")
     return Check("file permissions", "ok", f"{mode:o}")
 
 
@@ -256,8 +258,8 @@ def _opened(patient: Patient) -> Iterator[Check]:
 
 
 def schema(_: Patient, memory: Memory) -> Check:
-    """Is the file of an age this told reads?"""
-    found = memory.stats().get("schema")  # a store of another schema has refused to open
+    """Is the file of an age this told reads? A file of another age has refused to open."""
+    found = memory.stats().get("schema")
     return Check("schema", "ok", "the one this told reads" if found is None else f"version {found}")
 
 
@@ -300,7 +302,8 @@ def clock(patient: Patient, memory: Memory) -> Check:
     """Does this machine's clock stand after the last entry?"""
     head, now = memory.engine.store.head(patient.account), memory.engine.store.mint.now()
     if head.at > now + AHEAD:
-        return Check("clock", "warn", f"the last entry is of {iso(head.at)}, in the future", "Set this machine's clock.")
+        what = f"the last entry is of {iso(head.at)}, in the future"
+        return Check("clock", "warn", what, "Set this machine's clock.")
     return Check("clock", "ok", f"it is {iso(now)[:19]}Z")
 
 

@@ -5,38 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from told.core.query import Match
+from told.core.query import Ranked
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A match with its fused score in [0, 1] and the parts it is made of."""
+    """A ledger position with its fused score in [0, 1] and the parts it is made of."""
 
     seq: int
     score: float
     parts: Mapping[str, float | None]
 
 
-def rrf(matches: Sequence[Match], k: int) -> list[Fused]:
-    """The matches, best first; 1.0 is the first place in every list there is."""
-    by_cosine = _ranks({m.seq: m.cosine for m in matches if m.cosine is not None})
-    by_words = _ranks({m.seq: m.bm25 for m in matches if m.bm25 is not None})
-    lists = [ranks for ranks in (by_cosine, by_words) if ranks]
-    best = len(lists) / (k + 1)
-    fused = []
-    for match in matches:
-        total = 0.0
-        for ranks in lists:
-            if match.seq in ranks:
-                total += 1.0 / (k + ranks[match.seq])
-        parts: dict[str, float | None] = {
-            "cosine": match.cosine, "bm25": match.bm25,
-            "cosine_rank": by_cosine.get(match.seq), "bm25_rank": by_words.get(match.seq),
-        }  # fmt: skip
-        fused.append(Fused(match.seq, total / best, parts))
-    return sorted(fused, key=lambda item: (-item.score, -item.seq))
+def rrf(ranked: Ranked, k: int, limit: int) -> tuple[list[Fused], int]:
+    """The best of the lists together, and how many were in any; 1.0 is the first place in every list there is."""
+    lists = [ranks for ranks in (ranked.near, ranked.words) if ranks]
+    totals: dict[int, float] = {}
+    for ranks in lists:
+        for place, (seq, _) in enumerate(ranks, k + 1):
+            totals[seq] = totals.get(seq, 0.0) + 1.0 / place
+    best = sorted(((-score, -seq) for seq, score in totals.items()))[:limit]
+    perfect = len(lists) / (k + 1)
+    near, words = _places(ranked.near), _places(ranked.words)
+    return [Fused(-seq, -score / perfect, _parts(-seq, near, words)) for score, seq in best], len(totals)
 
 
-def _ranks(scores: Mapping[int, float]) -> dict[int, int]:
-    order = sorted(scores, key=lambda seq: (-scores[seq], -seq))
-    return {seq: place for place, seq in enumerate(order, 1)}
+Places = Mapping[int, tuple[int, float]]
+
+
+def _places(ranks: Sequence[tuple[int, float]]) -> Places:
+    return {seq: (place, score) for place, (seq, score) in enumerate(ranks, 1)}
+
+
+def _parts(seq: int, near: Places, words: Places) -> dict[str, float | None]:
+    near_rank, cosine = near.get(seq, (None, None))
+    word_rank, bm25 = words.get(seq, (None, None))
+    return {"cosine": cosine, "cosine_rank": near_rank, "bm25": bm25, "bm25_rank": word_rank}

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.query import Bundle, Candidate, Find, Hit, Probe, Step, Trace
-from told.core.text import clean, terms
+from told.core.text import clean, query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Embedder, Store, Vector
@@ -55,16 +55,15 @@ class Clock:
 def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0.0) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
     clock = Clock()
-    words = tuple(dict.fromkeys(terms(_query(query, eye.settings))))
+    words = tuple(dict.fromkeys(query_terms(_query(query, eye.settings))))
     vector, warnings = yield from _vector(eye, query)
     clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
     probe = Probe(find, words, vector, max(eye.settings.depth, limit))
-    matches = yield from call(eye.store.index.search, probe)
-    clock.mark("gather", len(matches))
-    fused = rrf(matches, eye.settings.rrf_k)
-    clock.mark("fuse", len(fused))
-    passing = [item for item in fused if item.score >= threshold]
-    chosen = passing[:limit]
+    ranked = yield from call(eye.store.index.search, probe)
+    clock.mark("gather", len(ranked.near) + len(ranked.words), note=f"{len(ranked.near)} near, {len(ranked.words)} by words")
+    fused, offered = rrf(ranked, eye.settings.rrf_k, limit)
+    clock.mark("fuse", len(fused), offered - len(fused))
+    chosen = [item for item in fused if item.score >= threshold]
     clock.mark("rank", len(chosen), len(fused) - len(chosen))
     facts = yield from call(eye.store.versions, find.scope.account, [item.seq for item in chosen])
     hits = tuple(Hit(facts[item.seq], item.score, item.parts) for item in chosen if item.seq in facts)

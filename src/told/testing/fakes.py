@@ -46,9 +46,9 @@ def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> Mint
 class HashingEmbedder:
     """Unit vectors of hashed words and character trigrams: texts that share words or parts of words are near."""
 
-    def __init__(self, dim: int = 64, model: str = "hash-64", *, local: bool = True) -> None:
+    def __init__(self, dim: int = 64, model: str | None = None, *, local: bool = True) -> None:
         self.dim = dim
-        self.model = model
+        self.model = model or f"hash:{dim}"
         self.local = local
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002 - one space for both
@@ -72,9 +72,9 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
         yield from ((f"part {framed[start : start + 3]}", 0.25) for start in range(len(framed) - 2))
 
 
-def hashing_embedder(**options: Any) -> HashingEmbedder:
-    """The embedder behind `embedder="hash"`; options are those of `HashingEmbedder`."""
-    return HashingEmbedder(**options)
+def hashing_embedder(dim: str | None = None, **options: Any) -> HashingEmbedder:
+    """The embedder behind `embedder="hash"` and `embedder="hash:128"`; options are those of `HashingEmbedder`."""
+    return HashingEmbedder(**options) if dim is None else HashingEmbedder(int(dim), **options)
 
 
 class FlakyEmbedder:

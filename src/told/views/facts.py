@@ -8,19 +8,29 @@ from told.core.entry import Asserted, Draft, Entry, Retracted
 from told.core.fact import NEVER, Fact
 from told.core.scope import Scope
 from told.core.text import md5
-from told.ports import CloseThread, PutFact, RowOp
+from told.ports import CloseThread, EndVersion, PutFact, RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
-    """An assertion is a new version of its thread; a retraction closes the thread."""
+    """An assertion is a new version of its thread; a retraction closes the thread; erased, they still end what was."""
     draft = entry.draft
     if draft is None:
-        return ()
+        return _ended(entry)
     if isinstance(draft.verb, Asserted) and draft.scope is not None:
         return (PutFact(version(entry, draft, draft.scope, draft.verb)),)
     if isinstance(draft.verb, Retracted):
         return (CloseThread(draft.verb.thread, entry.seq),)
     return ()
+
+
+def _ended(erased: Entry) -> Sequence[RowOp]:
+    match erased:
+        case Entry(sort="asserted", thread=str(thread), seq=seq):
+            return (EndVersion(thread, seq),)
+        case Entry(sort="retracted", thread=str(thread), seq=seq):
+            return (CloseThread(thread, seq),)
+        case _:
+            return ()
 
 
 def version(entry: Entry, draft: Draft, scope: Scope, said: Asserted) -> Fact:

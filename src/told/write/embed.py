@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from told.core.entry import Asserted, Draft, Entry
 from told.core.ids import text_hash
 from told.flow import Flow, call
+from told.ledger.commit import decided
 from told.ledger.consume import Consumer, Failure, attempt
 from told.ports import Embedder, Store, Vector
 from told.views.passages import wording
@@ -61,4 +62,17 @@ def fill(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int
         vectors = yield from call(embedder.embed, list(texts.values()), "passage")
         yield from call(store.put_vectors, dict(zip(texts, vectors, strict=True)), model)
         done += len(texts)
+    return done
+
+
+def reindex(store: Store, embedder: Embedder, attempts: int) -> Flow[int]:
+    """Embed everything with a model while searches go on with the old one, catch up with late writes, then switch."""
+    done = 0
+
+    def decide() -> Flow[None]:
+        nonlocal done
+        done += yield from fill(store, embedder, embedder.model)
+        yield from call(store.switch_model, embedder.model, embedder.dim)
+
+    yield from decided(attempts, decide)
     return done

@@ -63,7 +63,7 @@ class OnnxEmbedder:
     def __init__(self, model: Model, folder: Path, *, threads: int = 1, batch: int = 8) -> None:
         if threads < 1 or batch < 1:
             raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
-        self.model = model.name
+        self.model = f"local:{model.name}"
         self.dim = model.dim
         self._spec = model
         self._folder = folder

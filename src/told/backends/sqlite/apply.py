@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
@@ -10,14 +9,15 @@ from typing import Final, assert_never
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, position, space_of
+from told.backends.sqlite.connect import run, run_many
+from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, position, space_of, span
+from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.score import frequencies
 from told.core.text import terms
-from told.ports import CloseThread, PutFact, PutLink, PutPassage, PutWitness, RowOp
+from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, PutWitness, RowOp
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
@@ -29,6 +29,7 @@ class Grower:
 
     db: apsw.Connection
     account: int
+    name: str
     model: vectors.Model | None = None
     fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
@@ -49,17 +50,18 @@ class Grower:
                     self._witness(witness)
                 case PutPassage(passage=passage):
                     self._passage(passage)
+                case EndVersion(thread=thread, seq=seq):
+                    self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
                     self._close(thread, seq)
-                    run(self.db, "retire_thread", seq, thread)
+                    run(self.db, "retire_thread", seq, thread, *span(self.account))
                 case _:
                     assert_never(op)
         self.settle()
 
     def settle(self) -> None:
         """Write the postings gathered, move the partitions on, and fold full blocks of vectors."""
-        for (part, term, chunk), docs in self.postings.items():
-            run(self.db, "add_posting", part, term, chunk, bytes(docs))
+        run_many(self.db, "add_posting", [(*key, bytes(docs)) for key, docs in self.postings.items()])
         self.postings.clear()
         for part, rows in self.rows.items():
             run(self.db, "touch_part", rows, part)
@@ -73,6 +75,8 @@ class Grower:
 
     def space(self, scope: Scope) -> tuple[int, int]:
         """The space and partition of a scope, made at its first use."""
+        if scope.account != self.name:
+            raise ScopeError(f"A draft of account {scope.account!r} cannot be written to {self.name!r}.")
         found = self.spaces.get(scope) or space_of(self.db, self.account, scope)
         if found is None:
             part = run(self.db, "part", self.account, scope.home()).get
@@ -88,7 +92,7 @@ class Grower:
         run(self.db, "add_fact", *fact_row(fact, self.account, self.space(fact.scope)[0]))
 
     def _close(self, thread: str, seq: int) -> None:
-        for (id_,) in run(self.db, "held", thread).fetchall():
+        for (id_,) in run(self.db, "held", thread, *span(self.account)).fetchall():
             run(self.db, "close_fact", seq, id_)
             self.touched.update(part for (part,) in run(self.db, "close_passages", seq, id_).fetchall())
 
@@ -119,8 +123,10 @@ class Grower:
         run(self.db, "add_passage", *row)
         chunk = ordinal >> CHUNK_BITS
         for term, count in frequencies(words).items():
-            docs = self.postings.setdefault((part, term, chunk), bytearray())
-            docs += struct.pack("<I", ordinal << TF_BITS | count)
+            docs = self.postings.get((part, term, chunk))
+            if docs is None:
+                docs = self.postings[part, term, chunk] = bytearray()
+            docs += (ordinal << TF_BITS | count).to_bytes(4, "little")
         if self.model is not None and (vector := self.fresh.get(digest)) is not None:
             self.model.remember(self.db, digest, vector)
         self.rows[part] = ordinal + 1

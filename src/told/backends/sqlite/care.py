@@ -89,7 +89,7 @@ def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
     try:
         if vacuum:
             db.execute("VACUUM")
-        busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     except apsw.BusyError as error:
         raise StoreBusy() from error
     if busy:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 import apsw
 
-from told.backends.sqlite.sql import queries, schema
+from told.backends.sqlite.sql import QUERIES, schema
 from told.core.errors import (
     ConfigError,
     StoreBusy,
@@ -146,13 +146,12 @@ class Database:
 
 def _prepare(db: apsw.Connection) -> None:
     """Create the tables once, however many processes try, and refuse a file of another age."""
-    query = queries()
-    if not db.execute(query["has_schema"]).get:
+    if not db.execute(QUERIES["has_schema"]).get:
         with immediate(db):
-            if not db.execute(query["has_schema"]).get:
+            if not db.execute(QUERIES["has_schema"]).get:
                 db.execute(schema())
-                db.execute(query["set_schema_version"], (SCHEMA,))
-    version = db.execute(query["schema_version"]).get
+                db.execute(QUERIES["set_schema_version"], (SCHEMA,))
+    version = db.execute(QUERIES["schema_version"]).get
     if version != SCHEMA:
         raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
 
@@ -189,9 +188,14 @@ class Result(Protocol):
 
 def run(db: apsw.Connection, name: str, *params: Any) -> Result:
     """Execute a named query."""
-    return cast(Result, db.execute(queries()[name], params))
+    return cast(Result, db.execute(QUERIES[name], params))
+
+
+def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Execute a named query once for each row."""
+    db.executemany(QUERIES[name], rows)
 
 
 def run_named(db: apsw.Connection, name: str, params: Mapping[str, Any]) -> Result:
     """Execute a named query with named parameters."""
-    return cast(Result, db.execute(queries()[name], params))
+    return cast(Result, db.execute(QUERIES[name], params))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,10 @@ from told.backends.sqlite.filters import compile as compile_filter
 from told.backends.sqlite.partition import Look, Partition, PlainPartition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
+from told.core.errors import ModelMismatch
 from told.core.fact import Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.query import Find, Match, Probe
+from told.core.query import Find, Probe, Ranked
 from told.core.score import Corpus, idf
 
 Rows = list[tuple[Any, ...]]
@@ -75,8 +76,8 @@ class SqliteIndex:
         self.database = database
         self.cache = cache
 
-    def search(self, probe: Probe) -> Sequence[Match]:
-        """The best matches of each retriever, newest first."""
+    def search(self, probe: Probe) -> Ranked:
+        """The best of each retriever."""
         sights = None
         while sights is None:
             with self.database.reading() as db:
@@ -94,7 +95,7 @@ class SqliteIndex:
         for space, part in spaces.items():
             parts.setdefault(part, set()).add(space)
         base, chosen = _decided(db, account[0], find, list(spaces))
-        model = vectors.current(db) if probe.vector is not None else None
+        model = _fitting(db, probe)
         sights: list[Sight] = []
         for part, members in parts.items():
             look = Look(
@@ -114,7 +115,15 @@ class SqliteIndex:
         return sights
 
 
-def _score(sights: Sequence[Sight], probe: Probe) -> list[Match]:
+def _fitting(db: apsw.Connection, probe: Probe) -> vectors.Model | None:
+    """The model a probe's vector belongs to."""
+    model = vectors.current(db) if probe.vector is not None else None
+    if model is not None and probe.vector is not None and len(probe.vector) != model.dim:
+        raise ModelMismatch(f"The query has {len(probe.vector)} dimensions where {model.name} has {model.dim}.")
+    return model
+
+
+def _score(sights: Sequence[Sight], probe: Probe) -> Ranked:
     """Both lists over all partitions, scored with the statistics of everything visible."""
     corpora = [sight.corpus for sight in sights]
     corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
@@ -123,20 +132,18 @@ def _score(sights: Sequence[Sight], probe: Probe) -> list[Match]:
         containing = sum(sight.containing(term) for sight in sights)
         if containing:
             weights[term] = idf(corpus, containing)
-    words = _best((sight.words(weights, corpus.average, probe.depth) for sight in sights), probe.depth)
-    near: dict[int, float] = {}
-    if probe.vector is not None:
-        vector = probe.vector
-        near = _best((sight.near(vector, probe.depth) for sight in sights), probe.depth)
-    seqs = sorted({*words, *near}, reverse=True)
-    return [Match(seq, near.get(seq), words.get(seq)) for seq in seqs]
+    words = _best([sight.words(weights, corpus.average, probe.depth) for sight in sights], probe.depth)
+    vector = probe.vector
+    near = () if vector is None else _best([sight.near(vector, probe.depth) for sight in sights], probe.depth)
+    return Ranked(near, words)
 
 
-def _best(lists: Iterable[Sequence[tuple[int, float]]], depth: int) -> dict[int, float]:
+def _best(lists: Sequence[Sequence[tuple[int, float]]], depth: int) -> Sequence[tuple[int, float]]:
     """The best of several ranked lists."""
+    if len(lists) == 1:
+        return lists[0]
     merged = [item for ranked in lists for item in ranked]
-    merged.sort(key=lambda item: (-item[1], -item[0]))
-    return dict(merged[:depth])
+    return sorted(merged, key=lambda item: (-item[1], -item[0]))[:depth]
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import apsw
@@ -12,7 +12,7 @@ from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import entry_of, hex_list, position, space_of, span
-from told.core.entry import GENESIS, Draft, Entry, chain, seal
+from told.core.entry import GENESIS, Draft, Entry, Erased, chain, decode, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.ids import Mint, sha256
 from told.ports import Batch, Fold, Guard, NoEvidence, NoFact, ThreadAt, View
@@ -50,7 +50,7 @@ def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Cal
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
     model = vectors.current(db)
-    Grower(db, account.id, model, batch.vectors).grow(fold(entries))
+    Grower(db, account.id, account.name, model, batch.vectors).grow(fold(entries))
     watch("folded")
     if batch.ticket is not None:
         ticket = batch.ticket
@@ -88,7 +88,7 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
     for guard in guards:
         match guard:
             case ThreadAt(thread=thread, seq=seq):
-                held = run(db, "held", thread).get
+                held = run(db, "held", thread, *span(account)).get
                 broken = held != (None if seq is None else position(account, seq))
             case NoFact(scope=scope, md5=md5):
                 space = space_of(db, account, scope)
@@ -102,8 +102,11 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
             raise Conflict()
 
 
-def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) -> int:
-    """Append entries that continue the chain; what was erased here stays erased."""
+def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) -> tuple[int, int]:
+    """Append entries that continue the chain; what was erased here stays erased, and what was erased there goes.
+
+    Returns how many entries were new, and how many were shredded.
+    """
     account = account_of(db, name)
     gone = frozenset(digest for (digest,) in run(db, "tombstoned", hex_list([e.digest for e in entries])))
     fresh: list[Entry] = []
@@ -113,14 +116,17 @@ def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) 
                 raise Diverged(f"Entry {entry.seq} of the import is not the entry {entry.seq} of this account.")
             continue
         _continue(account, entry)
-        kept = entry if entry.digest not in gone else _emptied(entry)
+        kept = _read(entry, name) if entry.digest not in gone else _emptied(entry)
         if kept.envelope is None:
             run(db, "add_tombstone", kept.digest)
         _insert(db, account.id, kept)
         fresh.append(kept)
-    Grower(db, account.id, vectors.current(db)).grow(fold(fresh))
+    Grower(db, account.id, account.name, vectors.current(db)).grow(fold(fresh))
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
-    return len(fresh)
+    erased = [seq for entry in fresh if isinstance(entry.verb, Erased) for seq in entry.verb.seqs if seq < entry.seq]
+    if erased:
+        shred.shred(db, account.id, erased)
+    return len(fresh), len(erased)
 
 
 def _continue(account: Account, entry: Entry) -> None:
@@ -133,8 +139,16 @@ def _continue(account: Account, entry: Entry) -> None:
     account.seq, account.at, account.hash = entry.seq, entry.at, entry.hash
 
 
+def _read(entry: Entry, account: str) -> Entry:
+    """The entry as this account reads it: its envelope says what it says, and the account is the one it comes to."""
+    if entry.envelope is None:
+        return _emptied(entry)
+    draft = decode(entry.sort, account, entry.envelope)
+    return replace(entry, thread=thread_of(draft.verb), draft=draft)
+
+
 def _emptied(entry: Entry) -> Entry:
-    return Entry(entry.seq, entry.tx, entry.at, entry.sort, entry.thread, entry.digest, entry.hash, None, None, None)
+    return replace(entry, salt=None, envelope=None, draft=None)
 
 
 def erase(
@@ -168,7 +182,7 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():
             shred.empty_part(db, part)
-    grower = Grower(db, account.id, vectors.current(db))
+    grower = Grower(db, account.id, account.name, vectors.current(db))
     after = lo
     while rows := run(db, "scan", after, hi, PAGE).fetchall():
         grower.grow(fold([entry_of(row, name) for row in rows]))
@@ -211,6 +225,8 @@ def switch_model(db: apsw.Connection, name: str, dim: int) -> None:
     model = vectors.named(db, name)
     if model is None:
         model = vectors.Model(run(db, "add_model", name, dim, 0).get, name, dim)
+    if run(db, "pending_count", model.id).get:
+        raise Conflict(f"Some passages have no vector under {name} yet.", hint="Embed them first.")
     run(db, "use_model", model.id)
     for other, *_ in run(db, "models").fetchall():
         if other != model.id:

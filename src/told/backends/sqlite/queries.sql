@@ -77,13 +77,13 @@ INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_a
     confidence, meta)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: held
-SELECT id FROM fact WHERE thread = ? AND until = 4611686018427387904
+SELECT id FROM fact WHERE thread = ? AND id > ? AND id < ? AND until = 4611686018427387904
 -- name: close_fact
 UPDATE fact SET until = ? WHERE id = ?
 -- name: close_passages
 UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETURNING id >> 32
 -- name: retire_thread
-UPDATE fact SET gone = ? WHERE thread = ? AND gone = 4611686018427387904
+UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
 -- name: facts_by_text
@@ -195,7 +195,9 @@ ON CONFLICT (account, consumer, seq) DO UPDATE SET error = excluded.error, at = 
 SELECT id, consumer, seq, error, at, attempts FROM fault WHERE account = ? ORDER BY id
 
 -- name: shred_entry
-UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ?
+UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
+-- name: entries_named
+SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 -- name: bury
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
 -- name: facts_of_entries

@@ -71,11 +71,10 @@ def fact_row(fact: Fact, account: int, space: int) -> tuple[Any, ...]:
 
 def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
-    id_, thread, tx, _, until, gone, text, md5, *middle, meta = row
-    kind, *rest = middle
-    return Fact(
-        thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest, json.loads(meta) if meta != "{}" else {}
-    )
+    id_, thread, tx, _, until, gone, text, md5, kind = row[:9]
+    meta = json.loads(row[-1]) if row[-1] != "{}" else {}
+    rest: tuple[Any, ...] = (*row[9:-1], meta)
+    return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 
 def link_of(row: tuple[Any, ...], scope: Scope) -> Link:

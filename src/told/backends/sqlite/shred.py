@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import apsw
@@ -11,6 +10,7 @@ from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
 from told.backends.sqlite.vectors import current
+from told.core.errors import NotFoundError
 from told.core.fact import Passage
 from told.core.scope import Scope
 
@@ -20,12 +20,16 @@ NOWHERE = Scope()
 def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, int]:
     """Destroy the content of these entries and every row made from it; return how much went of each sort."""
     ids = [position(account, seq) for seq in seqs]
+    listed = json_list(ids)
+    if run(db, "entries_named", listed).get != len(set(ids)):
+        raise NotFoundError("An entry to be erased is not in this ledger.")
+    shredded = 0
     for id_ in ids:
         run(db, "bury", id_)
         run(db, "shred_entry", id_)
-    listed = json_list(ids)
+        shredded += db.changes()
     parts = [part for (part,) in run(db, "parts_of_facts", listed)]
-    counts = {"entries": len(ids), "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
+    counts = {"entries": shredded, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
     hashes = {digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()}
     counts["passages"] = len(hashes)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
@@ -48,7 +52,7 @@ def repack(db: apsw.Connection, account: int, part: int) -> None:
     lo, hi = part_span(part)
     rows = run(db, "part_texts", lo, hi).fetchall()
     empty_part(db, part)
-    grower = Grower(db, account, current(db))
+    grower = Grower(db, account, NOWHERE.account, current(db))
     for fact, space, until, expires, text in rows:
         grower.index(part, fact, space, Passage(fact & SEQ_MASK, NOWHERE, text, until, expires))
     grower.settle()
@@ -63,11 +67,10 @@ def empty_part(db: apsw.Connection, part: int) -> None:
 
 
 def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
-    """Drop the tickets that name an erased memory."""
+    """Drop the tickets that speak of an erased memory."""
     gone = 0
     for key, outcome, seq in run(db, "tickets", account).fetchall():
-        named = {thread for _, thread in json.loads(outcome)["events"]}
-        if named & threads or seq in seqs:
+        if seq in seqs or any(thread in outcome for thread in threads):
             run(db, "drop_ticket", account, key)
             gone += 1
     return gone

@@ -63,7 +63,11 @@ class SqliteStore:
 
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""
-        return self._write(lambda db: ledger.adopt(db, account, entries, fold))
+        new, shredded = self._write(lambda db: ledger.adopt(db, account, entries, fold))
+        if shredded:
+            self.index.cache.clear()
+            self.scrub()
+        return new
 
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy content, leave a tombstone, and leave no trace in free pages or the write-ahead log."""
@@ -156,7 +160,7 @@ class SqliteStore:
             space = space_of(db, number, scope)
             if space is None:
                 return Known(seen, {}, {}, ticket)
-            if len(md5s) == 1:
+            if len(md5s) == len(digests) == 1:
                 facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
                 evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
             else:
@@ -215,6 +219,7 @@ class SqliteStore:
             return [
                 Witness(name, id_ - base(number), scopes[space], digest, said_by)
                 for id_, name, space, digest, said_by in rows.fetchall()
+                if source in (None, said_by) and (not ids or name in ids)
             ]
 
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:

@@ -10,21 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from told.faces.cli.shell import Shell, command
+from told.faces.cli.options import argument, option
+from told.faces.cli.shell import Shell, command, print_help
 
 PANEL = "About told"
 UNSOUND = 3
 app = typer.Typer()
-Words = Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]...", help="Of this command alone.",
-                                                   show_default=False)]  # fmt: skip
+Words = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
+Keep = Annotated[Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")]
+Origin = Annotated[bool, option("--origin", about="Say where each value came from.")]
 
 
 @command(app, rich_help_panel=PANEL)
-def demo(
-    shell: Shell,
-    keep: Annotated[Path | None, typer.Option(
-        "--keep", help="Keep the demo's store in this new folder.", metavar="FOLDER", show_default=False)] = None,
-) -> None:  # fmt: skip
+def demo(shell: Shell, keep: Keep = None) -> None:
     """Remember a year of a sample conversation and look around in it: no key, no server, no network."""
     from told.faces.cli import stage
 
@@ -64,10 +62,7 @@ def where(shell: Shell) -> None:
 
 
 @command(app, rich_help_panel=PANEL)
-def config(
-    shell: Shell,
-    origin: Annotated[bool, typer.Option("--origin", help="Say where each value came from.")] = False,
-) -> None:  # fmt: skip
+def config(shell: Shell, origin: Origin = False) -> None:
     """Print every setting and its value."""
     from told.faces.cli import views
 
@@ -114,5 +109,5 @@ def help_(shell: Shell, words: Words = None) -> None:
     context = tree.find(shell.context, words or [])
     if shell.json:
         shell.print_json(tree.describe(context))
-    elif text := context.get_help():  # with rich, it has printed itself
-        print(text)
+    else:
+        print_help(context)

@@ -7,10 +7,17 @@ import typer
 from told.faces.cli import about, care, models, reads, writes
 from told.faces.cli.shell import root
 
-EPILOGUE = """
-Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · 2 bad usage or
-bad input · 3 verification failed (verify, doctor) · 130 interrupted. Text is for people; --json is for machines.
-"""
+EPILOGUE = (
+    "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
+    "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
+    "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
+)
+
+SPELLED = {"get_all": "list", "delete_all": "delete", "import_": "import"}
+"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
+
+DECLINED: frozenset[str] = frozenset()
+"""SDK verbs the command line leaves out."""
 
 app = typer.Typer(
     name="told", help=root.__doc__, epilog=EPILOGUE, context_settings={"help_option_names": ["-h", "--help"]},

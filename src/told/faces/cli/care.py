@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, cast
@@ -11,17 +12,22 @@ from typing import IO, TYPE_CHECKING, Annotated, cast
 import typer
 
 from told.core.errors import InvalidInput
-from told.faces.cli.options import Yes
+from told.faces.cli.options import Yes, argument
 from told.faces.cli.shell import Shell, Tick, command
 
 if TYPE_CHECKING:
+    from told.faces.sdk import Memory
     from told.ports import Embedder, Purpose, Vector, View
 
 PANEL = "Look after it"
 UNSOUND = 3
 app = typer.Typer()
-Target = Annotated[Path, typer.Argument(metavar="PATH", help="The file to write; - is standard output.",
-                                        show_default=False, allow_dash=True)]  # fmt: skip
+Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH", allow_dash=True)]
+Views = Annotated[list[str] | None, argument("evidence, facts, links or passages; all if left out.", "[VIEW]...")]
+Source = Annotated[
+    Path,
+    argument("An exported ledger; - is standard input.", "PATH", exists=True, dir_okay=False, allow_dash=True),
+]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -37,11 +43,7 @@ def verify(shell: Shell) -> None:
 
 
 @command(app, rich_help_panel=PANEL)
-def rebuild(
-    shell: Shell,
-    views: Annotated[list[str] | None, typer.Argument(
-        metavar="[VIEW]...", help="evidence, facts, links or passages; all if left out.", show_default=False)] = None,
-) -> None:  # fmt: skip
+def rebuild(shell: Shell, views: Views = None) -> None:
     """Drop views and fold them again from the ledger; no model is asked."""
     from told.faces.cli.views import pairs
 
@@ -57,10 +59,15 @@ def reindex(shell: Shell) -> None:
     from told.open import open_embedder
 
     choice = shell.loaded().settings.embedder
-    with shell.words() as memory, shell.progress("Embedding", memory.stats().get("passages")) as tick:
+    with shell.words() as memory, _bar(shell, memory, "Embedding", "memories") as tick:
         embedder = open_embedder(choice, memory.engine.store)
         done = memory.reindex(None if embedder is None else Counting(embedder, tick))
     shell.show(done, pairs)
+
+
+def _bar(shell: Shell, memory: Memory, label: str, count: str) -> AbstractContextManager[Tick]:
+    """A progress bar as long as one of the counts of the store."""
+    return shell.progress(label, memory.stats().get(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +120,8 @@ def export(shell: Shell, target: Target, yes: Yes = False) -> None:
         shell.note(f"{done['entries']} entries")
         return
     _overwrite(shell, target, yes)
-    with shell.words() as memory, shell.progress("Exporting", memory.stats().get("entries")) as tick:
-        with target.open("wb") as file:
-            done = {**memory.export(Writer(file, tick)), "path": str(target)}
+    with shell.words() as memory, target.open("wb") as file, _bar(shell, memory, "Exporting", "entries") as tick:
+        done = {**memory.export(Writer(file, tick)), "path": str(target)}
     shell.show(done, counted("entry", "entries"))
 
 
@@ -138,11 +144,7 @@ class Writer:
 
 
 @command(app, "import", rich_help_panel=PANEL)
-def import_(
-    shell: Shell,
-    source: Annotated[Path, typer.Argument(metavar="PATH", help="An exported ledger; - is standard input.",
-                                           exists=True, dir_okay=False, allow_dash=True, show_default=False)],
-) -> None:  # fmt: skip
+def import_(shell: Shell, source: Source) -> None:
     """Append an exported ledger to the account it continues."""
     from told.faces.cli.views import counted
 
@@ -150,9 +152,9 @@ def import_(
         with shell.memory() as memory:
             done = memory.import_(sys.stdin.buffer)
     else:
-        with shell.memory() as memory, shell.progress("Importing", source.stat().st_size) as tick:
-            with source.open("rb") as file:
-                done = memory.import_(_ticking(file, tick))
+        bar = shell.progress("Importing", source.stat().st_size)
+        with shell.memory() as memory, source.open("rb") as file, bar as tick:
+            done = memory.import_(_ticking(file, tick))
     shell.show(done, counted("new entry", "new entries"))
 
 
@@ -164,8 +166,7 @@ def _ticking(file: IO[bytes], tick: Tick) -> Iterator[bytes]:
 
 
 @command(app, rich_help_panel=PANEL)
-def backup(shell: Shell, target: Annotated[Path, typer.Argument(metavar="PATH", help="The file to write.",
-                                                                show_default=False)]) -> None:  # fmt: skip
+def backup(shell: Shell, target: Annotated[Path, argument("The file to write.", "PATH")]) -> None:
     """Write a consistent copy of the store while others go on using it."""
     from told.faces.cli import views
 

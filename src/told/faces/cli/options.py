@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 import typer
 
@@ -27,87 +27,119 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _option(*names: str, about: str, panel: str | None = None, **more: Any) -> Any:
+def option(*names: str, about: str, panel: str | None = None, **more: Any) -> Any:
+    """An option that does not print its default."""
     return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **more)
+
+
+def argument(about: str, metavar: str | None = None, **more: Any) -> Any:
+    """An argument that does not print its default."""
+    return typer.Argument(help=about, metavar=metavar, show_default=False, **more)
 
 
 # Scope
 
 User: TypeAlias = Annotated[
     str | None,
-    _option("--user", "-u", "--user-id", about="The user.", panel=SCOPE, envvar="TOLD_USER", metavar="ID"),
+    option("--user", "-u", "--user-id", about="The user.", panel=SCOPE, envvar="TOLD_USER", metavar="ID"),
 ]
 NamedUser: TypeAlias = Annotated[
-    str | None, _option("--user", "-u", "--user-id", about="The user; TOLD_USER is not read.", panel=SCOPE, metavar="ID")
+    str | None,
+    option("--user", "-u", "--user-id", about="The user; TOLD_USER is not read.", panel=SCOPE, metavar="ID"),
 ]
 Agent: TypeAlias = Annotated[
-    str | None, _option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE, metavar="ID")
+    str | None, option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE, metavar="ID")
 ]
 Run: TypeAlias = Annotated[
-    str | None, _option("--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE, metavar="ID")
+    str | None, option("--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE, metavar="ID")
 ]
 
 # Time
 
 AsOf: TypeAlias = Annotated[
     str | None,
-    _option(
+    option(
         "--as-of", panel=TIME, metavar="TIME",
         about='What was believed then: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
     ),
 ]  # fmt: skip
 ValidAt: TypeAlias = Annotated[
-    str | None, _option("--valid-at", about="What held in the world then.", panel=TIME, metavar="TIME")
+    str | None, option("--valid-at", about="What held in the world then.", panel=TIME, metavar="TIME")
 ]
 
 # Which memories
 
 Filter: TypeAlias = Annotated[
     dict[str, Any] | None,
-    _option("--filter", about="A filter expression as JSON.", panel=CHOICE, metavar="JSON", parser=json_object),
+    option("--filter", about="A filter expression as JSON.", panel=CHOICE, metavar="JSON", parser=json_object),
 ]
 Where: TypeAlias = Annotated[
-    list[str] | None, _option("--where", about="Only where metadata is so; repeatable.", panel=CHOICE, metavar="KEY=VALUE")
+    list[str] | None,
+    option("--where", about="Only where metadata is so; repeatable.", panel=CHOICE, metavar="KEY=VALUE"),
 ]
 Limit: TypeAlias = Annotated[
-    int | None, _option("--limit", "-k", about="At most this many.", panel=CHOICE, metavar="N")
+    int | None, option("--limit", "-k", about="At most this many.", panel=CHOICE, metavar="N")
 ]
 Expired: TypeAlias = Annotated[
-    bool, _option("--show-expired", about="Include memories past their expiry.", panel=CHOICE)
+    bool, option("--show-expired", about="Include memories past their expiry.", panel=CHOICE)
 ]
 Threshold: TypeAlias = Annotated[
-    float | None, _option("--threshold", about="Leave out scores below this, 0 to 1.", panel=CHOICE, metavar="SCORE")
+    float | None, option("--threshold", about="Leave out scores below this, 0 to 1.", panel=CHOICE, metavar="SCORE")
 ]
 
 # Writing
 
 Metadata: TypeAlias = Annotated[
     dict[str, Any] | None,
-    _option("--metadata", "-m", about="Facts about the memory, as a JSON object.", metavar="JSON", parser=json_object),
+    option("--metadata", "-m", about="Facts about the memory, as a JSON object.", metavar="JSON", parser=json_object),
 ]
 Expires: TypeAlias = Annotated[
-    str | None, _option("--expires", about="Not recalled after this time.", metavar="TIME")
+    str | None, option("--expires", about="Not recalled after this time.", metavar="TIME")
 ]
-Why: TypeAlias = Annotated[str, typer.Option("--why", help="The reason to record.", metavar="TEXT")]
-Yes: TypeAlias = Annotated[bool, _option("--yes", "-y", about="Do not ask for confirmation.")]
-DryRun: TypeAlias = Annotated[bool, _option("--dry-run", about="Only show what would go.")]
-MemoryId: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The memory's id.", show_default=False)]
+Why: TypeAlias = Annotated[str, option("--why", about="The reason to record.", metavar="TEXT")]
+Yes: TypeAlias = Annotated[bool, option("--yes", "-y", about="Do not ask for confirmation.")]
+DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would go.")]
+MemoryId: TypeAlias = Annotated[str, argument("The memory's id.", "ID")]
+SomeId: TypeAlias = Annotated[str | None, argument("The memory's id.", "[ID]")]
 
 
-def scope(user: str | None, agent: str | None, run: str | None) -> dict[str, str | None]:
-    """The scope as the SDK spells it."""
+class Ids(TypedDict):
+    """A scope as the SDK spells it."""
+
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+
+
+class Times(TypedDict):
+    """A point on both time axes as the SDK spells it."""
+
+    as_of: str | None
+    valid_at: str | None
+
+
+class Choice(TypedDict):
+    """Which memories and how many, as the SDK spells it."""
+
+    filters: dict[str, Any] | None
+    limit: int | None
+    show_expired: bool
+
+
+def scope(user: str | None, agent: str | None, run: str | None) -> Ids:
+    """The scope the options name."""
     return {"user_id": user, "agent_id": agent, "run_id": run}
 
 
-def times(as_of: str | None, valid_at: str | None) -> dict[str, str | None]:
-    """The point in time as the SDK spells it."""
+def times(as_of: str | None, valid_at: str | None) -> Times:
+    """The point in time the options name."""
     return {"as_of": as_of, "valid_at": valid_at}
 
 
 def choice(
     filter: dict[str, Any] | None, where: Sequence[str] | None, limit: int | None, show_expired: bool
-) -> dict[str, Any]:
-    """Which memories and how many, as the SDK spells it."""
+) -> Choice:
+    """The choice the options name."""
     return {"filters": filters(filter, where), "limit": limit, "show_expired": show_expired}
 
 

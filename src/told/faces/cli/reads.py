@@ -20,7 +20,9 @@ from told.faces.cli.options import (
     User,
     ValidAt,
     Where,
+    argument,
     choice,
+    option,
     scope,
     times,
 )
@@ -32,7 +34,7 @@ app = typer.Typer()
 
 @command(app, rich_help_panel=PANEL)
 def search(
-    shell: Shell, query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    shell: Shell, query: Annotated[str, argument("What to look for.")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     filter: Filter = None, where: Where = None, limit: Limit = None, threshold: Threshold = None,
     show_expired: Expired = False,
@@ -52,7 +54,7 @@ def search(
 def list_(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
     valid_at: ValidAt = None, filter: Filter = None, where: Where = None, limit: Limit = None,
-    offset: Annotated[int, typer.Option(help="Leave out this many first.", metavar="N", min=0)] = 0,
+    offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
     show_expired: Expired = False,
 ) -> None:  # fmt: skip
     """List what a scope holds, oldest first."""
@@ -84,10 +86,10 @@ def get(
 @command(app, rich_help_panel=PANEL)
 def context(
     shell: Shell,
-    query: Annotated[str | None, typer.Argument(
-        help="What the prompt is about; without it, the newest memories.", show_default=False)] = None,
+    query: Annotated[str | None, argument(
+        "What the prompt is about; without it, the newest memories.", "[QUERY]")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
-    budget: Annotated[int | None, typer.Option(help="At most this many tokens.", metavar="N", show_default=False)] = None,
+    budget: Annotated[int | None, option(about="At most this many tokens.", metavar="N")] = None,
     as_of: AsOf = None, valid_at: ValidAt = None, filter: Filter = None, where: Where = None, limit: Limit = None,
     show_expired: Expired = False,
 ) -> None:  # fmt: skip
@@ -111,7 +113,7 @@ def context(
 
 @command(app, rich_help_panel=PANEL)
 def explain(
-    shell: Shell, query: Annotated[str, typer.Argument(help="The search to explain.", show_default=False)],
+    shell: Shell, query: Annotated[str, argument("The search to explain.")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     filter: Filter = None, where: Where = None, limit: Limit = None, threshold: Threshold = None,
     show_expired: Expired = False,
@@ -151,8 +153,8 @@ def timeline(
 
 @command(app, rich_help_panel=PANEL)
 def diff(
-    shell: Shell, before: Annotated[str, typer.Argument(help="The earlier moment.", show_default=False)],
-    after: Annotated[str | None, typer.Argument(help="The later one; now if left out.", show_default=False)] = None,
+    shell: Shell, before: Annotated[str, argument("The earlier moment.")],
+    after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
 ) -> None:  # fmt: skip
     """Show what changed in a scope between two moments."""

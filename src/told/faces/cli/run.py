@@ -13,11 +13,13 @@ from typing import Any, NoReturn, TypeAlias, cast
 import typer
 import typer.main
 
-from told.core.errors import InvalidInput, ToldError
+from told.core.errors import InvalidInput, ScopeError, ToldError
 from told.faces.cli.app import app
 
 OK, FAILED, MISUSED, UNSOUND, INTERRUPTED = 0, 1, 2, 3, 130
 """What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
+
+NAME_ONE = "Pass --user, --agent or --run, or set TOLD_USER."
 
 UsageError: TypeAlias = typer.BadParameter
 _REFUSALS = cast(
@@ -73,14 +75,16 @@ def _code(error: BaseException) -> int:
 
 def _as_dict(error: BaseException) -> dict[str, Any]:
     match error:
+        case ScopeError():
+            return {"hint": NAME_ONE, **error.as_dict()}
         case ToldError():
             return error.as_dict()
         case OSError(strerror=str(reason)):
             about = f"{error.filename}: {reason}." if error.filename else f"{reason}."
-            return {"code": ToldError.code, "error": type(error).__name__, "message": about}
+            return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": about}
         case _ if isinstance(error, _REFUSALS):
             return _refusal(error)
-    return {"code": ToldError.code, "error": type(error).__name__, "message": str(error)}
+    return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": str(error)}
 
 
 def _refusal(error: UsageError) -> dict[str, Any]:

@@ -140,7 +140,13 @@ def root(
 ) -> None:  # fmt: skip
     """Remember, search and travel in time: a persistent memory for agents, on your own machine."""
     ctx.obj = Shell(ctx, store, account, embedder, zone, json, no_color, debug)
-    if ctx.invoked_subcommand is None and (text := ctx.get_help()):  # with rich, it has printed itself
+    if ctx.invoked_subcommand is None:
+        print_help(ctx)
+
+
+def print_help(ctx: typer.Context) -> None:
+    """Print the help of a command."""
+    if text := ctx.get_help():  # with rich, it has printed itself
         print(text)
 
 

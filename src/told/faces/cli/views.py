@@ -12,7 +12,7 @@ from typing import Any
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -22,6 +22,9 @@ WIDE = 110
 """From this many columns on, ids have a column of their own."""
 
 BAR = 12
+DROPPED = 3
+"""How many of the candidates that were left out people are shown; --json has them all."""
+
 COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
 
 
@@ -32,7 +35,7 @@ def safe(value: Any, style: str = "") -> Text:
 
 def when(row: Mapping[str, Any]) -> str:
     """The day a memory was said, else written."""
-    return str(row.get("said_at") or row.get("created_at") or row.get("timestamp") or "")[:10]
+    return str(row.get("said_at") or row["updated_at"])[:10]
 
 
 def bar(share: float | None, style: str = "cyan") -> Text:
@@ -54,6 +57,11 @@ def grid(*headers: str) -> Table:
 def quiet(text: str) -> Text:
     """A remark in place of a result."""
     return Text(text, style="dim")
+
+
+def mark(good: bool) -> Text:
+    """A tick, or a dot."""
+    return Text("✓", style="green") if good else Text("·", style="dim")
 
 
 # Memories
@@ -110,7 +118,7 @@ def pairs(values: Mapping[str, Any]) -> Table:
 
 def receipt(body: Mapping[str, Any]) -> RenderableType:
     """What a write did."""
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid("", "", Column(no_wrap=True), padding=(0, 2))
     for row in body.get("results", ()):
         text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
         table.add_row(_event(row["event"]), text, safe(row["id"], "dim"))
@@ -166,9 +174,13 @@ def diff(body: Mapping[str, Any]) -> RenderableType:
 def explanation(body: Mapping[str, Any]) -> RenderableType:
     """Every candidate of a search with the parts of its score, and the stages it went through."""
     best = max((row["parts"].get("bm25") or 0.0 for row in body["candidates"]), default=0.0) or 1.0
+    kept = [row for row in body["candidates"] if row["kept"]]
+    dropped = [row for row in body["candidates"] if not row["kept"]]
     table = grid("score", "words", "meaning", "memory")
-    for row in body["candidates"]:
+    for row in [*kept, *dropped[:DROPPED]]:
         table.add_row(*_candidate(row, best))
+    if len(dropped) > DROPPED:
+        table.add_row("", "", "", quiet(f"… and {len(dropped) - DROPPED} more"))
     stages = " → ".join(f"{step['stage']} {step['kept']}" for step in body["steps"])
     total = sum(step["micros"] for step in body["steps"]) / 1000
     return Group(table if body["candidates"] else quiet("No candidates."), Text(), quiet(f"{stages} · {total:.1f} ms"))
@@ -197,7 +209,7 @@ def _part(share: float | None, value: float | None, rank: int | None, style: str
 def certificate(body: Mapping[str, Any]) -> RenderableType:
     """The proof of an erasure."""
     tombstone = body["tombstone"]
-    destroyed = ", ".join(f"{count} {name}" for name, count in body["destroyed"].items() if count)
+    destroyed = " · ".join(f"{name} {count}" for name, count in body["destroyed"].items() if count)
     rows = {
         "memories": len(body["memories"]), "evidence": body["evidence"], "ledger entries": body["entries"],
         "destroyed": destroyed or "nothing else", "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",

@@ -10,7 +10,23 @@ import typer
 
 from told.core.errors import InvalidInput
 from told.faces.cli import options
-from told.faces.cli.options import Agent, DryRun, Expires, MemoryId, Metadata, NamedUser, Run, User, Why, Yes, scope
+from told.faces.cli.options import (
+    Agent,
+    DryRun,
+    Expires,
+    Ids,
+    MemoryId,
+    Metadata,
+    NamedUser,
+    Run,
+    SomeId,
+    User,
+    Why,
+    Yes,
+    argument,
+    option,
+    scope,
+)
 from told.faces.cli.shell import Shell, command
 
 if TYPE_CHECKING:
@@ -23,20 +39,20 @@ app = typer.Typer()
 @command(app, rich_help_panel=PANEL)
 def add(
     shell: Shell,
-    texts: Annotated[list[str] | None, typer.Argument(
-        metavar="[TEXT]...", help="What was said, one memory each; - reads standard input.", show_default=False)] = None,
+    texts: Annotated[list[str] | None, argument(
+        "What was said, one memory each; - reads standard input.", "[TEXT]...")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
-    file: Annotated[Path | None, typer.Option(
-        "--file", "-f", help="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
-        exists=True, dir_okay=False, allow_dash=True, show_default=False)] = None,
+    file: Annotated[Path | None, option(
+        "--file", "-f", about="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
+        exists=True, dir_okay=False, allow_dash=True)] = None,
     metadata: Metadata = None, expires: Expires = None,
-    timestamp: Annotated[str | None, typer.Option(help="When it was said.", metavar="TIME", show_default=False)] = None,
+    timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
     role: Annotated[str, typer.Option(help="Who speaks: user, assistant or tool.", metavar="ROLE")] = "user",
-    name: Annotated[str | None, typer.Option(help="The speaker's name.", metavar="NAME", show_default=False)] = None,
-    source: Annotated[str | None, typer.Option(
-        help="Where it comes from; `erase --source` takes it all back.", metavar="NAME", show_default=False)] = None,
-    idempotency_key: Annotated[str | None, typer.Option(
-        help="Makes a retry return the first receipt.", metavar="KEY", show_default=False)] = None,
+    name: Annotated[str | None, option(about="The speaker's name.", metavar="NAME")] = None,
+    source: Annotated[str | None, option(
+        about="Where it comes from; `erase --source` takes it all back.", metavar="NAME")] = None,
+    idempotency_key: Annotated[str | None, option(
+        about="Makes a retry return the first receipt.", metavar="KEY")] = None,
 ) -> None:  # fmt: skip
     """Remember what was said, word for word."""
     from told.faces.cli import views
@@ -63,9 +79,9 @@ def _said(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
 @command(app, rich_help_panel=PANEL)
 def update(
     shell: Shell, memory_id: MemoryId,
-    text: Annotated[str | None, typer.Argument(help="The new text; - reads standard input.", show_default=False)] = None,
+    text: Annotated[str | None, argument("The new text; - reads standard input.", "[TEXT]")] = None,
     user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None, expires: Expires = None,
-    never_expires: Annotated[bool, typer.Option("--never-expires", help="Take the expiry away.")] = False,
+    never_expires: Annotated[bool, option("--never-expires", about="Take the expiry away.")] = False,
 ) -> None:  # fmt: skip
     """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
     from told.faces.cli import views
@@ -83,10 +99,9 @@ def update(
 @command(app, rich_help_panel=PANEL)
 def link(
     shell: Shell,
-    src: Annotated[str, typer.Argument(metavar="ID", help="The memory that bears on another.", show_default=False)],
-    rel: Annotated[str, typer.Argument(metavar="RELATION", help="How: supports, contradicts, supersedes, relates_to …",
-                                       show_default=False)],
-    dst: Annotated[str, typer.Argument(metavar="OTHER", help="The memory it bears on.", show_default=False)],
+    src: Annotated[str, argument("The memory that bears on another.", "ID")],
+    rel: Annotated[str, argument("How: supports, contradicts, supersedes, relates_to …", "RELATION")],
+    dst: Annotated[str, argument("The memory it bears on.", "OTHER")],
     user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None,
     weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
 ) -> None:  # fmt: skip
@@ -100,10 +115,8 @@ def link(
 
 @command(app, rich_help_panel=PANEL)
 def delete(
-    shell: Shell,
-    memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.", show_default=False)] = None,
-    user: User = None, agent: Agent = None, run: Run = None,
-    everything: Annotated[bool, typer.Option("--all", help="Everything the scope holds.")] = False,
+    shell: Shell, memory_id: SomeId = None, user: User = None, agent: Agent = None, run: Run = None,
+    everything: Annotated[bool, option("--all", about="Everything the scope holds.")] = False,
     dry_run: DryRun = False, yes: Yes = False,
 ) -> None:  # fmt: skip
     """Give up a memory, or with --all everything a scope holds; the past keeps it (see `erase`)."""
@@ -124,7 +137,7 @@ def delete(
     shell.show(done, views.receipt)
 
 
-def _doomed(memory: Memory, memory_id: str | None, ids: dict[str, str | None]) -> dict[str, Any]:
+def _doomed(memory: Memory, memory_id: str | None, ids: Ids) -> dict[str, Any]:
     """The memories a deletion would take."""
     if memory_id is None:
         return memory.get_all(**ids, show_expired=True, limit=1000)
@@ -132,7 +145,7 @@ def _doomed(memory: Memory, memory_id: str | None, ids: dict[str, str | None]) -
     return {"results": [found] if found else []}
 
 
-def _named(ids: dict[str, str | None]) -> str:
+def _named(ids: Ids) -> str:
     return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value) or "no one"
 
 
@@ -151,11 +164,8 @@ def retract(
 
 @command(app, rich_help_panel=PANEL)
 def erase(
-    shell: Shell,
-    memory_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The memory's id.", show_default=False)] = None,
-    user: NamedUser = None, agent: Agent = None, run: Run = None,
-    source: Annotated[str | None, typer.Option(
-        help="Everything that came from there.", metavar="NAME", show_default=False)] = None,
+    shell: Shell, memory_id: SomeId = None, user: NamedUser = None, agent: Agent = None, run: Run = None,
+    source: Annotated[str | None, option(about="Everything that came from there.", metavar="NAME")] = None,
     why: Why = "requested", dry_run: DryRun = False, yes: Yes = False,
 ) -> None:  # fmt: skip
     """Destroy content, and all that was made from it, for good; prints a certificate."""

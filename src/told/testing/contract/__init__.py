@@ -32,7 +32,5 @@ from told.testing.contract.writing import WritingLaws
 __all__ = ["Scribe", "StoreContract"]
 
 
-class StoreContract(
-    LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, ErasureLaws, MovingLaws, CareLaws
-):
+class StoreContract(LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, ErasureLaws, MovingLaws, CareLaws):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

@@ -10,9 +10,10 @@ import pytest
 from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
 from told.core.errors import StoreClosed
 from told.core.query import Probe
+from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Store
 from told.testing.contract.erasing import erase
-from told.testing.contract.scribe import ACCOUNT, ALICE, Laws, Scribe
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
 from told.testing.fakes import ManualClock
 
 CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
@@ -102,11 +103,18 @@ class CareLaws(Laws):
         book.observe("said", "e1")
         book.tell("one", "t1", evidence="e1")
         book.tell("two", "t1")
-        book.tell("three", "t2")
+        book.tell("three", "t2", BOB)
+        book.tell("four", "t3", Scope(ACCOUNT, user_id="alice", agent_id="a", run_id="r"))
         erase(book, [4])
         stats = book.store.stats(ACCOUNT)
-        wanted = {"entries": 5, "erased": 1, "facts": 1, "versions": 2, "links": 1, "evidence": 1}
-        assert {name: stats.get(name) for name in wanted} == wanted
+        wanted = {
+            "entries": 6, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
+            "runs": 1, "faults": 0, "model": None, "pending_vectors": 0,
+        }  # fmt: skip
+        assert {name: stats.get(name, "missing") for name in wanted} == wanted
+        book.store.use_model("m", 2)
+        stats = book.store.stats(ACCOUNT)
+        assert (stats["model"], stats["pending_vectors"]) == ({"name": "m", "dim": 2}, 3)
         assert book.store.stats("umbrella")["entries"] == 0
 
     @pytest.mark.parametrize("name", CALLS)

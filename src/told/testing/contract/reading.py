@@ -150,6 +150,19 @@ class ReadingLaws(Laws):
         assert book.texts(ALICE) == []
         assert book.texts(BOB) == ["likes tea"]
 
+    def test_a_thread_of_the_same_name_in_another_account_is_another_thread(self, book: Scribe) -> None:
+        other, theirs = self.elsewhere(book, "umbrella"), Scope("umbrella", user_id="alice")
+        other.tell("theirs", "t1", theirs)
+        book.tell("ours", "t1")
+        book.tell("ours anew", "t1")
+        book.retract("t1")
+        assert [(fact.until, fact.gone) for fact in book.store.lives(theirs)] == [(NEVER, NEVER)]
+        assert [(fact.until, fact.gone) for fact in book.store.lives(ALICE)] == [(2, 3), (3, 3)]
+        held = book.store.fact("umbrella", "t1")
+        assert held is not None
+        assert held.text == "theirs"
+        assert list(other.search("theirs", theirs)) == ["theirs"]
+
     # Order, pages and filters
 
     def test_facts_come_oldest_first_in_pages(self, book: Scribe) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
@@ -11,7 +13,7 @@ from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Li
 from told.core.fact import Fact
 from told.core.filter import parse
 from told.core.ids import Mint, sha256
-from told.core.query import AsOf, Find, Match, Probe
+from told.core.query import AsOf, Find, Probe
 from told.core.scope import Scope
 from told.core.text import terms
 from told.ports import VIEWS, Batch, Fold, Guard, Store, Ticket, View
@@ -20,6 +22,15 @@ from told.testing.fakes import ManualClock, seeded_mint
 ACCOUNT = "acme"
 ALICE = Scope(ACCOUNT, user_id="alice")
 BOB = Scope(ACCOUNT, user_id="bob")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One fact with what each retriever said of it; None when it was not in that list."""
+
+    seq: int
+    cosine: float | None
+    bm25: float | None
 
 
 class Scribe:
@@ -87,8 +98,9 @@ class Scribe:
     ) -> dict[str, Match]:  # fmt: skip
         """The matches of a query by the text of the fact that matched."""
         found = self.store.index.search(Probe(self.find(scope, **find), tuple(terms(query)), vector, depth))
-        facts = self.store.versions(self.account, [match.seq for match in found])
-        return {facts[match.seq].text: match for match in found}
+        near, words = dict(found.near), dict(found.words)
+        facts = self.store.versions(self.account, list({**near, **words}))
+        return {fact.text: Match(seq, near.get(seq), words.get(seq)) for seq, fact in facts.items()}
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every view."""
@@ -99,14 +111,17 @@ class Scribe:
         return self.store.scan(self.account, 0, 1_000_000)
 
 
+def ticket(key: str, *threads: str, digest: bytes = b"request") -> Ticket:
+    """A ticket whose outcome names threads, in the shape the write path gives it."""
+    return Ticket(key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []}))
+
+
 def assert_chained(entries: Sequence[Entry]) -> None:
     """Each entry has the next number, follows from the one before it, and holds what its digest says, if anything."""
     prev = GENESIS
     for number, entry in enumerate(entries, 1):
         assert entry.seq == number
-        assert entry.hash == chain(
-            prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest
-        )
+        assert entry.hash == chain(prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
         if entry.envelope is not None:
             assert entry.digest == sha256(entry.salt or b"", entry.envelope)
         prev = entry.hash

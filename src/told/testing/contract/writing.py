@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 from typing import TypeVar
 
@@ -15,8 +16,8 @@ from told.core.errors import Conflict, ScopeError
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.text import md5
-from told.ports import VIEWS, Batch, Guard, NoEvidence, NoFact, RowOp, ThreadAt, Ticket
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained
+from told.ports import VIEWS, Batch, Guard, NoEvidence, NoFact, RowOp, ThreadAt
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained, ticket
 
 T = TypeVar("T")
 WRITERS = 8
@@ -58,9 +59,9 @@ class WritingLaws(Laws):
             raise ZeroDivisionError(len(entries))
 
         draft = Draft(Asserted("t1", Claim("never")), ALICE)
-        ticket, vectors = Ticket("key", b"d", "{}"), {text_hash("never"): [1.0, 0.0]}
+        vectors = {text_hash("never"): [1.0, 0.0]}
         with pytest.raises(ZeroDivisionError):
-            book.store.commit(Batch(ACCOUNT, [draft], ticket=ticket, vectors=vectors), broken)
+            book.store.commit(Batch(ACCOUNT, [draft], ticket=ticket("key"), vectors=vectors), broken)
         assert (book.rows(), list(book.entries())) == before
         assert book.store.known(ALICE, [], [], "key").ticket is None
         assert not book.store.cached([text_hash("never")])
@@ -96,32 +97,33 @@ class WritingLaws(Laws):
         book.observe("below", "e2", ALICE_AT_WORK)
 
     def test_a_ticket_is_known_once_its_batch_is_in(self, book: Scribe) -> None:
-        ticket = Ticket("key", b"digest", '{"events":[]}')
-        book.write(Asserted("t1", Claim("once")), ticket=ticket)
-        assert book.store.known(ALICE, [], [], "key").ticket == ticket
-        assert book.store.known(BOB, [], [], "key").ticket == ticket
+        book.tell("before")
+        book.write(Asserted("t1", Claim("once")), Asserted("t2", Claim("and more")), ticket=ticket("key", "t1", "t2"))
+        book.tell("after")
+        kept = replace(ticket("key", "t1", "t2"), seq=3)
+        assert book.store.known(ALICE, [], [], "key").ticket == kept
+        assert book.store.known(BOB, [], [], "key").ticket == kept
         assert book.store.known(ALICE, [], [], "other").ticket is None
         assert book.store.known(ALICE, [], [], None).ticket is None
 
     def test_a_ticket_is_taken_once_even_by_who_read_at_the_head(self, book: Scribe) -> None:
-        book.write(Asserted("t1", Claim("once")), ticket=Ticket("key", b"digest", "{}"))
+        book.write(Asserted("t1", Claim("once")), ticket=ticket("key"))
         with pytest.raises(Conflict):
-            book.write(Asserted("t2", Claim("twice")), ticket=Ticket("key", b"digest", "{}"), seen=1)
+            book.write(Asserted("t2", Claim("twice")), ticket=ticket("key"), seen=1)
         assert book.texts() == ["once"]
 
     def test_tickets_of_one_account_mean_nothing_in_another(self, book: Scribe) -> None:
         other = self.elsewhere(book, "umbrella")
         theirs = Scope("umbrella", user_id="alice")
-        book.write(Asserted("t1", Claim("ours")), ticket=Ticket("key", b"a", "{}"))
-        other.write(Asserted("t1", Claim("theirs")), scope=theirs, ticket=Ticket("key", b"b", "{}"))
+        book.write(Asserted("t1", Claim("ours")), ticket=ticket("key", digest=b"a"))
+        other.write(Asserted("t1", Claim("theirs")), scope=theirs, ticket=ticket("key", digest=b"b"))
         found = book.store.known(ALICE, [], [], "key").ticket, book.store.known(theirs, [], [], "key").ticket
-        assert [ticket.digest for ticket in found if ticket] == [b"a", b"b"]
+        assert [each.digest for each in found if each] == [b"a", b"b"]
 
     def test_a_request_that_wrote_nothing_is_remembered_too(self, book: Scribe) -> None:
-        ticket = Ticket("key", b"digest", "{}")
-        assert list(book.write(ticket=ticket)) == []
+        assert list(book.write(ticket=ticket("key"))) == []
         assert book.seq == 0
-        assert book.store.known(ALICE, [], [], "key").ticket == ticket
+        assert book.store.known(ALICE, [], [], "key").ticket == ticket("key")
 
     def test_known_is_what_exactly_the_scope_holds(self, book: Scribe) -> None:
         self._history(book)

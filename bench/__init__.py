@@ -1,0 +1,1 @@
+"""Benchmarks: programs that compare within one run, and print what they found."""

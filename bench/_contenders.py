@@ -1,0 +1,196 @@
+"""What is measured in this environment: told by its public face, and the bare limit of SQLite and NumPy."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+import apsw
+import numpy as np
+
+from bench._corpus import DIM, Floats, Memories
+from told import Memory
+from told.core.errors import ModelMissing
+
+MODEL = "e5-small"
+ROWS = 10
+
+
+class Contender(Protocol):
+    """One way to keep memories."""
+
+    def add(self, text: str, user: str) -> None:
+        """Keep one memory."""
+
+    def bulk(self, texts: Sequence[str], user: str) -> None:
+        """Keep many memories of one user."""
+
+    def search(self, query: str, user: str) -> int:
+        """Find the ten best; return how many there were."""
+
+    def close(self) -> None:
+        """Let go of the files."""
+
+
+class Precomputed:
+    """An embedder whose vectors are at hand; with `real` set it also does the work of a real one on each query."""
+
+    model = "bench:precomputed"
+    dim = DIM
+    local = True
+
+    def __init__(self, *parts: Memories) -> None:
+        self.rows = {text: row for part in parts for text, row in zip(part.texts, part.vectors, strict=True)}
+        self.real: Any = None
+
+    def embed(self, texts: Sequence[str], purpose: Literal["query", "passage"] = "passage") -> Sequence[Sequence[float]]:
+        """One unit vector for each text, in the form the local embedder gives them."""
+        if self.real is not None and purpose == "query":
+            self.real.embed(texts, purpose)
+        return [array("f", self.rows[text].tobytes()) for text in texts]
+
+    def load_real(self) -> bool:
+        """Take the default local model for the embedding time, if it is installed."""
+        from told.backends.local import embedder
+
+        try:
+            self.real = embedder(MODEL)
+        except ModelMissing:
+            return False
+        self.real.embed(["warm up"], "query")
+        return True
+
+
+class Told:
+    """told as its users have it."""
+
+    def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
+        self.memory = Memory(f"sqlite:///{folder / 'told.db'}", embedder=embedder, durability=durability)
+
+    def add(self, text: str, user: str) -> None:
+        self.memory.add(text, user_id=user)
+
+    def bulk(self, texts: Sequence[str], user: str) -> None:
+        self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+
+    def search(self, query: str, user: str) -> int:
+        return len(self.memory.search(query, user_id=user, limit=ROWS)["results"])
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS owner (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS memory (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, text TEXT NOT NULL, code BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='', tokenize='porter unicode61');
+"""
+INSERT = "INSERT INTO memory (id, at, text, code) VALUES (?, ?, ?, ?)"
+INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
+MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
+RANKED = f"{MATCH} ORDER BY rank LIMIT {ROWS}"
+FETCH = f"SELECT id, at, text FROM memory WHERE id IN ({', '.join('?' * ROWS)})"
+
+
+class Bare:
+    """The least there is to do: a row, its vector and its words in one transaction; a scan, a MATCH and a SELECT.
+
+    No ledger, no history, no deduplication, no policy, no fusion. A user's rows are one range of ids, and the vectors
+    of a user that was searched stay in memory.
+    """
+
+    def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
+        self.embedder = embedder
+        self.db = apsw.Connection(str(folder / "bare.db"))
+        self.db.execute(
+            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability}; PRAGMA wal_autocheckpoint = 4000;"
+            "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY"
+        )
+        self.db.execute(SCHEMA)
+        self.owners: dict[str, int] = {str(name): int(str(id_)) for id_, name in self.db.execute("SELECT id, name FROM owner")}
+        self.matrices: dict[int, Floats] = {}
+
+    def add(self, text: str, user: str) -> None:
+        self.bulk([text], user)
+
+    def bulk(self, texts: Sequence[str], user: str) -> None:
+        codes = [(self.embedder.rows[text] * 127).astype(np.int8).tobytes() for text in texts]
+        with self._transaction():
+            owner = self._owner(user)
+            self.matrices.pop(owner, None)
+            last = self.db.execute("SELECT max(id) FROM memory WHERE id BETWEEN ? AND ?", _span(owner)).get
+            first = (owner << 32 if last is None else cast(int, last)) + 1
+            at = time.time_ns()
+            rows = [(first + n, at, text, code) for n, (text, code) in enumerate(zip(texts, codes, strict=True))]
+            self.db.executemany(INSERT, rows)
+            self.db.executemany(INSERT_WORDS, [(id_, text) for id_, _, text, _ in rows])
+
+    def search(self, query: str, user: str) -> int:
+        (vector,) = self.embedder.embed([query], "query")
+        owner = self.owners[user]
+        near = self.scan(owner, vector)
+        worded = self.match(owner, query, RANKED)
+        best = list(dict.fromkeys([*worded, *near]))[:ROWS]
+        return len(self.fetch(best))
+
+    def scan(self, owner: int, vector: Sequence[float]) -> list[int]:
+        """The ids of the nearest vectors."""
+        matrix = self.matrices.get(owner)
+        if matrix is None:
+            codes = b"".join(row[0] for row in cast(Any, self.db.execute(
+                "SELECT code FROM memory WHERE id BETWEEN ? AND ?", _span(owner))))  # fmt: skip
+            matrix = self.matrices[owner] = np.frombuffer(codes, np.int8).reshape(-1, DIM).astype(np.float32)
+        scores = matrix @ np.frombuffer(cast(Any, vector), np.float32)
+        if len(scores) > ROWS:
+            near = np.argpartition(scores, -ROWS)[-ROWS:]
+            near = near[np.argsort(-scores[near])]
+        else:
+            near = np.argsort(-scores)
+        return ((owner << 32) + 1 + near).tolist()
+
+    def match(self, owner: int, query: str, statement: str) -> list[int]:
+        """The ids of memories with any word of the query."""
+        wanted = " OR ".join(f'"{word}"' for word in query.split())
+        return [row[0] for row in cast(Any, self.db.execute(statement, (wanted, *_span(owner))))]
+
+    def fetch(self, ids: Sequence[int]) -> list[Any]:
+        """Ten rows by id."""
+        return self.db.execute(FETCH, [*ids, *[0] * (ROWS - len(ids))]).fetchall()
+
+    def close(self) -> None:
+        self.db.close()
+
+    def _owner(self, user: str) -> int:
+        if user not in self.owners:
+            self.owners[user] = len(self.owners) + 1
+            self.db.execute("INSERT INTO owner (id, name) VALUES (?, ?)", (self.owners[user], user))
+        return self.owners[user]
+
+    def _transaction(self) -> apsw.Connection:
+        return self.db
+
+    def parts(self, queries: Sequence[tuple[str, str]]) -> Mapping[str, list[int]]:
+        """How long each part of a search takes, in nanoseconds; `unranked` is what FTS5 needs just to match."""
+        spent: dict[str, list[int]] = {"scan": [], "ranked": [], "unranked": [], "fetch": []}
+        for query, user in queries:
+            owner = self.owners[user]
+            (vector,) = self.embedder.embed([query])
+            marks = [time.perf_counter_ns()]
+            near = self.scan(owner, vector)
+            marks.append(time.perf_counter_ns())
+            self.match(owner, query, RANKED)
+            marks.append(time.perf_counter_ns())
+            self.match(owner, query, MATCH)
+            marks.append(time.perf_counter_ns())
+            self.fetch(near)
+            marks.append(time.perf_counter_ns())
+            for name, start, stop in zip(spent, marks, marks[1:], strict=False):
+                spent[name].append(stop - start)
+        return spent
+
+
+def _span(owner: int) -> tuple[int, int]:
+    return owner << 32, (owner << 32) | 0xFFFFFFFF

@@ -1,0 +1,297 @@
+"""The tables of the reference that mirror the code: written between markers, checked by `make test`.
+
+A page asks for a table with `<!-- generated: settings -->` and ends it with `<!-- /generated -->`. What stands between
+the two is replaced by what the code says today.
+
+    python docs/generate.py --write     after a change of the code
+    python docs/generate.py --check     fails if a page is not what --write would make it
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from told.core import entry, errors, kind, policy
+from told.core.when import ALWAYS
+from told.engine import VERBS, Engine
+from told.settings import KNOBS, PREFIX
+
+DOCS = Path(__file__).parent
+BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+COMMON = 4
+"""An option of at least this many commands is described once, above them."""
+TYPERS_OWN = {"--install-completion", "--show-completion", "--help"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cell(text) for text in line)} |" for line in lines]
+
+
+def cell(text: str) -> str:
+    """A text that cannot break out of its table."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def code(text: object) -> str:
+    """A text in the typewriter face; nothing for nothing."""
+    return f"`{text}`" if text not in ("", None) else ""
+
+
+def listed(names: Iterable[object]) -> str:
+    """Several of them, sorted."""
+    return ", ".join(code(name) for name in sorted(str(name) for name in names))
+
+
+def says(thing: object) -> str:
+    """The first sentence about a thing of the code."""
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+# The tables
+
+
+def settings() -> list[str]:
+    """Every knob with its default, its variable and its limits."""
+    return table(
+        ["setting", "default", "environment", "what it does"],
+        [
+            [code(name), code(knob.default) or "empty", code(PREFIX + name.upper()), knob.metadata["about"]]
+            for name, knob in KNOBS.items()
+        ],
+    )
+
+
+def error_table() -> list[str]:
+    """The tree of errors, each below its parent."""
+    return table(
+        ["error", "code", "HTTP", "default message and hint"],
+        [
+            [f"{'· ' * depth}{code(found.__name__)}", f"TOLD-{found.code}", str(found.status),
+             f"{says(found)} {found.default_hint}".strip()]
+            for depth, found in error_tree(errors.ToldError)
+        ],
+    )  # fmt: skip
+
+
+def error_tree(top: type[errors.ToldError], depth: int = 0) -> Iterator[tuple[int, type[errors.ToldError]]]:
+    """An error and those below it that told itself defines."""
+    yield depth, top
+    for below in top.__subclasses__():
+        if below.__module__ == errors.__name__:
+            yield from error_tree(below, depth + 1)
+
+
+def kinds() -> list[str]:
+    """The kinds that come with told."""
+    return table(
+        ["kind", "owner", "write", "key", "tier", "weight", "half-life", "semantics", "what it is"],
+        [
+            [code(each.name), each.owner, each.write, code(each.key), each.tier, str(each.weight),
+             "never fades" if each.half_life is None else f"{each.half_life:g} days", each.semantics,
+             f"{each.description.split('. ')[0].rstrip('.')}.{' Made by told itself.' if each.system else ''}"]
+            for each in kind.builtin().kinds
+        ],
+    )  # fmt: skip
+
+
+def entry_verbs() -> list[str]:
+    """The six verbs of the ledger and what each carries."""
+    return table(
+        ["verb", "stored as", "says", "body"],
+        [
+            [code(verb.__name__), code(name), says(verb), ", ".join(code(part) for part in _body(verb))]
+            for name, verb in entry.VERBS.items()
+        ],
+    )
+
+
+def _body(verb: type[Any]) -> list[str]:
+    """The fields of a verb; those of evidence and claims stand in their own tables."""
+    return [part.name for part in fields(verb)]
+
+
+def evidence() -> list[str]:
+    """The fields of evidence."""
+    return _fields(entry.Evidence)
+
+
+def claim() -> list[str]:
+    """The fields of a claim."""
+    return _fields(entry.Claim)
+
+
+def _fields(value: type[Any]) -> list[str]:
+    blank = value("")
+    rows = [[code(part.name), code(part.type), _default(getattr(blank, part.name))] for part in fields(value)]
+    return table(["field", "type", "default"], rows)
+
+
+def _default(value: object) -> str:
+    return "" if value in ("", None) or value == {} else "always" if value == ALWAYS else code(value)
+
+
+def engine_verbs() -> list[str]:
+    """Every verb of the engine and the action it needs."""
+    return table(
+        ["verb", "action", "what it does"],
+        [[code(name), code(action), says(getattr(Engine, name))] for name, action in VERBS.items()],
+    )
+
+
+def actions() -> list[str]:
+    """Every action, the verbs that need it and the policies that give it to everybody."""
+    return table(
+        ["action", "verbs that need it", "open to other callers under"],
+        [
+            [code(action), listed(name for name, needed in VERBS.items() if needed is action),
+             listed(each.name for each in policy.DEFAULTS.values() if action in each.allows)]
+            for action in policy.Action
+        ],
+    )  # fmt: skip
+
+
+def policies() -> list[str]:
+    """The policies every account begins with."""
+    return table(
+        ["policy", "sort", "allows without a grant", "forbids to everybody"],
+        [
+            [code(each.name), code(each.kind), _share(each.allows), _share(each.forbids) or "nothing"]
+            for each in policy.DEFAULTS.values()
+        ],
+    )
+
+
+def _share(some: frozenset[policy.Action]) -> str:
+    """Some actions, by what is missing where that is shorter."""
+    rest = policy.ALL - some
+    return listed(some) if len(some) <= len(rest) else f"all but {listed(rest)}"
+
+
+# The command line
+
+
+def cli() -> list[str]:
+    """Every command under its panel; what many share is described once."""
+    import typer
+    from typer.main import get_command
+
+    from told.faces.cli import tree
+    from told.faces.cli.app import app
+
+    command: Any = get_command(app)
+    whole = tree.describe(typer.Context(command, info_name="told"))
+    commands = dict(leaves(whole))
+    shared = _shared(commands.values())
+    lines = ["## Options of every command", "", *_options(whole["options"]), ""]
+    lines += ["## Options many commands share", "", *_options(shared.values()), ""]
+    panels: dict[str, list[str]] = {}
+    for name, body in commands.items():
+        panel = str(command.commands[name.split()[0]].rich_help_panel)
+        panels.setdefault(panel, []).extend(["", *_command(name, body, shared)])
+    for panel, about in panels.items():
+        lines += [f"## {panel}", *about, ""]
+    return lines[:-1]
+
+
+def leaves(body: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The commands that do something, by the words that call them."""
+    for name, below in body.get("commands", {}).items():
+        words = f"{path} {name}".strip()
+        yield from leaves(below, words) if "commands" in below else [(words, below)]
+
+
+def _shared(commands: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The options that stand in many commands and say the same in each."""
+    found = [(option["names"][0], option["help"], option) for body in commands for option in body["options"]]
+    counts = Counter((name, about) for name, about, _ in found)
+    return {name: option for name, about, option in found if counts[name, about] >= COMMON}
+
+
+def _command(name: str, body: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    common = [o for o in body["options"] if shared.get(o["names"][0], {}).get("help") == o["help"]]
+    own = [option for option in body["options"] if option not in common]
+    usage = " ".join([f"told {name}", *(argument.get("value", "") for argument in body["arguments"])])
+    lines = [f"### told {name}", "", body["help"], "", f"`{usage}`"]
+    rows = [[code(argument.get("value", "")), argument["help"]] for argument in body["arguments"]]
+    if rows or own:
+        lines += ["", *table(["", ""], [*rows, *_option_rows(own)])]
+    if common:
+        lines += ["", f"Also {', '.join(code(option['names'][0]) for option in common)}."]
+    return lines
+
+
+def _options(options: Iterable[Mapping[str, Any]]) -> list[str]:
+    return table(["option", ""], _option_rows(option for option in options if option["names"][0] not in TYPERS_OWN))
+
+
+def _option_rows(options: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    return [
+        [" ".join([", ".join(map(code, option["names"])), code(option.get("value", ""))]).strip(),
+         option["help"] + (f" Default: {code(option['default'])}." if option.get("default") else "")]
+        for option in options
+    ]  # fmt: skip
+
+
+TABLES: Mapping[str, Callable[[], list[str]]] = {
+    "settings": settings,
+    "errors": error_table,
+    "kinds": kinds,
+    "entry-verbs": entry_verbs,
+    "evidence": evidence,
+    "claim": claim,
+    "engine-verbs": engine_verbs,
+    "actions": actions,
+    "policies": policies,
+    "cli": cli,
+}
+
+
+# Pages
+
+
+def regenerated(text: str) -> str:
+    """A page with its tables as the code has them today."""
+
+    def fill(found: re.Match[str]) -> str:
+        opening, name, ending = found.groups()
+        if name not in TABLES:
+            raise SystemExit(f"There is no table {name!r}; there are {', '.join(TABLES)}.")
+        return opening + "\n".join(["", *TABLES[name](), "", ending])
+
+    return BLOCK.sub(fill, text)
+
+
+def stale(folder: Path = DOCS) -> dict[Path, str]:
+    """The pages that are not as the code has them, each with what it should be."""
+    pages = {page: page.read_text("utf-8") for page in sorted(folder.glob("**/*.md"))}
+    fresh = {page: regenerated(text) for page, text in pages.items()}
+    return {page: text for page, text in fresh.items() if text != pages[page]}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write or check the tables; the exit code says whether the pages are as they should be now."""
+    parser = argparse.ArgumentParser(description="The generated tables of the reference.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="bring the pages up to date")
+    what.add_argument("--check", action="store_true", help="fail if a page is out of date")
+    asked = parser.parse_args(words)
+    found = stale()
+    for page, text in found.items():
+        name = page.relative_to(DOCS.parent)
+        if asked.write:
+            page.write_text(text, "utf-8")
+        print(f"{name}: {'written' if asked.write else 'out of date; run `make docs`'}")
+    return 1 if found and asked.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The sample conversation, and how it is told again: line by line, with the clock set to each line's day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from told.core.when import instant
+from told.faces.sdk import Memory
+
+TODAY = instant("2026-09-30T18:00:00Z")
+"""When the walk through the memory takes place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was said: to whom it belongs, when told heard it, and when it was said if that was earlier."""
+
+    at: str
+    user: str
+    text: str
+    role: str = "user"
+    said: str | None = None
+    topic: str | None = None
+    key: str | None = None
+    updates: str | None = None
+    contradicts: str | None = None
+
+
+class Clock:
+    """A clock that shows what it is set to."""
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        """Microseconds since 1970."""
+        return self.now
+
+
+def story() -> Sequence[Line]:
+    """The sample conversation, in order."""
+    text = files("told.faces.demo").joinpath("story.jsonl").read_text("utf-8")
+    return [Line(**json.loads(row)) for row in text.splitlines()]
+
+
+def remember(memory: Memory, clock: Clock, tick: Callable[[int], None]) -> dict[str, str]:
+    """Tell the story to a memory, each line on its day; return the ids of the lines that have a key."""
+    ids: dict[str, str] = {}
+    for line in story():
+        clock.now = instant(line.at)
+        _tell(memory, line, ids)
+        tick(1)
+    clock.now = TODAY
+    return ids
+
+
+def _tell(memory: Memory, line: Line, ids: dict[str, str]) -> None:
+    """Add what is new, update what changed, and give up what turned out wrong."""
+    if line.updates:
+        memory.update(ids[line.updates], line.text)
+        return
+    message: dict[str, Any] = {"role": line.role, "content": line.text, "timestamp": line.said or line.at}
+    done = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
+    added = done["results"][0]["id"]
+    if line.key:
+        ids[line.key] = added
+    if line.contradicts:
+        wrong = ids[line.contradicts]
+        memory.link(added, "contradicts", wrong, user_id=line.user)
+        memory.retract(wrong, why="contradicted later", user_id=line.user)

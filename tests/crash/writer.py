@@ -1,0 +1,120 @@
+"""A fork server for the crash suite: each line on stdin is one life, from fork to SIGKILL; its report is one line out.
+
+A life opens the store, writes from one or several threads, and reports each write twice through a pipe: before it is
+tried and after it returned. What the pipe holds when the life is over is all that anybody was ever promised.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np  # noqa: F401 - loaded here, once, so that a life costs a fork and no more
+
+from told import Memory
+from told.testing import hashing_embedder
+
+OPERATIONS = ("add", "add", "add", "several", "several", "bulk", "update", "update", "delete", "say again")
+
+
+class Life:
+    """One thread of one life: what it holds and how it reports."""
+
+    def __init__(self, memory: Memory, pipe: int, name: str, dice: random.Random) -> None:
+        self.memory = memory
+        self.pipe = pipe
+        self.name = name
+        self.dice = dice
+        self.held: list[str] = []
+        self.number = 0
+
+    def say(self, **line: object) -> None:
+        """One line, shorter than a pipe's buffer, hence written whole or not at all."""
+        os.write(self.pipe, json.dumps(line).encode() + b"\n")
+
+    def live(self, writes: int) -> None:
+        for self.number in range(writes):
+            operation = self.dice.choice(OPERATIONS)
+            if operation in ("update", "delete", "say again") and not self.held:
+                operation = "add"
+            self.write(operation, f"{self.name}-{self.number}")
+
+    def write(self, operation: str, mark: str) -> None:
+        count = {"several": self.dice.randint(2, 5), "bulk": 40}.get(operation, 1)
+        id_ = self.dice.choice(self.held) if operation in ("update", "delete", "say again") else None
+        self.say(tried=mark, op=operation, count=count, id=id_)
+        if operation == "update":
+            ids = [row["id"] for row in self.memory.update(id_, f"{mark} updated")["results"]]
+        elif operation == "delete":
+            ids = [row["id"] for row in self.memory.delete(id_)["results"]]
+            self.held.remove(id_)
+        elif operation == "say again":
+            text = self.memory.get(id_)["memory"]
+            said = self.memory.add({"role": "assistant", "content": text}, user_id="writer", idempotency_key=mark)
+            ids = [row["id"] for row in said["results"]]
+        else:
+            texts = [{"role": "user", "content": f"{mark} part {part}"} for part in range(count)]
+            said = self.memory.add(texts, user_id="writer", idempotency_key=mark)
+            ids = [row["id"] for row in said["results"]]
+            self.held += ids
+        self.say(done=mark, ids=ids)
+
+
+def live(order: dict[str, object], pipe: int) -> None:
+    """Open, write until killed or done, and leave without any farewell."""
+    os.write(pipe, b'{"born": true}\n')
+    memory = Memory(f"sqlite:///{order['path']}", embedder=hashing_embedder(dim=16, model="hash-16"))
+    if order["step"]:
+        memory.engine.store.watch(_killer(str(order["step"]), int(order["nth"])))
+    seed = order["seed"]
+    lives = [
+        Life(memory, pipe, f"s{seed}t{number}", random.Random(f"{seed}/{number}")) for number in range(order["threads"])
+    ]
+    threads = [threading.Thread(target=life.live, args=(order["writes"],)) for life in lives]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killer(step: str, nth: int):
+    met = 0
+
+    def watch(name: str) -> None:
+        nonlocal met
+        met += name == step
+        if met == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return watch
+
+
+def report(order: dict[str, object]) -> list[str]:
+    """Fork a life, end it, and give back every line it said."""
+    out, pipe = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(out)
+        try:
+            live(order, pipe)
+        except BaseException as error:  # noqa: BLE001 - a life must not fall back into the server
+            os.write(pipe, json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+        finally:
+            os._exit(1)
+    os.close(pipe)
+    with os.fdopen(out, "rb") as lines:
+        first = lines.readline()
+        if not order["step"]:
+            time.sleep(float(order["delay"]))
+            os.kill(child, signal.SIGKILL)
+        rest = lines.read()
+    os.waitpid(child, 0)
+    return [line for line in (first + rest).decode().split("\n") if line]
+
+
+for command in sys.stdin:
+    print(json.dumps(report(json.loads(command))), flush=True)
