@@ -153,10 +153,16 @@ def actions() -> list[str]:
         ["action", "verbs that need it", "open to other callers under"],
         [
             [code(action), listed(name for name, needed in VERBS.items() if needed is action),
-             listed(each.name for each in policy.DEFAULTS.values() if action in each.allows)]
+             _giving(action)]
             for action in policy.Action
         ],
     )  # fmt: skip
+
+
+def _giving(action: policy.Action) -> str:
+    """The default policies that give an action to every caller of the account."""
+    giving = [each.name for each in policy.DEFAULTS.values() if action in each.allows]
+    return "every policy" if len(giving) == len(policy.DEFAULTS) else listed(giving)
 
 
 def policies() -> list[str]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from histories import Stage, answers, any_step, kept, questions, scripts, stage, tried
 from hypothesis import given
 from hypothesis import strategies as st
 
+from histories import Stage, answers, any_step, kept, questions, scripts, stage, tried
 from told.core.when import iso
 
 KINDS = ["ram", "sqlite"]
@@ -108,5 +108,5 @@ def test_the_difference_between_two_moments_is_what_the_listings_at_them_differ_
             found = here.memory.diff(f"#{before}", f"#{after}", user_id="x")
             assert {row["id"] for row in found["added"]} == new.keys() - old.keys()
             assert {row["id"] for row in found["removed"]} == old.keys() - new.keys()
-            changed = {id for id in old.keys() & new.keys() if old[id]["memory"] != new[id]["memory"]}
+            changed = {key for key in old.keys() & new.keys() if old[key]["memory"] != new[key]["memory"]}
             assert changed <= {row["id"] for row in found["changed"]} <= old.keys() & new.keys()

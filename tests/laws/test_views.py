@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import pytest
-from histories import any_step, scripts, stage, tried
 from hypothesis import given
 from hypothesis import strategies as st
 
+from histories import any_step, scripts, stage, tried
 from told.ports import VIEWS, Purpose, Vector
 from told.testing import HashingEmbedder
 

@@ -11,13 +11,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from told import InvalidInput, Memory, ToldError
+from told.core.fact import NEVER, Fact
 from told.ports import VIEWS, Embedder
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
@@ -123,11 +124,16 @@ def answers(call: Call, question: Question, ids: Sequence[str] = (), as_of: str 
     return {
         "search": call("search", question.query, explain=True, **options),
         "get_all": call("get_all", **options),
-        "context": (asked.text, asked.tokens, [(hit.fact, hit.score, dict(hit.parts)) for hit in asked.hits]),
-        "newest": (newest.text, newest.tokens, [hit.fact for hit in newest.hits]),
+        "context": (asked.text, asked.tokens, [(_then(hit.fact), hit.score, dict(hit.parts)) for hit in asked.hits]),
+        "newest": (newest.text, newest.tokens, [_then(hit.fact) for hit in newest.hits]),
         "explain": explained["candidates"],
         "get": [call("get", memory_id, **one) for memory_id in ids],
     }
+
+
+def _then(fact: Fact) -> Fact:
+    """A fact as it was known then: when it ended was still to come."""
+    return replace(fact, until=NEVER, gone=NEVER)
 
 
 # What is done ---------------------------------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ from told.read.path import Seen
 
 def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory."""
+    created = iso(fact.created_at)
     row: dict[str, Any] = {
         "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": dict(fact.meta), "score": score,
-        "created_at": iso(fact.created_at), "updated_at": iso(fact.updated_at), **fact.scope.ids(),
+        "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
+        **fact.scope.ids(),
     }  # fmt: skip
     extras = {
         "actor_id": fact.actor, "role": fact.role, "source": fact.source,

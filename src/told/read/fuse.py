@@ -19,25 +19,23 @@ class Fused:
 
 def rrf(ranked: Ranked, k: int, limit: int) -> tuple[list[Fused], int]:
     """The best of the lists together, and how many were in any; 1.0 is the first place in every list there is."""
-    lists = [ranks for ranks in (ranked.near, ranked.words) if ranks]
-    totals: dict[int, float] = {}
-    for ranks in lists:
-        for place, (seq, _) in enumerate(ranks, k + 1):
-            totals[seq] = totals.get(seq, 0.0) + 1.0 / place
-    best = sorted(((-score, -seq) for seq, score in totals.items()))[:limit]
-    perfect = len(lists) / (k + 1)
     near, words = _places(ranked.near), _places(ranked.words)
-    return [Fused(-seq, -score / perfect, _parts(-seq, near, words)) for score, seq in best], len(totals)
+    totals = {seq: 1.0 / (k + place) for seq, place in near.items()}
+    for seq, place in words.items():
+        totals[seq] = totals.get(seq, 0.0) + 1.0 / (k + place)
+    order = [(-score, -seq) for seq, score in totals.items()]
+    order.sort()
+    perfect = (bool(near) + bool(words)) / (k + 1)
+    cosines, bm25s = dict(ranked.near), dict(ranked.words)
+    fused = [
+        Fused(-seq, -score / perfect, {
+            "cosine": cosines.get(-seq), "cosine_rank": near.get(-seq),
+            "bm25": bm25s.get(-seq), "bm25_rank": words.get(-seq),
+        })
+        for score, seq in order[:limit]
+    ]  # fmt: skip
+    return fused, len(order)
 
 
-Places = Mapping[int, tuple[int, float]]
-
-
-def _places(ranks: Sequence[tuple[int, float]]) -> Places:
-    return {seq: (place, score) for place, (seq, score) in enumerate(ranks, 1)}
-
-
-def _parts(seq: int, near: Places, words: Places) -> dict[str, float | None]:
-    near_rank, cosine = near.get(seq, (None, None))
-    word_rank, bm25 = words.get(seq, (None, None))
-    return {"cosine": cosine, "cosine_rank": near_rank, "bm25": bm25, "bm25_rank": word_rank}
+def _places(ranks: Sequence[tuple[int, float]]) -> dict[int, int]:
+    return dict(zip([seq for seq, _ in ranks], range(1, len(ranks) + 1), strict=True))

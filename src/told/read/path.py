@@ -60,7 +60,8 @@ def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0
     clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
     probe = Probe(find, words, vector, max(eye.settings.depth, limit))
     ranked = yield from call(eye.store.index.search, probe)
-    clock.mark("gather", len(ranked.near) + len(ranked.words), note=f"{len(ranked.near)} near, {len(ranked.words)} by words")
+    near, by_words = len(ranked.near), len(ranked.words)
+    clock.mark("gather", near + by_words, note=f"{near} by vector, {by_words} by words")
     fused, offered = rrf(ranked, eye.settings.rrf_k, limit)
     clock.mark("fuse", len(fused), offered - len(fused))
     chosen = [item for item in fused if item.score >= threshold]

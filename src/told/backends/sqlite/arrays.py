@@ -6,7 +6,7 @@ Codes are small integers, so single-precision sums of their products are exact a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +30,7 @@ Array: TypeAlias = npt.NDArray[Any]
 COLUMNS: Final = ("seq", "space", "until", "expires", "length")
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50
+NO_DOCS: Final = np.zeros(0, np.uint32)
 
 
 class ArrayPartition(Partition):
@@ -49,8 +50,11 @@ class ArrayPartition(Partition):
             seen &= expires > look.at
         seen &= np.isin(space, list(look.spaces)) if len(look.spaces) > 1 else space == next(iter(look.spaces), -1)
         chosen = seen if look.chosen is None else seen & _members(look.chosen, n)
-        postings = {term: self.postings(db, term) for term in terms}
-        return ArraySight(seq, length, seen, chosen, postings, self.codes[:n], self.norms[:n], self.sketch[:, :n])
+        docs = [self.postings(db, term) for term in terms]
+        sizes = tuple(map(len, docs))
+        joined = np.concatenate(docs) if docs else NO_DOCS
+        vectors_ = (self.codes[:n], self.norms[:n], self.sketch[:, :n])
+        return ArraySight(seq, length, seen, chosen, joined >> TF_BITS, joined & TF_MASK, sizes, *vectors_)
 
     def _clear(self) -> None:
         self.table: Ints = np.zeros((len(COLUMNS), 0), np.int64)
@@ -104,7 +108,9 @@ class ArraySight:
     length: Ints
     seen: Mask
     chosen: Mask
-    postings: Mapping[str, npt.NDArray[np.uint32]]
+    ordinals: Array
+    tf: Array
+    sizes: tuple[int, ...]
     codes: Array
     norms: Floats
     sketch: Array
@@ -114,20 +120,24 @@ class ArraySight:
         """How much is visible."""
         return Corpus(int(np.count_nonzero(self.seen)), int(self.length[self.seen].sum()))
 
-    def containing(self, term: str) -> int:
-        """How many visible passages contain a term."""
-        return int(np.count_nonzero(self.seen[self.postings[term] >> TF_BITS]))
+    def containing(self) -> Sequence[int]:
+        """How many visible passages contain each term: the postings of all terms lie end to end."""
+        if not self.sizes:
+            return []
+        running = np.concatenate(([0], np.cumsum(self.seen[self.ordinals])))
+        ends = np.cumsum(self.sizes, dtype=np.int64)
+        counts: list[int] = (running[ends] - running[ends - self.sizes]).tolist()
+        return counts
 
-    def words(self, weights: Mapping[str, float], average: float, depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their words."""
-        scores = np.zeros(len(self.seq))
-        for term, weight in weights.items():
-            docs = self.postings[term]
-            ordinals, tf = docs >> TF_BITS, (docs & TF_MASK).astype(np.float64)
-            norm = K1 * (1.0 - B + B * self.length[ordinals] / average)
-            scores[ordinals] += weight * (tf * (K1 + 1.0)) / (tf + norm)
-        scores[~self.chosen] = 0.0
-        return self._top(np.flatnonzero(scores), scores, depth)
+    def words(self, weights: Sequence[float], average: float, depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their words; a passage's parts are added up in the order of the terms."""
+        if not len(self.ordinals):
+            return []
+        tf = self.tf.astype(np.float64)
+        norm = K1 * (1.0 - B + B * self.length[self.ordinals] / average)
+        parts = np.repeat(np.asarray(weights), self.sizes) * (tf * (K1 + 1.0)) / (tf + norm)
+        scores: Array = np.bincount(self.ordinals, parts, len(self.seq))
+        return self._top(np.flatnonzero(self.chosen & (scores > 0.0)), scores, depth)
 
     def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
         """The best passages by their vectors."""

@@ -127,11 +127,8 @@ def _score(sights: Sequence[Sight], probe: Probe) -> Ranked:
     """Both lists over all partitions, scored with the statistics of everything visible."""
     corpora = [sight.corpus for sight in sights]
     corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
-    weights = {}
-    for term in probe.terms:
-        containing = sum(sight.containing(term) for sight in sights)
-        if containing:
-            weights[term] = idf(corpus, containing)
+    counts = [sight.containing() for sight in sights]
+    weights = [idf(corpus, sum(containing)) for containing in zip(*counts, strict=True)]
     words = _best([sight.words(weights, corpus.average, probe.depth) for sight in sights], probe.depth)
     vector = probe.vector
     near = () if vector is None else _best([sight.near(vector, probe.depth) for sight in sights], probe.depth)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,11 +42,11 @@ class Sight(Protocol):
     def corpus(self) -> Corpus:
         """How much is visible."""
 
-    def containing(self, term: str) -> int:
-        """How many visible passages contain a term."""
+    def containing(self) -> Sequence[int]:
+        """How many visible passages contain each term looked for."""
 
-    def words(self, weights: Mapping[str, float], average: float, depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their words, as (seq, score)."""
+    def words(self, weights: Sequence[float], average: float, depth: int) -> Sequence[tuple[int, float]]:
+        """The best passages by their words, given what each term weighs, as (seq, score)."""
 
     def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
         """The best passages by their vectors, as (seq, cosine)."""
@@ -157,7 +157,7 @@ class PlainPartition(Partition):
             and (look.show_expired or expires > look.at)
         }  # fmt: skip
         chosen = seen if look.chosen is None else seen & look.chosen
-        postings = {term: self.postings(db, term) for term in terms}
+        postings = [self.postings(db, term) for term in terms]
         return PlainSight(self, frozenset(seen), frozenset(chosen), postings)
 
     def _clear(self) -> None:
@@ -191,22 +191,22 @@ class PlainSight:
     owner: PlainPartition
     seen: frozenset[int]
     chosen: frozenset[int]
-    postings: Mapping[str, array[int]]
+    postings: Sequence[array[int]]
 
     @property
     def corpus(self) -> Corpus:
         """How much is visible."""
         return Corpus(len(self.seen), sum(self.owner.table[ordinal][4] for ordinal in self.seen))
 
-    def containing(self, term: str) -> int:
-        """How many visible passages contain a term."""
-        return sum(doc >> TF_BITS in self.seen for doc in self.postings[term])
+    def containing(self) -> Sequence[int]:
+        """How many visible passages contain each term."""
+        return [sum(doc >> TF_BITS in self.seen for doc in docs) for docs in self.postings]
 
-    def words(self, weights: Mapping[str, float], average: float, depth: int) -> Sequence[tuple[int, float]]:
+    def words(self, weights: Sequence[float], average: float, depth: int) -> Sequence[tuple[int, float]]:
         """The best passages by their words."""
         scores: dict[int, float] = {}
-        for term, weight in weights.items():
-            for doc in self.postings[term]:
+        for docs, weight in zip(self.postings, weights, strict=True):
+            for doc in docs:
                 ordinal = doc >> TF_BITS
                 if ordinal in self.chosen:
                     seq, *_, length = self.owner.table[ordinal]

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, cast
 import typer
 
 from told.core.errors import InvalidInput
-from told.faces.cli.options import Yes, argument
+from told.faces.cli.options import Yes, argument, file_or_pipe
 from told.faces.cli.shell import Shell, Tick, command
 
 if TYPE_CHECKING:
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 PANEL = "Look after it"
 UNSOUND = 3
 app = typer.Typer()
-Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH", allow_dash=True)]
+Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH")]
 Views = Annotated[list[str] | None, argument("evidence, facts, links or passages; all if left out.", "[VIEW]...")]
-Source = Annotated[
-    Path,
-    argument("An exported ledger; - is standard input.", "PATH", exists=True, dir_okay=False, allow_dash=True),
-]
+Source = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=file_or_pipe)]
 
 
 @command(app, rich_help_panel=PANEL)

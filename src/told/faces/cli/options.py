@@ -27,6 +27,14 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
+def file_or_pipe(text: str) -> Path:
+    """The path of a file that is there, or `-` for standard input."""
+    path = Path(text)
+    if text != "-" and not path.is_file():
+        raise typer.BadParameter(f"there is no file {text!r}")
+    return path
+
+
 def option(*names: str, about: str, panel: str | None = None, **more: Any) -> Any:
     """An option that does not print its default."""
     return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **more)

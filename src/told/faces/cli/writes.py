@@ -44,7 +44,7 @@ def add(
     user: User = None, agent: Agent = None, run: Run = None,
     file: Annotated[Path | None, option(
         "--file", "-f", about="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
-        exists=True, dir_okay=False, allow_dash=True)] = None,
+        parser=options.file_or_pipe)] = None,
     metadata: Metadata = None, expires: Expires = None,
     timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
     role: Annotated[str, typer.Option(help="Who speaks: user, assistant or tool.", metavar="ROLE")] = "user",

@@ -1,87 +1,18 @@
-"""What is measured in this environment: told by its public face, and the bare limit of SQLite and NumPy."""
+"""The bare limit of SQLite and NumPy."""
 
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, cast
 
 import apsw
 import numpy as np
 
-from bench._corpus import DIM, Floats, Memories
-from told import Memory
-from told.core.errors import ModelMissing
-
-MODEL = "e5-small"
-ROWS = 10
-
-
-class Contender(Protocol):
-    """One way to keep memories."""
-
-    def add(self, text: str, user: str) -> None:
-        """Keep one memory."""
-
-    def bulk(self, texts: Sequence[str], user: str) -> None:
-        """Keep many memories of one user."""
-
-    def search(self, query: str, user: str) -> int:
-        """Find the ten best; return how many there were."""
-
-    def close(self) -> None:
-        """Let go of the files."""
-
-
-class Precomputed:
-    """An embedder whose vectors are at hand; with `real` set it also does the work of a real one on each query."""
-
-    model = "bench:precomputed"
-    dim = DIM
-    local = True
-
-    def __init__(self, *parts: Memories) -> None:
-        self.rows = {text: row for part in parts for text, row in zip(part.texts, part.vectors, strict=True)}
-        self.real: Any = None
-
-    def embed(self, texts: Sequence[str], purpose: Literal["query", "passage"] = "passage") -> Sequence[Sequence[float]]:
-        """One unit vector for each text, in the form the local embedder gives them."""
-        if self.real is not None and purpose == "query":
-            self.real.embed(texts, purpose)
-        return [array("f", self.rows[text].tobytes()) for text in texts]
-
-    def load_real(self) -> bool:
-        """Take the default local model for the embedding time, if it is installed."""
-        from told.backends.local import embedder
-
-        try:
-            self.real = embedder(MODEL)
-        except ModelMissing:
-            return False
-        self.real.embed(["warm up"], "query")
-        return True
-
-
-class Told:
-    """told as its users have it."""
-
-    def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
-        self.memory = Memory(f"sqlite:///{folder / 'told.db'}", embedder=embedder, durability=durability)
-
-    def add(self, text: str, user: str) -> None:
-        self.memory.add(text, user_id=user)
-
-    def bulk(self, texts: Sequence[str], user: str) -> None:
-        self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
-
-    def search(self, query: str, user: str) -> int:
-        return len(self.memory.search(query, user_id=user, limit=ROWS)["results"])
-
-    def close(self) -> None:
-        self.memory.close()
-
+from bench._corpus import DIM, Floats
+from bench._told import ROWS, Precomputed
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS owner (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -117,16 +48,17 @@ class Bare:
         self.bulk([text], user)
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        codes = [(self.embedder.rows[text] * 127).astype(np.int8).tobytes() for text in texts]
-        with self._transaction():
-            owner = self._owner(user)
-            self.matrices.pop(owner, None)
-            last = self.db.execute("SELECT max(id) FROM memory WHERE id BETWEEN ? AND ?", _span(owner)).get
-            first = (owner << 32 if last is None else cast(int, last)) + 1
-            at = time.time_ns()
-            rows = [(first + n, at, text, code) for n, (text, code) in enumerate(zip(texts, codes, strict=True))]
-            self.db.executemany(INSERT, rows)
-            self.db.executemany(INSERT_WORDS, [(id_, text) for id_, _, text, _ in rows])
+        codes = [_code(self.embedder.rows[text]) for text in texts]
+        self.db.execute("BEGIN IMMEDIATE")
+        owner = self._owner(user)
+        self.matrices.pop(owner, None)
+        last = self.db.execute("SELECT max(id) FROM memory WHERE id BETWEEN ? AND ?", _span(owner)).get
+        first = (owner << 32 if last is None else cast(int, last)) + 1
+        at = time.time_ns()
+        rows = [(first + n, at, text, code) for n, (text, code) in enumerate(zip(texts, codes, strict=True))]
+        self.db.executemany(INSERT, rows)
+        self.db.executemany(INSERT_WORDS, [(id_, text) for id_, _, text, _ in rows])
+        self.db.execute("COMMIT")
 
     def search(self, query: str, user: str) -> int:
         (vector,) = self.embedder.embed([query], "query")
@@ -169,9 +101,6 @@ class Bare:
             self.db.execute("INSERT INTO owner (id, name) VALUES (?, ?)", (self.owners[user], user))
         return self.owners[user]
 
-    def _transaction(self) -> apsw.Connection:
-        return self.db
-
     def parts(self, queries: Sequence[tuple[str, str]]) -> Mapping[str, list[int]]:
         """How long each part of a search takes, in nanoseconds; `unranked` is what FTS5 needs just to match."""
         spent: dict[str, list[int]] = {"scan": [], "ranked": [], "unranked": [], "fetch": []}
@@ -187,9 +116,13 @@ class Bare:
             marks.append(time.perf_counter_ns())
             self.fetch(near)
             marks.append(time.perf_counter_ns())
-            for name, start, stop in zip(spent, marks, marks[1:], strict=False):
+            for name, (start, stop) in zip(spent, pairwise(marks), strict=True):
                 spent[name].append(stop - start)
         return spent
+
+
+def _code(vector: Floats) -> bytes:
+    return np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes()
 
 
 def _span(owner: int) -> tuple[int, int]:

@@ -1,0 +1,171 @@
+"""One contender in a process of its own: commands come as JSON lines, times are taken here and go back the same way.
+
+`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the store, asks one question,
+then many, and says how long that took and how much memory it has.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench._corpus import Memories
+
+if TYPE_CHECKING:
+    from bench._told import Contender
+
+COLD_SEARCHES = 300
+
+
+def contender(name: str, folder: Path, *parts: Memories) -> Contender:
+    """Open a contender: `told-full`, `told-normal`, `bare-full`, `bare-normal` or `mem0`."""
+    kind, _, durability = name.partition("-")
+    if kind == "mem0":
+        from bench._mem0 import Mem0
+
+        return Mem0(folder, *parts)
+    from bench._told import Precomputed, Told
+
+    if kind == "told":
+        return Told(folder, Precomputed(*parts), durability)
+    from bench._bare import Bare
+
+    return Bare(folder, Precomputed(*parts), durability)
+
+
+class Server:
+    """The commands."""
+
+    def __init__(self, name: str, corpus: Path, store: Path) -> None:
+        self.stored = Memories.load(corpus, "stored")
+        self.extra = Memories.load(corpus, "extra")
+        self.queries = Memories.load(corpus, "queries")
+        self.it = contender(name, store, self.stored, self.extra, self.queries)
+        self.used = 0
+
+    def load(self, budget: float) -> dict[str, Any]:
+        """Keep the stored memories, user by user, until all are in or the time is up."""
+        start, count = time.perf_counter(), 0
+        most = 1000 if budget == float("inf") else 25
+        for user, texts in self.stored.lists(most):
+            self.it.bulk(texts, user)
+            count += len(texts)
+            if time.perf_counter() - start > budget:
+                break
+        return {"count": count, "seconds": time.perf_counter() - start}
+
+    def add(self, count: int) -> dict[str, Any]:
+        """Keep some extra memories one by one."""
+        rows = self._fresh(count)
+        return {"nanos": [_timed(lambda row=row: self.it.add(*row)) for row in rows]}  # type: ignore[misc]
+
+    def bulk(self, count: int) -> dict[str, Any]:
+        """Keep some extra memories of one user in one call."""
+        texts = [text for text, _ in self._fresh(count)]
+        return {"nanos": [_timed(lambda: self.it.bulk(texts, f"bulk{self.used}"))], "count": count}
+
+    def search(self, first: int, count: int) -> dict[str, Any]:
+        """Ask some questions."""
+        asked = list(islice(self._questions(), first, first + count))
+        found = 0
+        nanos = []
+        for query, user in asked:
+            start = time.perf_counter_ns()
+            found += self.it.search(query, user)
+            nanos.append(time.perf_counter_ns() - start)
+        return {"nanos": nanos, "found": found}
+
+    def parts(self, first: int, count: int) -> dict[str, Any]:
+        """The parts of a bare search."""
+        from bench._bare import Bare
+
+        assert isinstance(self.it, Bare)
+        return dict(self.it.parts(list(islice(self._questions(), first, first + count))))
+
+    def real(self, on: bool) -> dict[str, Any]:
+        """Do or do not spend the time of a real embedder on each query; says whether there is one."""
+        embedder: Any = getattr(self.it, "embedder", None) or self.it.memory.embedder  # type: ignore[attr-defined]
+        if not on:
+            embedder.real = None
+        return {"there": on and embedder.load_real()}
+
+    def close(self) -> dict[str, Any]:
+        """Close the files."""
+        self.it.close()
+        return {}
+
+    def _questions(self) -> Iterator[tuple[str, str]]:
+        while True:
+            yield from zip(self.queries.texts, self.queries.users, strict=True)
+
+    def _fresh(self, count: int) -> list[tuple[str, str]]:
+        first, self.used = self.used, self.used + count
+        if self.used > len(self.extra):
+            raise SystemExit(f"the corpus has {len(self.extra)} extra memories, and {self.used} are needed")
+        return list(zip(self.extra.texts[first : self.used], self.extra.users[first : self.used], strict=True))
+
+
+def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
+    """Open a store in this new process and ask; module loading is timed apart."""
+    queries = Memories.load(corpus, "queries")
+    start = time.perf_counter_ns()
+    __import__("mem0" if name == "mem0" else "told")
+    loaded = time.perf_counter_ns()
+    before = _resident()
+    begun = time.perf_counter_ns()
+    it = contender(name, store, queries)
+    opened = time.perf_counter_ns()
+    it.search(queries.texts[0], queries.users[0])
+    answered = time.perf_counter_ns()
+    limit = time.perf_counter() + 20
+    for query, user in zip(queries.texts[:COLD_SEARCHES], queries.users, strict=False):
+        it.search(query, user)
+        if time.perf_counter() > limit:
+            break
+    resident = _resident()
+    it.close()
+    return {
+        "import": loaded - start, "open": opened - begun, "first": answered - opened,
+        "resident": resident, "grown": resident - before,
+    }  # fmt: skip
+
+
+def _resident() -> int:
+    """Bytes of memory this process holds now."""
+    for line in Path("/proc/self/status").read_text("ascii").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("the benchmark reads /proc/self/status and so needs Linux")
+
+
+def _timed(work: Callable[[], object]) -> int:
+    start = time.perf_counter_ns()
+    work()
+    return time.perf_counter_ns() - start
+
+
+def main() -> None:
+    """Obey."""
+    name, corpus, store, *options = sys.argv[1:]
+    out = sys.stdout
+    sys.stdout = sys.stderr  # what a library prints must not look like an answer
+    if "--cold" in options:
+        print(json.dumps(cold(name, Path(corpus), Path(store))), file=out, flush=True)
+        return
+    server = Server(name, Path(corpus), Path(store))
+    print("{}", file=out, flush=True)
+    for line in sys.stdin:
+        command = json.loads(line)
+        answer = getattr(server, command.pop("do"))(**command)
+        print(json.dumps(answer), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

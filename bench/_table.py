@@ -1,0 +1,125 @@
+"""Plain tables for the terminal, the same as Markdown for the docs, and where results are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "docs" / "reference" / "benchmarks.md"
+
+Rows = Sequence[Sequence[str]]
+
+
+def plain(head: Sequence[str], rows: Rows) -> str:
+    """A table in columns; the first is flush left, the others right."""
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    lines = []
+    for row in [head, ["-" * width for width in widths], *rows]:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join([row[0].ljust(widths[0]), *cells[1:]]).rstrip())
+    return "\n".join(lines)
+
+
+def markdown(head: Sequence[str], rows: Rows) -> str:
+    """The same table for a page."""
+    marks = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, marks, *rows])
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with as many digits as mean something."""
+    if value is None:
+        return "–"
+    if value >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.{digits}g}" if value < 100 else f"{value:.0f}"
+
+
+def verdict(name: str, value: float | None, bound: str, target: float, unit: str = "×") -> dict[str, Any]:
+    """A figure held against its target; `bound` is `<=` or `>=`."""
+    met = value is not None and (value <= target if bound == "<=" else value >= target)
+    return {"name": name, "value": value, "bound": bound, "target": target, "unit": unit, "pass": met}
+
+
+def verdict_rows(verdicts: Sequence[Mapping[str, Any]]) -> Rows:
+    """Verdicts as rows of a table."""
+    return [
+        [
+            one["name"], f"{number(one['value'])}{one['unit'] if one['value'] is not None else ''}",
+            f"{one['bound'].replace('<=', '≤').replace('>=', '≥')} {number(one['target'])}{one['unit']}",
+            "PASS" if one["pass"] else "not measured" if one["value"] is None else "FAIL",
+        ]
+        for one in verdicts
+    ]  # fmt: skip
+
+
+VERDICT_HEAD = ("ratio", "measured", "target", "")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    return {
+        "taken": datetime.now(UTC).isoformat(timespec="minutes"), "cores": os.cpu_count(), "load": os.getloadavg()[0],
+        "processor": _processor(), "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(), "told": version("told"), "numpy": version("numpy"),
+        "sqlite": _installed("apsw"), "commit": _commit(), "command": " ".join(["python", *_command()]),
+    }  # fmt: skip
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _command() -> list[str]:
+    return [f"bench/{Path(sys.argv[0]).name}", *(option for option in sys.argv[1:] if option != "--publish")]
+
+
+def save(name: str, results: Mapping[str, Any]) -> Path:
+    """Keep results as JSON."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(results, indent=1), "utf-8")
+    return path
+
+
+def publish(name: str, text: str) -> None:
+    """Put a table between its marks on the page of benchmarks."""
+    page = PAGE.read_text("utf-8")
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    changed, count = pattern.subn(lambda marks: f"{marks[1]}\n{text}\n\n{marks[2]}", page)
+    if not count:
+        raise SystemExit(f"{PAGE.name} has no place marked {name}")
+    PAGE.write_text(changed, "utf-8")
+
+
+def where(facts: Mapping[str, Any]) -> str:
+    """One line about the machine."""
+    return (
+        f"{facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f} at the start), {facts['system']}, "
+        f"Python {facts['python']}, apsw {facts['sqlite']}, NumPy {facts['numpy']}; told {facts['told']} at "
+        f"{facts['commit']}; {facts['taken']}"
+    )

@@ -1,0 +1,378 @@
+"""told against its peer and against the bare limit, in one run: same machine, same texts, same vectors.
+
+    python bench/latency.py              1 k, 10 k and 100 k memories over 1 000 users, and one user with 50 k
+    python bench/latency.py --quick      a few minutes
+    python bench/latency.py --no-peer    without mem0 (which gets an environment of its own, bench/.venv-peer)
+
+Each contender is a process of its own that takes its own times. Contenders take turns in short rounds; a figure is the
+median over the rounds, and a ratio is the median of the ratios within each round, so that noise which slows a whole
+round down does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import _corpus, _table
+
+HERE = Path(__file__).resolve().parent
+PEER = HERE / ".venv-peer"
+PEER_PACKAGE = "mem0ai"
+MILLI = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much of everything is done."""
+
+    rounds: int
+    adds: int
+    bulk: int
+    searches: int
+    colds: int
+    peer_adds: int
+    peer_bulk: int
+    peer_searches: int
+    peer_budget: float
+    peer_most: int
+
+
+QUICK = Effort(3, 60, 500, 60, 3, 10, 20, 4, 30, 1_000)
+FULL = Effort(7, 150, 1000, 200, 5, 20, 50, 5, 300, 10_000)
+
+
+@dataclass(slots=True)
+class Process:
+    """A contender's process and the lines to it."""
+
+    name: str
+    corpus: Path
+    store: Path
+    python: str
+    pipe: subprocess.Popen[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        command = [self.python, str(HERE / "_serve.py"), self.name, str(self.corpus), str(self.store)]
+        quiet = subprocess.DEVNULL if self.name == "mem0" else None
+        self.pipe = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment(self.name)
+        )
+        self._answer()
+
+    def __call__(self, do: str, **options: Any) -> dict[str, Any]:
+        """Send a command and wait for its answer."""
+        assert self.pipe.stdin is not None
+        self.pipe.stdin.write(json.dumps({"do": do, **options}) + "\n")
+        self.pipe.stdin.flush()
+        return self._answer()
+
+    def end(self) -> None:
+        """Close the store and the process."""
+        self("close")
+        self.pipe.communicate()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.pipe.stdout is not None
+        line = self.pipe.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended with code {self.pipe.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def environment(name: str) -> dict[str, str]:
+    """The bare limit scans on one thread, as told does; nobody else's libraries are told what to do."""
+    alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("bare") else {}
+    return {**os.environ, **alone, "MEM0_TELEMETRY": "false", "TOLD_CONFIG": str(empty_config())}
+
+
+def empty_config() -> Path:
+    """A configuration file that changes nothing, so that the user's own does not count."""
+    _table.RESULTS.mkdir(exist_ok=True)
+    path = _table.RESULTS / "empty.yaml"
+    path.touch()
+    return path
+
+
+def peer_python() -> str:
+    """The peer's interpreter; its environment is made at the first use."""
+    python = PEER / "bin" / "python"
+    if not (PEER / ".installed").exists():
+        print(f"making {PEER.relative_to(HERE.parent)} with {PEER_PACKAGE} ...", file=sys.stderr)
+        venv.create(PEER, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", PEER_PACKAGE], check=True)
+        (PEER / ".installed").touch()
+    return str(python)
+
+
+@dataclass(slots=True)
+class Scenario:
+    """One size: its corpus, its contenders' stores, and what was measured of each."""
+
+    title: str
+    owners: Sequence[str]
+    folder: Path
+    effort: Effort
+    peer: str | None
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> Path:
+        """Where the texts and vectors are."""
+        return self.folder / "corpus"
+
+    @property
+    def names(self) -> list[str]:
+        """The contenders, in the order of the table."""
+        return ["bare-full", "told-full", "bare-normal", "told-normal", *(["mem0"] if self.peer else [])]
+
+    def run(self) -> dict[str, Any]:
+        """Everything, from the first text to the last figure."""
+        effort = self.effort
+        each = effort.adds + effort.bulk
+        _corpus.make(self.corpus, self.owners, extra=(effort.rounds + 1) * each, questions=1000)
+        self._fill()
+        rounds = self._rounds()
+        self._cold()
+        for name in self.names:
+            self.figures[name].update(_summary(rounds[name]))
+        shutil.rmtree(self.folder)
+        return {
+            "title": self.title, "memories": len(self.owners), "users": len(set(self.owners)),
+            "figures": self.figures, "rounds": rounds,
+        }  # fmt: skip
+
+    def _process(self, name: str) -> Process:
+        python = self.peer if name == "mem0" and self.peer else sys.executable
+        return Process(name, self.corpus, self.folder / name, python)
+
+    def _fill(self) -> None:
+        """Fill each kind of store once; the other durability gets a copy of the file."""
+        for name in self.names:
+            (self.folder / name).mkdir(parents=True)
+        for name in [name for name in self.names if not name.endswith("-full")]:
+            self._say(f"filling {name}")
+            process = self._process(name)
+            mem0 = name == "mem0"
+            loaded = process("load", budget=self.effort.peer_budget if mem0 else float("inf"))
+            process.end()
+            size = sum(file.stat().st_size for file in (self.folder / name).rglob("*") if file.is_file())
+            figures = {**loaded, "bytes": size / loaded["count"], "whole": loaded["count"] == len(self.owners)}
+            self.figures[name] = figures
+            if not mem0:
+                full = name.replace("normal", "full")
+                shutil.copytree(self.folder / name, self.folder / full, dirs_exist_ok=True)
+                self.figures[full] = dict(figures)
+
+    def _rounds(self) -> dict[str, list[dict[str, Any]]]:
+        """Contenders take turns; the first round warms them up and is thrown away."""
+        processes = {name: self._process(name) for name in self.names}
+        rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
+        for turn in range(self.effort.rounds + 1):
+            self._say(f"round {turn} of {self.effort.rounds}")
+            for name, process in processes.items():
+                rounds[name].append(self._turn(process, turn))
+        for process in processes.values():
+            process.end()
+        return {name: turns[1:] for name, turns in rounds.items()}
+
+    def _turn(self, process: Process, turn: int) -> dict[str, Any]:
+        effort, mem0 = self.effort, process.name == "mem0"
+        searches = effort.peer_searches if mem0 else effort.searches
+        first = turn * searches
+        done: dict[str, Any] = {
+            "add": process("add", count=effort.peer_adds if mem0 else effort.adds)["nanos"],
+            "search": process("search", first=first, count=searches)["nanos"],
+        }
+        bulk = process("bulk", count=effort.peer_bulk if mem0 else effort.bulk)
+        done["bulk"] = bulk["count"] / bulk["nanos"][0] * 1e9
+        if process.name in ("told-full", "bare-full") and process("real", on=True)["there"]:
+            done["embedded"] = process("search", first=first, count=max(10, searches // 4))["nanos"]
+            process("real", on=False)
+        if process.name == "bare-full":
+            done["parts"] = process("parts", first=first, count=searches)
+        return done
+
+    def _cold(self) -> None:
+        """Open every store in new processes, in turns."""
+        taken: dict[str, list[dict[str, int]]] = {name: [] for name in self.names}
+        for turn in range(self.effort.colds):
+            self._say(f"cold open {turn + 1} of {self.effort.colds}")
+            for name in self.names:
+                if name != "mem0" or turn < 2:
+                    taken[name].append(self._cold_once(name))
+        for name, turns in taken.items():
+            keys = turns[0].keys()
+            self.figures[name]["cold"] = {key: statistics.median(turn[key] for turn in turns) for key in keys}
+            self.figures[name]["cold_best"] = {key: min(turn[key] for turn in turns) for key in keys}
+
+    def _cold_once(self, name: str) -> dict[str, int]:
+        python = self.peer if name == "mem0" and self.peer else sys.executable
+        command = [python, str(HERE / "_serve.py"), name, str(self.corpus), str(self.folder / name), "--cold"]
+        quiet = subprocess.DEVNULL if name == "mem0" else None
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=quiet, text=True, check=True, env=environment(name)
+        )
+        answer: dict[str, int] = json.loads(done.stdout)
+        return answer
+
+    def _say(self, what: str) -> None:
+        print(f"  {self.title}: {what}".ljust(79), end="\r", file=sys.stderr, flush=True)
+
+
+def _summary(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The median over the rounds of what each round measured."""
+    found: dict[str, Any] = {"bulk": statistics.median(turn["bulk"] for turn in turns)}
+    for what in ("add", "search", "embedded"):
+        if all(what in turn for turn in turns):
+            found[what] = {place: statistics.median(quantile(turn[what], place) for turn in turns) for place in (50, 95)}
+    if "parts" in turns[0]:
+        parts = turns[0]["parts"]
+        found["parts"] = {part: statistics.median(quantile(turn["parts"][part], 50) for turn in turns) for part in parts}
+    return found
+
+
+def quantile(values: Sequence[float], percent: int) -> float:
+    """A quantile of some values, one of them."""
+    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
+
+
+def ratio(scenario: dict[str, Any], what: str, above: str, below: str) -> float | None:
+    """How many times longer one contender takes than another, by the medians within each round."""
+    rounds = scenario["rounds"]
+    if above not in rounds or below not in rounds:
+        return None
+    pairs = zip(rounds[above], rounds[below], strict=True)
+    return statistics.median(quantile(a[what], 50) / quantile(b[what], 50) for a, b in pairs)
+
+
+def verdicts(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every target of speed, held against what was measured."""
+    found: list[dict[str, Any]] = []
+    for one in scenarios:
+        name = one["title"]
+        if "mem0" in one["rounds"]:
+            fewer = "" if one["figures"]["mem0"]["whole"] else f" holding {_table.number(one['figures']['mem0']['count'])}"
+            found += [
+                _table.verdict(f"{name}: add, full, mem0{fewer} / told", ratio(one, "add", "mem0", "told-full"), ">=", 4),
+                _table.verdict(f"{name}: add, normal, mem0{fewer} / told", ratio(one, "add", "mem0", "told-normal"), ">=", 20),
+                _table.verdict(f"{name}: search, mem0{fewer} / told", ratio(one, "search", "mem0", "told-full"), ">=", 20),
+            ]  # fmt: skip
+        found += [
+            _table.verdict(f"{name}: add, full, told / bare", ratio(one, "add", "told-full", "bare-full"), "<=", 3),
+            _table.verdict(f"{name}: add, normal, told / bare", ratio(one, "add", "told-normal", "bare-normal"), "<=", 3),
+            _table.verdict(f"{name}: search, told / bare", ratio(one, "search", "told-full", "bare-full"), "<=", 3),
+            _table.verdict(f"{name}: bulk add, full", one["figures"]["told-full"]["bulk"], ">=", 5000, "/s"),
+            _table.verdict(f"{name}: cold open and first search", _cold_ms(one["figures"]["told-full"]), "<=", 50, " ms"),
+        ]  # fmt: skip
+    spread = [one for one in scenarios if one["users"] > 1]
+    if len(spread) > 1:
+        small, large = (one["figures"]["told-full"]["search"][50] for one in (spread[0], spread[-1]))
+        title = f"search of 100 memories, {spread[-1]['title']} / {spread[0]['title']}"
+        found.append(_table.verdict(title, large / small, "<=", 1.5))
+    return found
+
+
+def _cold_ms(figures: dict[str, Any]) -> float:
+    return float(figures["cold"]["open"] + figures["cold"]["first"]) / MILLI
+
+
+HEAD = ("", "memories", "add ms p50 / p95", "bulk add/s", "search ms p50 / p95", "with embedding ms", "cold open ms",
+        "RSS MB", "disk B/memory")  # fmt: skip
+
+
+def rows(scenario: dict[str, Any]) -> list[list[str]]:
+    """A scenario as rows of a table."""
+    return [_row(name, figures) for name, figures in _ordered(scenario["figures"])]
+
+
+def _ordered(figures: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    order = ("bare-full", "told-full", "bare-normal", "told-normal", "mem0")
+    return [(name, figures[name]) for name in order if name in figures]
+
+
+def _row(name: str, figures: dict[str, Any]) -> list[str]:
+    cut = "" if figures["whole"] else " (time up)"
+    return [
+        name.replace("-", ", "), _table.number(figures["count"]) + cut, _pair(figures["add"]),
+        _table.number(figures["bulk"]), _pair(figures["search"]),
+        _pair(figures["embedded"]) if "embedded" in figures else "–", _table.number(_cold_ms(figures)),
+        _table.number(figures["cold"]["resident"] / 2**20), _table.number(figures["bytes"]),
+    ]  # fmt: skip
+
+
+def _pair(quantiles: dict[int, float]) -> str:
+    return f"{_table.number(quantiles[50] / MILLI)} / {_table.number(quantiles[95] / MILLI)}"
+
+
+def notes(scenario: dict[str, Any]) -> str:
+    """What the table leaves out."""
+    figures = scenario["figures"]
+    parts = " · ".join(f"{part} {_table.number(nanos / MILLI)}" for part, nanos in figures["bare-full"]["parts"].items())
+    loading = f"modules {_table.number(figures['told-full']['cold']['import'] / MILLI)} ms"
+    if "mem0" in figures:
+        loading += f" (mem0 {_table.number(figures['mem0']['cold']['import'] / MILLI)} ms)"
+    return f"bare search by parts, ms: {parts}; loading told's {loading}"
+
+
+def page(results: dict[str, Any]) -> str:
+    """The results for the docs."""
+    sections = [f"`{results['machine']['command']}` on {_table.where(results['machine'])}."]
+    for scenario in results["scenarios"]:
+        sections += [f"**{scenario['title']}**", _table.markdown(HEAD, rows(scenario)), notes(scenario).capitalize() + "."]
+    sections.append(_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])))
+    return "\n\n".join(sections)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description="told against mem0 and against bare SQLite and NumPy")
+    parser.add_argument("--quick", action="store_true", help="a few minutes, smaller sizes")
+    parser.add_argument("--sizes", help="totals over 1 000 users, such as 1000,10000,100000", default=None)
+    parser.add_argument("--one-user", type=int, default=None, help="memories of the scenario with one user; 0 for none")
+    parser.add_argument("--no-peer", action="store_true", help="leave mem0 out")
+    parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    asked = arguments()
+    effort = QUICK if asked.quick else FULL
+    sizes = [int(size) for size in (asked.sizes or ("1000,10000" if asked.quick else "1000,10000,100000")).split(",")]
+    alone = (5_000 if asked.quick else 50_000) if asked.one_user is None else asked.one_user
+    facts = _table.machine()
+    peer = None if asked.no_peer else peer_python()
+    work = _table.RESULTS / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    plan = [(f"{_table.number(size)} memories, 1 000 users", _corpus.spread_over_users(size)) for size in sizes]
+    if alone:
+        plan.append((f"{_table.number(alone)} memories, one user", ["user0"] * alone))
+    scenarios = []
+    for title, owners in plan:
+        met = peer if len(owners) <= effort.peer_most or len(set(owners)) == 1 and not asked.quick else None
+        scenario = Scenario(title, owners, work / str(len(scenarios)), effort, met).run()
+        scenarios.append(scenario)
+        print(f"\n{title}".ljust(80), _table.plain(HEAD, rows(scenario)), notes(scenario), sep="\n", flush=True)
+    results = {"machine": facts, "scenarios": scenarios, "verdicts": verdicts(scenarios)}
+    print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])), sep="\n")
+    print(f"\nkept in {_table.save('latency', results).relative_to(HERE.parent)}")
+    if asked.publish:
+        _table.publish("latency", page(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""A file told cannot use is refused in one clear sentence, and left as it was found."""
+
+import hashlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from told import Memory
+from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
+from told.testing import hashing_embedder
+
+
+def opened(path: Path) -> Memory:
+    return Memory(f"sqlite:///{path}", embedder=hashing_embedder())
+
+
+def made(path: Path, count: int = 3) -> Path:
+    """A store with a few memories, closed."""
+    with opened(path) as memory:
+        memory.add([f"memory number {number} about tea" for number in range(count)], user_id="alice")
+    return path
+
+
+def fingerprint(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# Not ours, or not whole -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content", [b"Dear diary, this is not a database. " * 300, b"\x89PNG\r\n" + bytes(5000), b"Dear diary", b"SQLite format 3\0"],
+    ids=["text", "image", "short text", "magic alone"],
+)  # fmt: skip
+def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "m.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError) as refused:
+        opened(path)
+    assert isinstance(refused.value, StoreCorrupt)
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["m.db"]
+
+
+def test_the_database_of_another_program_is_refused_and_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "bookmarks.db"
+    with apsw.Connection(str(path)) as other:
+        other.execute("CREATE TABLE bookmark (url TEXT); INSERT INTO bookmark VALUES ('https://example.org')")
+    other.close()
+    before = fingerprint(path)
+    with pytest.raises(StoreError):
+        opened(path).close()
+    assert fingerprint(path) == before
+
+
+def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with apsw.Connection(str(path)) as other:
+        other.execute("CREATE TABLE meta (name TEXT, version INTEGER); INSERT INTO meta VALUES ('other', 7)")
+    other.close()
+    before = fingerprint(path)
+    with pytest.raises(StoreError):
+        opened(path).close()
+    assert fingerprint(path) == before
+
+
+@pytest.mark.parametrize("version", [2, 99, "1", None], ids=str)
+def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object) -> None:
+    path = made(tmp_path / "m.db")
+    with apsw.Connection(str(path)) as db:
+        db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
+    db.close()
+    before = fingerprint(path)
+    with pytest.raises(StoreVersion, match="schema") as refused:
+        opened(path)
+    assert "Upgrade told" in str(refused.value)
+    assert fingerprint(path) == before
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_store_never_answers_as_if_it_were_whole(tmp_path: Path, share: float) -> None:
+    path = made(tmp_path / "m.db", 200)
+    whole = path.read_bytes()
+    cut = whole[: int(len(whole) * share)]
+    path.write_bytes(cut)
+    try:
+        with opened(path) as memory:
+            rows = memory.get_all(user_id="alice", limit=1000)["results"]
+            verdict = memory.verify()
+    except StoreError as error:
+        assert isinstance(error, StoreCorrupt), error
+        assert "restore the last backup" in str(error)
+    else:
+        assert not verdict["ok"]
+        assert len(rows) <= 200
+    assert path.read_bytes() == cut
+
+
+def test_a_page_of_rubbish_is_reported_by_verify(tmp_path: Path) -> None:
+    path = made(tmp_path / "m.db", 200)
+    whole = bytearray(path.read_bytes())
+    found = 0
+    for page in range(2, len(whole) // 4096, 7):
+        damaged = whole.copy()
+        damaged[page * 4096 : (page + 1) * 4096] = bytes([page % 251 + 1]) * 4096
+        path.write_bytes(damaged)
+        try:
+            with opened(path) as memory:
+                found += not memory.verify()["ok"]
+        except StoreCorrupt:
+            found += 1
+    assert found == len(range(2, len(whole) // 4096, 7))
+
+
+def test_a_tampered_byte_of_the_ledger_is_found(tmp_path: Path) -> None:
+    path = made(tmp_path / "m.db", 5)
+    whole = path.read_bytes()
+    offsets = [i for i in range(len(whole)) if whole.startswith(b"memory number 3", i)]
+    assert len(offsets) >= 2
+    caught = []
+    for offset in offsets:
+        path.write_bytes(whole[:offset] + b"M" + whole[offset + 1 :])
+        with opened(path) as memory:
+            caught.append(not memory.verify()["ok"])
+    assert any(caught)
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.db").mkdir()
+    with pytest.raises(StoreError):
+        opened(tmp_path / "m.db")
+
+
+def test_a_path_through_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(StoreError):
+        opened(tmp_path / "file" / "m.db")
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///a\0b", "nosuch:///x", "/just/a/path", "sqlite:x"])
+def test_an_address_that_names_no_store_is_refused(url: str) -> None:
+    with pytest.raises(ToldError) as refused:
+        Memory(url, embedder="none")
+    assert isinstance(refused.value, ConfigError | StoreError)
+
+
+# Read-only ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def read_only_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with a store on it that is remounted read-only, where this user may do so."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"a tmpfs cannot be mounted: {mounted.stderr.decode().strip()}")
+    try:
+        made(folder / "m.db")
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_store_on_a_read_only_disk_is_named_and_intact(read_only_disk: Path) -> None:
+    before = fingerprint(read_only_disk / "m.db")
+    try:
+        memory = opened(read_only_disk / "m.db")
+    except StoreReadOnly as error:
+        assert "permissions" in str(error)
+    else:
+        with memory:
+            assert len(memory.get_all(user_id="alice")["results"]) == 3
+            with pytest.raises(StoreReadOnly):
+                memory.add("milk", user_id="alice")
+    assert fingerprint(read_only_disk / "m.db") == before
+
+
+def test_a_new_store_on_a_read_only_disk_is_refused(read_only_disk: Path) -> None:
+    with pytest.raises(StoreReadOnly):
+        opened(read_only_disk / "new.db")
+    with pytest.raises(StoreReadOnly):
+        opened(read_only_disk / "folder" / "new.db")
+
+
+@pytest.fixture
+def immutable(tmp_path: Path) -> Iterator[Path]:
+    """A store whose file may not be changed, where the file system knows such a thing."""
+    path = made(tmp_path / "m.db")
+    frozen = subprocess.run(["chattr", "+i", str(path)], capture_output=True)
+    if frozen.returncode:
+        pytest.skip(f"a file cannot be made immutable: {frozen.stderr.decode().strip()}")
+    yield path
+    subprocess.run(["chattr", "-i", str(path)], check=True)
+
+
+def test_a_read_only_file_is_named_and_intact(immutable: Path) -> None:
+    before = fingerprint(immutable)
+    try:
+        memory = opened(immutable)
+    except StoreReadOnly:
+        pass
+    else:
+        with memory:
+            assert len(memory.get_all(user_id="alice")["results"]) == 3
+            with pytest.raises(StoreReadOnly):
+                memory.add("milk", user_id="alice")
+    assert fingerprint(immutable) == before
+
+
+def test_a_writer_that_may_not_write_says_so_and_keeps_reading(tmp_path: Path) -> None:
+    with opened(made(tmp_path / "m.db")) as memory:
+        writer = memory.engine.store._database.writer
+        writer.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreReadOnly):
+            memory.add("milk", user_id="alice")
+        assert len(memory.search("tea", user_id="alice")["results"]) == 3
+        writer.execute("PRAGMA query_only = OFF")
+        memory.add("milk", user_id="alice")
+        assert memory.verify()["ok"]
