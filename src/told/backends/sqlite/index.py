@@ -95,7 +95,7 @@ class SqliteIndex:
         for space, part in spaces.items():
             parts.setdefault(part, set()).add(space)
         base, chosen = _decided(db, account[0], find, list(spaces))
-        model = _fitting(db, probe)
+        model, terms = _fitting(db, probe), tuple(dict.fromkeys(probe.terms))
         sights: list[Sight] = []
         for part, members in parts.items():
             look = Look(
@@ -108,7 +108,7 @@ class SqliteIndex:
                 grew = partition.version
                 if not partition.refresh(db):
                     return None
-                sights.append(partition.look(db, look, probe.terms))
+                sights.append(partition.look(db, look, terms))
                 grew = partition.version != grew
             if grew:
                 self.cache.trim()

@@ -1,0 +1,291 @@
+"""Writers that wait at the same time share one transaction, and each still gets what is its own."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from told import Memory
+from told.core.entry import Asserted, Claim, Draft
+from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull, ToldError
+from told.core.ids import text_hash
+from told.core.scope import Scope
+from told.ports import Batch, NoFact, ThreadAt
+from told.testing import hashing_embedder
+from told.views import fold_all
+
+ALICE = Scope(user_id="alice")
+THREADS = 64
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
+        yield memory
+
+
+def held_up(memory: Memory, until: int) -> Counter[str]:
+    """Count the steps of commits; the first transaction waits until this many writers are queued behind it."""
+    steps: Counter[str] = Counter()
+    writer = memory.engine.store._write
+
+    def watch(step: str) -> None:
+        steps[step] += 1
+        if steps["begun"] == 1 and step == "begun":
+            for _ in range(2000):
+                if len(writer._queue) >= until:
+                    break
+                threading.Event().wait(0.005)
+
+    memory.engine.store.watch(watch)
+    return steps
+
+
+def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
+    """What each of many threads got; an error is a result."""
+
+    def attempt(number: int) -> Any:
+        try:
+            return work(number)
+        except ToldError as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(attempt, range(count)))
+
+
+def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(memory: Memory) -> None:
+    steps = held_up(memory, THREADS - 1)
+    receipts = together(lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}"))
+    assert steps["committed"] == 2
+    assert steps["headed"] == THREADS
+    for number, receipt in enumerate(receipts):
+        first, second = receipt["results"]
+        assert (first["memory"], second["memory"]) == (f"number {number}", f"again {number}")
+        assert memory.get(first["id"])["memory"] == f"number {number}"
+        assert memory.get(second["id"])["user_id"] == f"user {number % 7}"
+    assert len({row["id"] for receipt in receipts for row in receipt["results"]}) == 2 * THREADS
+    assert memory.verify()["ok"]
+
+
+def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", group_limit=10) as memory:
+        steps = held_up(memory, THREADS - 1)
+        together(lambda n: memory.add(f"number {n}", user_id="alice"))
+        assert steps["committed"] == 1 + -(-(THREADS - 1) // 10)
+
+
+def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory: Memory) -> None:
+    held_up(memory, THREADS - 1)
+    together(lambda n: memory.add([f"{part} of {n}" for part in range(3)], user_id="alice"))
+    entries = memory.engine.store.scan("default", 0, 10_000)
+    assert [entry.seq for entry in entries] == list(range(1, 6 * THREADS + 1))
+    sizes = Counter(entry.tx for entry in entries)
+    assert set(sizes.values()) == {6}
+    for tx in sizes:
+        said = {entry.verb.claim.text.split(" of ")[1] for entry in entries if entry.tx == tx and entry.sort == "asserted"}
+        assert len(said) == 1
+
+
+def batch(text: str, thread: str, **options: Any) -> Batch:
+    return Batch("default", [Draft(Asserted(thread, Claim(text)), ALICE)], **options)
+
+
+def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
+    store = memory.engine.store
+    store.commit(batch("held", "t-held"), fold_all)
+    steps = held_up(memory, THREADS - 1)
+
+    def work(number: int) -> Any:
+        if number == 20:
+            return store.commit(batch("held", "t20", guards=[NoFact(ALICE, _md5("held"))], seen=0), fold_all)
+        if number == 21:
+            return store.commit(batch("x", "t21", guards=[ThreadAt("t-held", 99)], seen=0), fold_all)
+        if number == 22:
+            return store.commit(batch("x", "t22", vectors={text_hash("x"): [1.0, 2.0]}), fold_all)
+        return store.commit(batch(f"number {number}", f"t{number}"), fold_all)
+
+    results = together(work)
+    failed = {number: error for number, error in enumerate(results) if isinstance(error, ToldError)}
+    assert set(failed) == {20, 21, 22}
+    assert isinstance(failed[20], Conflict)
+    assert steps["committed"] == 2
+    texts = {row["memory"] for row in memory.get_all(user_id="alice", limit=1000)["results"]}
+    assert texts == {"held", *(f"number {n}" for n in range(THREADS) if n not in failed)}
+    assert memory.verify()["ok"]
+
+
+def _md5(text: str) -> str:
+    from told.core.text import md5
+
+    return md5(text)
+
+
+def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None:
+    held_up(memory, THREADS - 1)
+
+    def broken(entries: Any) -> Any:
+        raise LookupError("a view went wrong")
+
+    def work(number: int) -> Any:
+        fold = broken if number % 8 == 3 else fold_all
+        try:
+            return memory.engine.store.commit(batch(f"number {number}", f"t{number}"), fold)
+        except LookupError:
+            return "failed"
+
+    results = together(work)
+    assert [n for n, result in enumerate(results) if result == "failed"] == list(range(3, THREADS, 8))
+    entries = memory.engine.store.scan("default", 0, 1000)
+    assert [entry.seq for entry in entries] == list(range(1, THREADS - 7))
+    assert memory.verify()["ok"]
+
+
+def test_a_full_disk_fails_the_whole_group_and_nothing_of_it_stays(memory: Memory) -> None:
+    memory.add("tea", user_id="alice")
+    writer = memory.engine.store._database.writer
+    pages = writer.execute("PRAGMA page_count").get
+    writer.execute(f"PRAGMA max_page_count = {pages + 4}")
+    held_up(memory, 15)
+    results = together(lambda n: memory.add(f"{n} " + "x" * 5000, user_id="alice"), 16)
+    refused = [error for error in results if isinstance(error, StoreFull)]
+    kept = [row["results"][0]["memory"] for row in results if isinstance(row, dict)]
+    assert refused
+    assert len(refused) + len(kept) == 16
+    rows = memory.get_all(user_id="alice", limit=1000)["results"]
+    assert {row["memory"] for row in rows} == {"tea", *kept}
+    writer.execute("PRAGMA max_page_count = 1000000")
+    memory.add("milk", user_id="alice")
+    assert memory.verify()["ok"]
+
+
+def test_the_same_text_said_by_many_at_once_is_one_memory(memory: Memory) -> None:
+    held_up(memory, THREADS - 1)
+    receipts = together(lambda n: memory.add("I drink tea", user_id="alice"))
+    events = Counter(receipt["results"][0]["event"] for receipt in receipts)
+    assert events == {"ADD": 1, "NONE": THREADS - 1}
+    assert len({receipt["results"][0]["id"] for receipt in receipts}) == 1
+    assert memory.stats()["memories"] == 1
+
+
+def test_one_key_sent_by_many_at_once_is_one_write(memory: Memory) -> None:
+    held_up(memory, THREADS - 1)
+    said = ["I drink tea", "and milk"]
+    receipts = together(lambda n: memory.add(said, user_id="alice", idempotency_key="once"))
+    assert {tuple((row["id"], row["event"]) for row in receipt["results"]) for receipt in receipts} == {
+        tuple((row["id"], "ADD") for row in receipts[0]["results"])
+    }
+    assert memory.stats()["entries"] == 4
+
+
+def test_updates_of_one_memory_by_many_at_once_all_win_in_turn(memory: Memory) -> None:
+    id_ = memory.add("start", user_id="alice")["results"][0]["id"]
+    results = together(lambda n: memory.update(id_, f"version {n}"))
+    assert [error for error in results if isinstance(error, ToldError)] == []
+    changes = memory.history(id_)
+    assert len(changes) == THREADS + 1
+    for before, after in zip(changes, changes[1:], strict=False):
+        assert after["old_memory"] == before["new_memory"]
+    told = {receipt["results"][0]["new_memory"]: receipt["results"][0]["old_memory"] for receipt in results}
+    assert told == {change["new_memory"]: change["old_memory"] for change in changes[1:]}
+
+
+def test_a_memory_deleted_by_many_at_once_is_deleted_once(memory: Memory) -> None:
+    id_ = memory.add("doomed", user_id="alice")["results"][0]["id"]
+    held_up(memory, 15)
+    results = together(lambda n: memory.delete(id_), 16)
+    assert sum(isinstance(result, dict) for result in results) == 1
+    assert all(isinstance(result, dict | NotFoundError) for result in results)
+    assert [change["event"] for change in memory.history(id_)] == ["ADD", "DELETE"]
+
+
+def test_everything_deleted_by_many_at_once_is_no_error(memory: Memory) -> None:
+    memory.add([f"number {n}" for n in range(50)], user_id="alice")
+    held_up(memory, 7)
+    results = together(lambda n: memory.delete_all(user_id="alice"), 8)
+    assert [error for error in results if isinstance(error, ToldError)] == []
+    assert sum(len(result["results"]) for result in results) == 50
+    assert memory.get_all(user_id="alice")["results"] == []
+
+
+def test_deleting_everything_while_one_of_them_is_deleted_is_no_error(memory: Memory) -> None:
+    ids = [row["id"] for row in memory.add(["one", "two", "three"], user_id="alice")["results"]]
+    store = memory.engine.store
+    facts, meddled = store.facts, []
+
+    def meddle(find: Any) -> Any:
+        found = facts(find)
+        if not meddled:
+            meddled.append(memory.delete(ids[1]))
+        return found
+
+    store.facts = meddle
+    assert {row["id"] for row in memory.delete_all(user_id="alice")["results"]} == {ids[0], ids[2]}
+
+
+def test_searches_go_on_while_others_write(memory: Memory) -> None:
+    memory.add("the lighthouse keeper drinks tea", user_id="alice")
+    stop = threading.Event()
+    missed: list[Any] = []
+
+    def look() -> None:
+        while not stop.is_set():
+            found = memory.search("lighthouse keeper", user_id="alice", limit=3)["results"]
+            if not found or found[0]["memory"] != "the lighthouse keeper drinks tea":
+                missed.append(found)
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(look) for _ in range(4)]
+        together(lambda n: [memory.add(f"number {n} {m}", user_id="alice") for m in range(4)], 16)
+        stop.set()
+        for reader in readers:
+            reader.result()
+    assert missed == []
+
+
+def test_what_a_thread_added_any_other_thread_finds_at_once(memory: Memory) -> None:
+    def work(number: int) -> bool:
+        id_ = memory.add(f"secret word zebra{number}", user_id="alice")["results"][0]["id"]
+        with ThreadPoolExecutor(1) as other:
+            found = other.submit(memory.search, f"zebra{number}", user_id="alice", limit=5).result()["results"]
+        return id_ in {row["id"] for row in found}
+
+    assert all(together(work, 16))
+
+
+def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> None:
+    memory = Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder())
+    memory.add("tea", user_id="alice")
+    engine = memory.engine
+    started = threading.Barrier(9)
+
+    def work(number: int) -> Any:
+        started.wait()
+        for turn in range(10_000):
+            if number % 2:
+                memory.add(f"{number} {turn}", user_id="alice")
+            else:
+                memory.search("tea", user_id="alice")
+        return None
+
+    with ThreadPoolExecutor(9) as pool:
+        results = pool.map(lambda n: _outcome(work, n), range(8))
+        started.wait()
+        threading.Event().wait(0.1)
+        memory.close()
+        outcomes = list(results)
+    assert {type(outcome) for outcome in outcomes} == {StoreClosed}, outcomes
+    engine.store.close()
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as again:
+        assert again.verify()["ok"]
+
+
+def _outcome(work: Callable[[int], Any], number: int) -> Any:
+    try:
+        return work(number)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the test names it
+        return error
