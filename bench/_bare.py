@@ -39,7 +39,7 @@ class Bare:
         self.db.execute(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability}; PRAGMA wal_autocheckpoint = 4000;"
             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY"
-        )
+        ).fetchall()  # a statement that gives a row stops those after it until the row is taken
         self.db.execute(SCHEMA)
         self.owners: dict[str, int] = {str(name): int(str(id_)) for id_, name in self.db.execute("SELECT id, name FROM owner")}
         self.matrices: dict[int, Floats] = {}

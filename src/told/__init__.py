@@ -44,14 +44,13 @@ __all__ = [
 ]
 
 
+_LAZY = {"AsyncMemory": "told.faces.sdk", "Memory": "told.faces.sdk", "Settings": "told.settings"}
+
+
 def __getattr__(name: str) -> Any:
     """Load the heavier names when they are first used."""
-    if name in ("AsyncMemory", "Memory"):
-        from told.faces import sdk
+    if name not in _LAZY:
+        raise AttributeError(f"module 'told' has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(sdk, name)
-    if name == "Settings":
-        from told.settings import Settings
-
-        return Settings
-    raise AttributeError(f"module 'told' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -220,12 +220,14 @@ class Engine:
         head = yield from call(self.store.head, self.account)
         was = {"entries": head.seq, "head": f"{HASH}:{head.hash.hex()}"}
         yield from call(self.store.reset, self.account, Draft(Erased((), "reset", was), None, self.caller.name))
+        yield from call(self.store.scrub)
 
     # Care -------------------------------------------------------------------------------------------------------------
 
     @verb(Action.ADMINISTER)
     def verify(self) -> Flow[tuple[Verdict, Sequence[str]]]:
         """Prove the ledger, and check the file and the derived index."""
+        yield from call(self.store.scrub)
         verdict = yield from proof.verify(self.store, self.account)
         return verdict, (yield from call(self.store.check))
 
@@ -262,6 +264,7 @@ class Engine:
     def import_(self, lines: Iterable[bytes]) -> Flow[int]:
         """Append an exported ledger to the account it continues."""
         new = yield from transfer.import_(self.store, self.account, lines)
+        yield from call(self.store.scrub)
         if new and self.embedder is not None:
             yield from embed.fill(self.store, self.embedder)
         return new

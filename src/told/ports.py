@@ -189,6 +189,9 @@ class Store(Protocol):
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of these entries and all that was derived from it; return the tombstone and counts."""
 
+    def scrub(self) -> Sequence[str]:
+        """Leave no trace of destroyed content in free space or logs; what could not be done yet is a warning."""
+
     def reset(self, account: str, draft: Draft) -> Entry:
         """Destroy an account's ledger and views and begin a new chain with this draft."""
 

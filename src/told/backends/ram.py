@@ -109,6 +109,10 @@ class RamStore:
         self._accounts[account] = changed
         return tombstone, {**counts, "vectors": self._forget(texts)}
 
+    def scrub(self) -> Sequence[str]:
+        """Nothing to do: what is destroyed in memory leaves no trace."""
+        return ()
+
     @_locked
     def reset(self, account: str, draft: Draft) -> Entry:
         """Begin the account's ledger anew; what was erased stays erased."""

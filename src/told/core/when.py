@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache, partial
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from told.core import almanac
 from told.core.errors import TimeError
@@ -194,6 +193,8 @@ def _located(moment: datetime, tz: tzinfo | None) -> int:
 def _named_zone(name: str) -> tzinfo:
     if name.upper() in ("UTC", "Z"):
         return UTC
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # it reads the build's configuration: not at import
+
     try:
         return datetime.strptime(name, "%z").tzinfo or UTC if name[:1] in ("+", "-") else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

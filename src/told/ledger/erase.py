@@ -87,7 +87,8 @@ def destroy(store: Store, account: str, found: Closure, why: str) -> Flow[Certif
     seqs: Sequence[int] = sorted(found.seqs)
     draft = Draft(Erased(tuple(seqs), why), None, author="told")
     tombstone, destroyed = yield from call(store.erase, account, seqs, draft)
+    warnings = yield from call(store.scrub)
     return Certificate(
         tombstone.seq, tombstone.at, f"{HASH}:{tombstone.hash.hex()}", len(seqs),
-        tuple(found.threads), len(found.evidence), destroyed,
+        tuple(found.threads), len(found.evidence), destroyed, tuple(warnings),
     )  # fmt: skip

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import span
-from told.core.errors import StoreBusy, StoreError
+from told.core.errors import StoreError
+
+STILL_READ: Final = (
+    "Somebody is still reading the store, so its write-ahead log keeps old pages for now; "
+    "`told verify` finishes the erasure once they are done."
+)
+PATIENCE_MS: Final = 2000
 
 
 def check(db: apsw.Connection) -> list[str]:
@@ -23,6 +29,8 @@ def check(db: apsw.Connection) -> list[str]:
             problems.append(f"block {number} of partition {part} belongs to nothing")
         elif not vectors.sound(known, epoch, (number, made_in, builder, digest, codes)):
             problems.append(f"block {number} of partition {part} is not what was written; it is not used")
+    if run(db, "scrub_owed").get:
+        problems.append(f"erasure: {STILL_READ}")
     return problems
 
 
@@ -85,13 +93,17 @@ def backup(db: apsw.Connection, target: Path) -> None:
 
 
 def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
-    """Rewrite the file without its free pages and empty the WAL; what could not be done now is a warning."""
+    """Rewrite the file without its free pages and empty the write-ahead log; until both are done it stays owed."""
     try:
         if vacuum:
             db.execute("VACUUM")
+        before = db.execute("PRAGMA busy_timeout").get
+        db.set_busy_timeout(min(PATIENCE_MS, before))
         busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
-    except apsw.BusyError as error:
-        raise StoreBusy() from error
+        db.set_busy_timeout(before)
+    except apsw.BusyError:
+        busy = 1
     if busy:
-        return ("Another process is reading, so the write-ahead log still holds old pages; run `told verify` later.",)
+        return (STILL_READ,)
+    run(db, "scrub_done")
     return ()

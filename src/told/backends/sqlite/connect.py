@@ -74,6 +74,7 @@ class Database:
         self._local = threading.local()
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._closed = False
+        self._inherited: Any = None
         self._lock = threading.Lock()
         check_version()
         self.writer = self._first()
@@ -103,6 +104,15 @@ class Database:
             finally:
                 db.execute("COMMIT")
 
+    def renew(self) -> None:
+        """Open the file again in a child process; the parent's connections are kept, for closing them would harm."""
+        self._inherited = (self._inherited, self._local, self.writer)
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._open = weakref.WeakSet()
+        with translated():
+            self.writer = self._connect()
+
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
@@ -119,11 +129,7 @@ class Database:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
         self._open.add(db)
         db.set_busy_timeout(self._busy)
-        db.execute(
-            f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'};"
-            "PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;"
-            "PRAGMA cache_size = -16384; PRAGMA trusted_schema = OFF"
-        )
+        db.execute(QUERIES[f"pragmas_{self._durability}"])
         return db
 
     def _first(self) -> apsw.Connection:

@@ -126,6 +126,7 @@ def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) 
     erased = [seq for entry in fresh if isinstance(entry.verb, Erased) for seq in entry.verb.seqs if seq < entry.seq]
     if erased:
         shred.shred(db, account.id, erased)
+        run(db, "owe_scrub")
     return len(fresh), len(erased)
 
 
@@ -157,6 +158,7 @@ def erase(
     """Destroy the content of entries and append the tombstone that says so."""
     account = account_of(db, name)
     counts = shred.shred(db, account.id, seqs)
+    run(db, "owe_scrub")
     (tombstone,) = _append(db, mint, account, [draft])
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
     return tombstone, counts
@@ -166,6 +168,7 @@ def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
     """Begin an account's chain anew."""
     account = account_of(db, name)
     shred.wipe(db, account.id)
+    run(db, "owe_scrub")
     account.seq, account.hash = 0, GENESIS
     (entry,) = _append(db, mint, account, [draft])
     run(db, "move_head", account.seq, account.at, account.hash, account.id)

@@ -1,3 +1,10 @@
+-- name: pragmas_full
+PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;
+PRAGMA cache_size = -16384; PRAGMA trusted_schema = OFF
+-- name: pragmas_normal
+PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000;
+PRAGMA cache_size = -16384; PRAGMA trusted_schema = OFF
+
 -- name: account
 SELECT id, seq, at, hash FROM account WHERE name = ?
 -- name: add_account
@@ -304,3 +311,9 @@ SELECT page_count * page_size FROM pragma_page_count, pragma_page_size
 SELECT id, rows FROM part
 -- name: add_tombstone
 INSERT OR IGNORE INTO tombstone (digest) VALUES (?)
+-- name: owe_scrub
+INSERT OR REPLACE INTO meta (key, value) VALUES ('scrub', 1)
+-- name: scrub_owed
+SELECT value FROM meta WHERE key = 'scrub'
+-- name: scrub_done
+DELETE FROM meta WHERE key = 'scrub'

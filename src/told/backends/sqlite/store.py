@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +28,7 @@ from told.backends.sqlite.rows import (
 )
 from told.backends.sqlite.writer import Writer
 from told.core.entry import GENESIS, Draft, Entry
-from told.core.errors import ModelMismatch, StoreBusy
+from told.core.errors import ModelMismatch
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find
@@ -50,6 +52,15 @@ class SqliteStore:
         self._write = Writer(self._database, options.get("group_limit", 256))
         cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
         self.index = SqliteIndex(self._database, cache)
+        self.scrub()
+        os.register_at_fork(after_in_child=_renewal(self))
+
+    def renew(self) -> None:
+        """Begin anew in a child process: connections and locks must never be shared with the parent."""
+        if not self._database.closed:
+            self._database.renew()
+            self._write = Writer(self._database, self._write.limit)
+            self.index = SqliteIndex(self._database, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
     def watch(self, step: Callable[[str], None]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
@@ -66,28 +77,25 @@ class SqliteStore:
         new, shredded = self._write(lambda db: ledger.adopt(db, account, entries, fold))
         if shredded:
             self.index.cache.clear()
-            self.scrub()
         return new
 
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
-        """Destroy content, leave a tombstone, and leave no trace in free pages or the write-ahead log."""
+        """Destroy content and leave a tombstone; the file owes a scrub from then on."""
         done = self._write(lambda db: ledger.erase(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
-        self.scrub()
         return done
 
     def reset(self, account: str, draft: Draft) -> Entry:
         """Destroy an account and begin a new chain."""
         entry = self._write(lambda db: ledger.reset(db, self.mint, account, draft))
         self.index.cache.clear()
-        self.scrub()
         return entry
 
     def scrub(self) -> Sequence[str]:
-        """Leave no trace of what was deleted anywhere in the store's files."""
-        reader = self._database.reader()
-        if reader.in_transaction:
-            raise StoreBusy("A read is open in this thread.", hint="Finish it before erasing.")
+        """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
+        with self._database.reading() as db:
+            if not run(db, "scrub_owed").get:
+                return ()
         return self._write.alone(lambda db: care.scrub(db, vacuum=self._vacuum))
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
@@ -320,6 +328,17 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection; closing twice is fine."""
         self._database.close()
+
+
+def _renewal(store: SqliteStore) -> Callable[[], None]:
+    """What a fork does for a store, as long as somebody still has it."""
+    known = weakref.ref(store)
+
+    def renew() -> None:
+        if (found := known()) is not None:
+            found.renew()
+
+    return renew
 
 
 def open_store(url: str, *, mint: Mint | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:

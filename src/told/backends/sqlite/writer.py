@@ -73,7 +73,8 @@ class Writer:
                 self._transact(self._connection(), jobs)
         except BaseException as error:
             for job in jobs:
-                job.error = job.error or error
+                if job.error is None:
+                    job.error = error
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -104,5 +105,5 @@ class Writer:
                 job.result = job.work(db)
         except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.ReadOnlyError, apsw.BusyError):
             raise
-        except Exception as error:
+        except BaseException as error:
             job.error = error

@@ -1,0 +1,175 @@
+"""The reference is whole: its tables are those of the code, and nothing a user can name is missing from it."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import told
+from pages import blocks, execute, pages
+from told.core import entry, errors, kind, policy
+from told.engine import VERBS
+from told.faces.sdk import AsyncMemory, Memory
+from told.settings import KNOBS, PREFIX
+
+ROOT = Path(__file__).parent.parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def load_generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load_generator()
+
+
+def page(name: str) -> str:
+    return (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
+
+
+def undocumented(names, text: str) -> set[str]:
+    """The names that stand nowhere on a page as code of their own."""
+    return {name for name in names if not re.search(rf"`{re.escape(name)}[`(]", text)}
+
+
+# The tables
+
+
+def test_the_generated_tables_are_those_of_the_code():
+    assert [path.name for path in generate.stale()] == [], "run `make docs`"
+
+
+def test_every_table_is_on_some_page():
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md"))
+    assert set(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == set(generate.TABLES)
+    assert text.count("<!-- generated: ") == text.count("<!-- /generated -->")
+
+
+def test_a_page_that_fell_behind_is_named_and_can_be_brought_up_to_date(tmp_path):
+    behind = tmp_path / "page.md"
+    behind.write_text("Before\n<!-- generated: errors -->\nan old table\n<!-- /generated -->\nAfter\n", encoding="utf-8")
+    found = generate.stale(tmp_path)
+    assert list(found) == [behind]
+    behind.write_text(found[behind], encoding="utf-8")
+    assert generate.stale(tmp_path) == {}
+    assert "an old table" not in found[behind]
+    assert found[behind].startswith("Before\n")
+    assert found[behind].endswith("\nAfter\n")
+
+
+def test_a_table_nobody_makes_is_refused(tmp_path):
+    (tmp_path / "page.md").write_text("<!-- generated: nonsense -->\n<!-- /generated -->\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="nonsense"):
+        generate.stale(tmp_path)
+
+
+# Nothing is missing
+
+
+def test_every_command_is_documented():
+    import typer
+    from typer.main import get_command
+
+    from told.faces.cli import tree
+    from told.faces.cli.app import app
+
+    whole = tree.describe(typer.Context(get_command(app), info_name="told"))
+    commands = {f"told {name}" for name, _ in generate.leaves(whole)}
+    assert "told models install" in commands
+    assert commands == set(re.findall(r"^### (told .+)$", page("cli"), re.MULTILINE))
+
+
+def test_every_option_of_every_command_is_documented():
+    import typer
+    from typer.main import get_command
+
+    from told.faces.cli import tree
+    from told.faces.cli.app import app
+
+    whole = tree.describe(typer.Context(get_command(app), info_name="told"))
+    bodies = [whole, *(body for _, body in generate.leaves(whole))]
+    names = {name for body in bodies for option in body["options"] for name in option["names"]}
+    assert undocumented(names, page("cli")) == set()
+
+
+def test_every_setting_is_documented_with_its_variable():
+    assert undocumented([*KNOBS, *(PREFIX + name.upper() for name in KNOBS)], page("settings")) == set()
+
+
+def test_every_error_is_documented_with_its_code():
+    classes = [found for found in vars(errors).values() if isinstance(found, type) and found.__module__ == errors.__name__]
+    text = page("errors")
+    assert undocumented([found.__name__ for found in classes], text) == set()
+    assert {found.code for found in classes} == set(re.findall(r"TOLD-(E\d+)", text))
+
+
+def test_every_kind_is_documented():
+    assert undocumented(kind.builtin().names, page("kinds")) == set()
+
+
+def test_every_entry_verb_and_field_is_documented():
+    names = [*entry.VERBS, *entry.Evidence.__dataclass_fields__, *entry.Claim.__dataclass_fields__]
+    assert undocumented(names, page("entries")) == set()
+
+
+def test_every_engine_verb_action_and_policy_is_documented():
+    assert undocumented([*VERBS, *policy.Action, *policy.DEFAULTS], page("policy")) == set()
+
+
+@pytest.mark.parametrize("colour", [Memory, AsyncMemory])
+def test_every_method_of_the_sdk_is_documented(colour):
+    methods = [name for name in dir(colour) if not name.startswith("_")]
+    assert undocumented(methods, page("python")) == set()
+
+
+def test_every_argument_of_the_sdk_is_documented():
+    import inspect
+
+    methods = [method for name, method in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")]
+    arguments = {name for method in methods for name in inspect.signature(method).parameters if name != "self"}
+    assert undocumented(arguments, page("python")) == set()
+
+
+def test_every_public_name_is_documented():
+    assert undocumented(told.__all__, page("python")) == set()
+
+
+def test_every_page_is_reached_from_the_index():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([^)#]+\.md)\)", index))
+    there = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")} - {"index.md"}
+    assert there == linked
+
+
+# Pages print what they say they print
+
+SAID = re.compile(r"# → (.*)$", re.MULTILINE)
+
+
+def said(page: Path) -> list[str]:
+    """The output a page shows: every `# → ` of its Python blocks, in order."""
+    return [line for block in blocks(page) if block.language == "python" for line in SAID.findall(block.text)]
+
+
+SPEAKING = [found for found in pages(ROOT) if said(found)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", SPEAKING, ids=[found.relative_to(ROOT).as_posix() for found in SPEAKING])
+def test_a_page_prints_what_it_says(page, tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        execute(page, tmp_path, environment)
+    assert printed.getvalue().splitlines() == said(page)
