@@ -18,8 +18,10 @@ SECRET = "the code is xyzzy"  # noqa: S105 - planted, to be looked for
 
 
 def erase(book: Scribe, seqs: Sequence[int]) -> Entry:
-    """Destroy entries and return the tombstone."""
-    return book.store.erase(book.account, seqs, Draft(Erased(tuple(seqs)), None, author="told"))[0]
+    """Destroy entries without a trace and return the tombstone."""
+    tombstone, _ = book.store.erase(book.account, seqs, Draft(Erased(tuple(seqs)), None, author="told"))
+    assert not book.store.scrub()
+    return tombstone
 
 
 class ErasureLaws(Laws):
