@@ -34,6 +34,7 @@ def store(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     monkeypatch.setenv("TOLD_STORE", url)
     monkeypatch.setenv("TOLD_EMBEDDER", "none")
+    monkeypatch.setenv("COLUMNS", "120")
     return url
 
 

@@ -108,7 +108,8 @@ def test_where_prints_the_places(told, store, home, monkeypatch):
     body = told("where", "--json").json
     places = {"data": str(home / ".data" / "told"), "models": str(home / "models")}
     assert body == {"store": store, "config": None, **places}
-    assert store in told("where").out
+    monkeypatch.setenv("COLUMNS", "20")
+    assert f"{store}\n" in told("where").out
 
 
 def test_config_prints_every_setting_and_its_origin(told, store, home, monkeypatch):

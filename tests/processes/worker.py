@@ -10,7 +10,10 @@ import sys
 import time
 from typing import Any
 
+import numpy as np  # noqa: F401 - loaded here, once, so that each process of a crowd costs a fork and no more
+
 from told import Memory
+from told.backends.sqlite import arrays  # noqa: F401
 from told.core.errors import ToldError
 from told.testing import hashing_embedder
 

@@ -99,7 +99,7 @@ def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
             db.execute("VACUUM")
         before = db.execute("PRAGMA busy_timeout").get
         db.set_busy_timeout(min(PATIENCE_MS, before))
-        busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
         db.set_busy_timeout(before)
     except apsw.BusyError:
         busy = 1

@@ -105,12 +105,11 @@ def memory(row: Mapping[str, Any]) -> RenderableType:
     return Group(safe(row["memory"], "bold"), Text(), details)
 
 
-def pairs(values: Mapping[str, Any]) -> Table:
-    """Names and values."""
-    table = Table.grid(padding=(0, 2))
-    for name, value in values.items():
-        table.add_row(Text(name.replace("_", " "), style="dim"), safe(value))
-    return table
+def pairs(values: Mapping[str, Any]) -> Text:
+    """Names and values, one pair a line; a path is never cut."""
+    width = max(map(len, values), default=0) + 2
+    lines = [Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe(value)) for name, value in values.items()]
+    return Text("\n").join(lines)
 
 
 # Writes and the past

@@ -1,0 +1,171 @@
+"""What is written is what is read: of every verb, in this version and in those before it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import tried
+from told.core import entry as ledger
+from told.core.entry import (
+    GENESIS,
+    Asserted,
+    Claim,
+    Draft,
+    Erased,
+    Evidence,
+    Linked,
+    Observed,
+    Retracted,
+    Ruled,
+    chain,
+    decode,
+    encode,
+    seal,
+    sort_of,
+    upcast,
+)
+from told.core.errors import StoreCorrupt, StoreVersion
+from told.core.ids import sha256
+from told.core.scope import Scope
+from told.core.when import ALWAYS, PRECISIONS, Interval
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+maybe = st.none() | texts
+instants = st.integers(-(10**16), 10**16)
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+metas = st.dictionaries(texts, json_values, max_size=3)
+intervals = st.just(ALWAYS) | st.builds(
+    lambda start, length, precision, open_start, open_end: Interval(
+        None if open_start else start, None if open_end else start + length, precision
+    ),
+    instants, st.integers(1, 10**14), st.sampled_from(PRECISIONS), st.booleans(), st.booleans(),
+)  # fmt: skip
+evidence = st.builds(Evidence, texts, texts, maybe, st.none() | instants, texts, maybe, metas)
+claims = st.builds(
+    Claim, texts, texts, maybe, maybe, maybe, texts, texts, numbers, intervals, st.none() | instants, maybe,
+    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)), maybe, maybe, st.none() | instants, maybe, metas,
+)  # fmt: skip
+VERBS = {
+    "observed": st.builds(Observed, texts, evidence),
+    "asserted": st.builds(Asserted, texts, claims, st.none() | instants),
+    "retracted": st.builds(Retracted, texts, texts),
+    "linked": st.builds(Linked, texts, texts, texts, numbers, metas),
+    "ruled": st.builds(Ruled, texts, texts, metas),
+    "erased": st.builds(Erased, st.lists(st.integers(1, 2**40)).map(tuple), texts, metas),
+}
+scopes = st.none() | st.builds(Scope, st.just("acme"), maybe, maybe, maybe)
+
+
+def drafts(sort):
+    return st.builds(Draft, VERBS[sort], scopes, texts, texts)
+
+
+def test_every_verb_has_a_strategy():
+    assert VERBS.keys() == ledger.VERBS.keys()
+
+
+@pytest.mark.parametrize("sort", VERBS)
+@given(data=st.data())
+@tried(60)
+def test_every_verb_survives_the_envelope(sort, data):
+    draft = data.draw(drafts(sort))
+    assert sort_of(draft.verb) == sort
+    envelope = encode(draft)
+    read = decode(sort, "acme", envelope)
+    assert read == draft
+    assert encode(read) == envelope, "the form is canonical"
+    assert json.loads(envelope)["v"] == ledger.VERSION
+
+
+@given(drafted=st.lists(st.sampled_from(sorted(VERBS)).flatmap(drafts), min_size=1, max_size=4), salt=st.binary())
+@tried(20)
+def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
+    prev = GENESIS
+    for seq, draft in enumerate(drafted, 1):
+        sealed = seal(draft, prev=prev, seq=seq, tx=1, at=7, salt=salt)
+        assert sealed.digest == sha256(salt, encode(draft))
+        assert sealed.hash == chain(prev, seq=seq, tx=1, at=7, sort=sealed.sort, digest=sealed.digest)
+        assert sealed.verb == draft.verb
+        prev = sealed.hash
+
+
+# Versions -------------------------------------------------------------------------------------------------------------
+
+
+def to_version_1(sort, data):
+    """A made-up version 0 called the text of a claim `words` and knew no policy."""
+    body = dict(data["body"])
+    if sort == "asserted":
+        body["text"] = body.pop("words")
+    return {**data, "body": body, "policy": "private"}
+
+
+def version_0(thread, words):
+    body = {"thread": thread, "words": words}
+    return json.dumps({"v": 0, "scope": {"user_id": "u"}, "author": "old", "body": body}).encode()
+
+
+def test_an_entry_of_an_earlier_version_is_read_through_its_upcast(monkeypatch):
+    monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
+    read = decode("asserted", "acme", version_0("t", "green tea"))
+    assert read == Draft(Asserted("t", Claim("green tea")), Scope("acme", "u"), "old", "private")
+
+
+def test_upcasts_follow_one_another_up_to_this_version(monkeypatch):
+    monkeypatch.setattr(ledger, "VERSION", 3)
+    steps = []
+    for version in range(3):
+        monkeypatch.setitem(
+            ledger.UPCASTS, version, lambda sort, data, v=version: steps.append(v) or {**data, "seen": v}
+        )
+    assert upcast("asserted", {"v": 0}) == {"v": 3, "seen": 2}
+    assert steps == [0, 1, 2]
+    assert upcast("asserted", {"v": 2}) == {"v": 3, "seen": 2}
+
+
+def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
+    with pytest.raises(StoreVersion, match="version 0"):
+        decode("asserted", "acme", version_0("t", "green tea"))
+    with pytest.raises(StoreVersion, match="Upgrade told"):
+        upcast("asserted", {"v": ledger.VERSION + 1})
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [b"", b"{", b"[]", b"null", b"7", b'{"v":1}', b'{"v":"1"}', b'{"v":null}', b"\xff\xfe", b'{"v":1,"scope":7}',
+     b'{"v":1,"scope":null,"author":"a","policy":"p","body":7}',
+     b'{"v":1,"scope":null,"author":"a","policy":"p","body":{"thread":"t","text":"x","bogus":1}}',
+     b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":{"start":"?"}}}',
+     b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":7}}',
+     b'{"v":1,"scope":["u"],"author":"a","policy":"p","body":{"thread":"t","text":"x"}}'],
+)  # fmt: skip
+def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
+    with pytest.raises((StoreCorrupt, StoreVersion)):
+        decode("asserted", "acme", envelope)
+
+
+def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
+    from histories import stage
+
+    monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
+    envelope, salt = version_0("t", "green tea"), b"salt"
+    digest = sha256(salt, envelope)
+    row = {
+        "seq": 1, "tx": 1, "at": 7, "sort": "asserted", "thread": "t", "digest": digest.hex(), "salt": salt.hex(),
+        "hash": chain(GENESIS, seq=1, tx=1, at=7, sort="asserted", digest=digest).hex(), "envelope": envelope.decode(),
+    }  # fmt: skip
+    header = {"account": "default", "format": "told-ledger/1"}
+    for kind in ("ram", "sqlite"):
+        with stage(kind) as here:
+            here.memory.import_(f"{json.dumps(header)}\n{json.dumps(row)}\n".encode())
+            assert here.memory.get("t")["memory"] == "green tea"
+            assert here.memory.verify()["ok"]
+            assert [hit["id"] for hit in here.memory.search("tea", user_id="u")["results"]] == ["t"]
+            assert json.loads(here.exported().splitlines()[1]) == row, "what was hashed is never rewritten"
