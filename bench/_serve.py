@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -65,23 +65,32 @@ class Server:
     def add(self, count: int) -> dict[str, Any]:
         """Keep some extra memories one by one."""
         rows = self._fresh(count)
-        return {"nanos": [_timed(lambda row=row: self.it.add(*row)) for row in rows]}  # type: ignore[misc]
+        busy = time.process_time_ns()
+        nanos = []
+        for text, user in rows:
+            start = time.perf_counter_ns()
+            self.it.add(text, user)
+            nanos.append(time.perf_counter_ns() - start)
+        return {"nanos": nanos, "cpu": (time.process_time_ns() - busy) / count}
 
     def bulk(self, count: int) -> dict[str, Any]:
         """Keep some extra memories of one user in one call."""
         texts = [text for text, _ in self._fresh(count)]
-        return {"nanos": [_timed(lambda: self.it.bulk(texts, f"bulk{self.used}"))], "count": count}
+        start = time.perf_counter_ns()
+        self.it.bulk(texts, f"bulk{self.used}")
+        return {"nanos": time.perf_counter_ns() - start, "count": count}
 
     def search(self, first: int, count: int) -> dict[str, Any]:
         """Ask some questions."""
         asked = list(islice(self._questions(), first, first + count))
         found = 0
         nanos = []
+        busy = time.process_time_ns()
         for query, user in asked:
             start = time.perf_counter_ns()
             found += self.it.search(query, user)
             nanos.append(time.perf_counter_ns() - start)
-        return {"nanos": nanos, "found": found}
+        return {"nanos": nanos, "cpu": (time.process_time_ns() - busy) / count, "found": found}
 
     def parts(self, first: int, count: int) -> dict[str, Any]:
         """The parts of a bare search."""
@@ -144,12 +153,6 @@ def _resident() -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     raise SystemExit("the benchmark reads /proc/self/status and so needs Linux")
-
-
-def _timed(work: Callable[[], object]) -> int:
-    start = time.perf_counter_ns()
-    work()
-    return time.perf_counter_ns() - start
 
 
 def main() -> None:

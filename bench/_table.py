@@ -52,16 +52,26 @@ def verdict(name: str, value: float | None, bound: str, target: float, unit: str
     return {"name": name, "value": value, "bound": bound, "target": target, "unit": unit, "pass": met}
 
 
+def figure(name: str, value: float, unit: str) -> dict[str, Any]:
+    """A figure that has no target of its own."""
+    return {"name": name, "value": value, "unit": unit}
+
+
 def verdict_rows(verdicts: Sequence[Mapping[str, Any]]) -> Rows:
-    """Verdicts as rows of a table."""
-    return [
-        [
-            one["name"], f"{number(one['value'])}{one['unit'] if one['value'] is not None else ''}",
-            f"{one['bound'].replace('<=', '≤').replace('>=', '≥')} {number(one['target'])}{one['unit']}",
-            "PASS" if one["pass"] else "not measured" if one["value"] is None else "FAIL",
-        ]
-        for one in verdicts
-    ]  # fmt: skip
+    """Verdicts and figures as rows of a table."""
+    return [[one["name"], _with_unit(one["value"], one), *_judged(one)] for one in verdicts]
+
+
+def _with_unit(value: float | None, one: Mapping[str, Any]) -> str:
+    return number(value) if value is None else f"{number(value)}{one['unit']}"
+
+
+def _judged(one: Mapping[str, Any]) -> tuple[str, str]:
+    if "bound" not in one:
+        return "", ""
+    bound = {"<=": "≤", ">=": "≥"}[one["bound"]]
+    word = "PASS" if one["pass"] else "not measured" if one["value"] is None else "FAIL"
+    return f"{bound} {_with_unit(one['target'], one)}", word
 
 
 VERDICT_HEAD = ("ratio", "measured", "target", "")

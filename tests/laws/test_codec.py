@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from histories import tried
+from histories import stage, tried
 from told.core import entry as ledger
 from told.core.entry import (
     GENESIS,
@@ -152,8 +152,6 @@ def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
 
 
 def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
-    from histories import stage
-
     monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
     envelope, salt = version_0("t", "green tea"), b"salt"
     digest = sha256(salt, envelope)

@@ -8,6 +8,7 @@ so neither another tenant's data nor a later write can move a score.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
@@ -42,10 +43,11 @@ def bm25(weight: float, tf: int, length: int, average: float) -> float:
 
 def frequencies(terms: Iterable[str]) -> dict[str, int]:
     """How often each term occurs, capped where BM25 has long been flat."""
-    counts: dict[str, int] = {}
-    for term in terms:
-        counts[term] = counts.get(term, 0) + 1
-    return {term: min(count, TF_CAP) for term, count in counts.items()}
+    counts = Counter(terms)
+    for term, count in counts.items():
+        if count > TF_CAP:
+            counts[term] = TF_CAP
+    return counts
 
 
 def quantise(vector: Sequence[float]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import apsw
 
@@ -25,7 +25,7 @@ TF_BITS: Final = 4
 
 @dataclass(slots=True)
 class Grower:
-    """One transaction's growth of an account's views and index."""
+    """One transaction's growth of an account's views and index; rows are gathered and written together."""
 
     db: apsw.Connection
     account: int
@@ -35,11 +35,18 @@ class Grower:
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
-    postings: dict[tuple[int, str, int], bytearray] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
+    threads: set[str] = field(default_factory=set)
+    facts: list[tuple[Any, ...]] = field(default_factory=list)
+    links: list[tuple[Any, ...]] = field(default_factory=list)
+    evidence: list[tuple[Any, ...]] = field(default_factory=list)
+    passages: list[tuple[Any, ...]] = field(default_factory=list)
+    vectors: list[bytes] = field(default_factory=list)
+    postings: dict[tuple[int, str, int], bytearray] = field(default_factory=dict)
+    recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
 
     def grow(self, ops: Iterable[RowOp]) -> None:
-        """Apply the operations in order, then settle what they left open."""
+        """Apply the operations in order, then write what they gathered."""
         for op in ops:
             match op:
                 case PutFact(fact=fact):
@@ -49,7 +56,8 @@ class Grower:
                 case PutWitness(witness=witness):
                     self._witness(witness)
                 case PutPassage(passage=passage):
-                    self._passage(passage)
+                    space, part = self.space(passage.scope)
+                    self.index(part, position(self.account, passage.seq), space, passage)
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
@@ -60,7 +68,8 @@ class Grower:
         self.settle()
 
     def settle(self) -> None:
-        """Write the postings gathered, move the partitions on, and fold full blocks of vectors."""
+        """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
+        self._flush()
         run_many(self.db, "add_posting", [(*key, bytes(docs)) for key, docs in self.postings.items()])
         self.postings.clear()
         for part, rows in self.rows.items():
@@ -68,13 +77,26 @@ class Grower:
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
+            self.model.remember(self.db, {digest: self.fresh[digest] for digest in self.vectors})
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
-        self.rows.clear()
-        self.touched.clear()
+        for gathered in (self.vectors, self.rows, self.touched):
+            gathered.clear()
+
+    def _flush(self) -> None:
+        """Write the rows of the views, facts before the passages that look at them."""
+        tables = (("add_evidence", self.evidence), ("add_fact", self.facts),
+                  ("add_link", self.links), ("add_passage", self.passages))  # fmt: skip
+        for name, rows in tables:
+            if rows:
+                run_many(self.db, name, rows)
+                rows.clear()
+        self.threads.clear()
 
     def space(self, scope: Scope) -> tuple[int, int]:
         """The space and partition of a scope, made at its first use."""
+        if scope is self.recent[0]:
+            return self.recent[1]
         if scope.account != self.name:
             raise ScopeError(f"A draft of account {scope.account!r} cannot be written to {self.name!r}.")
         found = self.spaces.get(scope) or space_of(self.db, self.account, scope)
@@ -85,13 +107,18 @@ class Grower:
             ids = (scope.user_id, scope.agent_id, scope.run_id)
             found = (run(self.db, "add_space", self.account, part, *ids).get, part)
         self.spaces[scope] = found
+        self.recent = (scope, found)
         return found
 
     def _fact(self, fact: Fact) -> None:
         self._close(fact.id, fact.seq)
-        run(self.db, "add_fact", *fact_row(fact, self.account, self.space(fact.scope)[0]))
+        self.threads.add(fact.id)
+        self.facts.append(fact_row(fact, self.account, self.space(fact.scope)[0]))
 
     def _close(self, thread: str, seq: int) -> None:
+        """End the thread's latest version, which may still be among the rows gathered."""
+        if thread in self.threads:
+            self._flush()
         for (id_,) in run(self.db, "held", thread, *span(self.account)).fetchall():
             run(self.db, "close_fact", seq, id_)
             self.touched.update(part for (part,) in run(self.db, "close_passages", seq, id_).fetchall())
@@ -99,17 +126,12 @@ class Grower:
     def _link(self, link: Link) -> None:
         space, _ = self.space(link.scope)
         id_ = position(self.account, link.seq)
-        ends = (link.src, link.rel, link.dst)
-        run(self.db, "add_link", id_, *ends, space, link.weight, link.until, meta_text(link.meta))
+        self.links.append((id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta)))
 
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
-        run(self.db, "add_evidence", id_, witness.id, space, witness.digest, witness.source)
-
-    def _passage(self, passage: Passage) -> None:
-        space, part = self.space(passage.scope)
-        self.index(part, position(self.account, passage.seq), space, passage)
+        self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
 
     def index(self, part: int, fact: int, space: int, passage: Passage) -> None:
         """Append a passage to its partition: its row, its postings and, if there is one, its vector."""
@@ -119,15 +141,13 @@ class Grower:
         words = terms(passage.text)
         digest = text_hash(passage.text)
         id_ = part << PART_BITS | ordinal
-        row = (id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text)
-        run(self.db, "add_passage", *row)
+        self.passages.append((id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text))
         chunk = ordinal >> CHUNK_BITS
         for term, count in frequencies(words).items():
             docs = self.postings.get((part, term, chunk))
             if docs is None:
                 docs = self.postings[part, term, chunk] = bytearray()
             docs += (ordinal << TF_BITS | count).to_bytes(4, "little")
-        if self.model is not None and (vector := self.fresh.get(digest)) is not None:
-            self.model.remember(self.db, digest, vector)
+        if digest in self.fresh:
+            self.vectors.append(digest)
         self.rows[part] = ordinal + 1
-

@@ -141,7 +141,7 @@ class ArraySight:
 
     def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
         """The best passages by their vectors."""
-        query = np.frombuffer(vectors.pack(vector), np.int8)
+        query = np.frombuffer(vectors.pack([vector])[0], np.int8)
         norm = float(np.sqrt(np.square(query.astype(np.int64)).sum()))
         able = np.flatnonzero(self.chosen & (self.norms > 0))
         if not norm or not len(able):

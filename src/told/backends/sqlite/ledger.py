@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import apsw
 
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
-from told.backends.sqlite.connect import run
+from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import entry_of, hex_list, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, chain, decode, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
@@ -70,16 +70,16 @@ def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[
         account.seq += 1
         entry = seal(draft, prev=account.hash, seq=account.seq, tx=tx, at=at, salt=mint.salt())
         account.hash = entry.hash
-        _insert(db, account.id, entry)
         entries.append(entry)
     account.at = at
+    run_many(db, "add_entry", [_row(account.id, entry) for entry in entries])
     return entries
 
 
-def _insert(db: apsw.Connection, account: int, entry: Entry) -> None:
-    run(
-        db, "add_entry", position(account, entry.seq), entry.tx, entry.at, entry.sort, entry.thread, entry.digest,
-        entry.hash, entry.salt, entry.envelope,
+def _row(account: int, entry: Entry) -> tuple[Any, ...]:
+    return (
+        position(account, entry.seq), entry.tx, entry.at, entry.sort, entry.thread, entry.digest, entry.hash,
+        entry.salt, entry.envelope,
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) 
         kept = _read(entry, name) if entry.digest not in gone else _emptied(entry)
         if kept.envelope is None:
             run(db, "add_tombstone", kept.digest)
-        _insert(db, account.id, kept)
+        run(db, "add_entry", *_row(account.id, kept))
         fresh.append(kept)
     Grower(db, account.id, account.name, vectors.current(db)).grow(fold(fresh))
     run(db, "move_head", account.seq, account.at, account.hash, account.id)

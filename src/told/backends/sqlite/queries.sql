@@ -222,20 +222,25 @@ DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_evidence
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_orphan_embedding
-DELETE FROM embedding WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?1)
+DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
 -- name: tickets
 SELECT key, outcome, seq FROM ticket WHERE account = ?
 -- name: drop_ticket
 DELETE FROM ticket WHERE account = ? AND key = ?
 -- name: drop_faults
 DELETE FROM fault WHERE account = ? AND seq IN (SELECT value FROM json_each(?))
--- name: empty_spaces
-DELETE FROM space WHERE account = ?1
-    AND NOT EXISTS (SELECT 1 FROM fact WHERE space = space.id)
-    AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = space.id)
-    AND NOT EXISTS (SELECT 1 FROM link WHERE link.space = space.id)
--- name: empty_parts
-DELETE FROM part WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM space WHERE part = part.id) RETURNING id
+-- name: spaces_of_rows
+SELECT space FROM fact WHERE id IN (SELECT value FROM json_each(?1))
+UNION SELECT space FROM evidence WHERE id IN (SELECT value FROM json_each(?1))
+UNION SELECT space FROM link WHERE id IN (SELECT value FROM json_each(?1))
+-- name: drop_empty_space
+DELETE FROM space WHERE id = ?1
+    AND NOT EXISTS (SELECT 1 FROM fact WHERE space = ?1)
+    AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = ?1)
+    AND NOT EXISTS (SELECT 1 FROM link WHERE space = ?1)
+RETURNING part
+-- name: drop_empty_part
+DELETE FROM part WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM space WHERE part = ?1) RETURNING id
 -- name: drop_part_passages
 DELETE FROM passage WHERE id >= ? AND id < ?
 -- name: drop_part_postings

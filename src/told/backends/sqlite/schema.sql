@@ -65,6 +65,7 @@ CREATE TABLE space (
     run_id TEXT
 );
 CREATE UNIQUE INDEX space_user ON space (account, user_id, ifnull(agent_id, ''), ifnull(run_id, ''));
+CREATE INDEX space_part ON space (part);
 CREATE INDEX space_agent ON space (account, agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX space_run ON space (account, run_id) WHERE run_id IS NOT NULL;
 
@@ -176,7 +177,7 @@ CREATE TABLE block (
     builder INTEGER NOT NULL,
     sha256 BLOB NOT NULL,
     codes BLOB NOT NULL,
-    PRIMARY KEY (model, part, number)
+    PRIMARY KEY (part, model, number)
 );
 
 -- Consumers -----------------------------------------------------------------------------------------------------------

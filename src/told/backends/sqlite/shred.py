@@ -29,6 +29,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
         run(db, "shred_entry", id_)
         shredded += db.changes()
     parts = [part for (part,) in run(db, "parts_of_facts", listed)]
+    spaces = [space for (space,) in run(db, "spaces_of_rows", listed).fetchall()]
     counts = {"entries": shredded, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
     hashes = {digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()}
     counts["passages"] = len(hashes)
@@ -38,12 +39,13 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
         counts[name] = db.changes()
     for part in parts:
         repack(db, account, part)
-    for digest in hashes:
-        run(db, "drop_orphan_embedding", digest)
-        counts["vectors"] += db.changes()
+    for model, *_ in run(db, "models").fetchall():
+        for digest in hashes:
+            run(db, "drop_orphan_embedding", model, digest)
+            counts["vectors"] += db.changes()
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
-    _sweep(db, account)
+    _sweep(db, spaces)
     return counts
 
 
@@ -76,12 +78,13 @@ def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int
     return gone
 
 
-def _sweep(db: apsw.Connection, account: int) -> None:
+def _sweep(db: apsw.Connection, spaces: Sequence[int]) -> None:
     """Drop the spaces and partitions nothing refers to any more; their names may be somebody's."""
-    run(db, "empty_spaces", account)
-    for (part,) in run(db, "empty_parts", account).fetchall():
-        run(db, "drop_part_postings", part)
-        run(db, "drop_part_blocks", part)
+    for space in spaces:
+        emptied = run(db, "drop_empty_space", space).get
+        if emptied is not None and run(db, "drop_empty_part", emptied).get is not None:
+            run(db, "drop_part_postings", emptied)
+            run(db, "drop_part_blocks", emptied)
 
 
 def wipe(db: apsw.Connection, account: int) -> None:

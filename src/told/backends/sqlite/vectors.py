@@ -6,13 +6,13 @@ never used: the cache answers in its place, and the next repair makes the block 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import apsw
 
-from told.backends.sqlite.connect import run
+from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
 from told.core.errors import ModelMismatch
 from told.core.ids import sha256
@@ -22,29 +22,17 @@ BLOCK: Final = 256
 BUILDER: Final = 1
 
 
-def packer() -> Callable[[Sequence[float]], bytes]:
-    """The fastest way at hand to quantise; every way gives the same bytes."""
+def pack(rows: Sequence[Sequence[float]]) -> list[bytes]:
+    """Vectors as stored; all at once where NumPy is installed, and the same bytes where it is not."""
     try:
         import numpy as np
     except ImportError:
-        return quantise
-
-    def pack(vector: Sequence[float]) -> bytes:
-        row = np.asarray(vector, dtype=np.float64)
-        peak = float(np.abs(row).max(initial=0.0))
-        return np.rint(row * (127.0 / peak)).astype(np.int8).tobytes() if peak else bytes(len(row))
-
-    return pack
-
-
-_pack: list[Callable[[Sequence[float]], bytes]] = []
-
-
-def pack(vector: Sequence[float]) -> bytes:
-    """A vector as stored."""
-    if not _pack:
-        _pack.append(packer())
-    return _pack[0](vector)
+        return [quantise(row) for row in rows]
+    table = np.asarray(rows, dtype=np.float64)
+    peaks = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
+    scales = np.divide(127.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)
+    codes = np.rint(table * scales).astype(np.int8)
+    return [row.tobytes() for row in codes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +43,12 @@ class Model:
     name: str
     dim: int
 
-    def remember(self, db: apsw.Connection, digest: bytes, vector: Sequence[float]) -> None:
-        """Cache a text's vector."""
-        code = pack(vector)
-        if len(code) != self.dim:
-            raise ModelMismatch(f"{self.name} gave {len(code)} dimensions where the store has {self.dim}.")
-        run(db, "add_embedding", self.id, digest, code)
+    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
+        """Cache the vectors of texts by their hashes."""
+        if wrong := next((len(vector) for vector in vectors.values() if len(vector) != self.dim), None):
+            raise ModelMismatch(f"{self.name} gave {wrong} dimensions where the store has {self.dim}.")
+        codes = pack(list(vectors.values())) if vectors else []
+        run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
 
 
 def current(db: apsw.Connection) -> Model | None:
@@ -118,8 +106,7 @@ def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, r
 
 def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[float]], *, live: bool) -> None:
     """Cache vectors that came late and let the partitions that waited for them see them."""
-    for digest, vector in vectors.items():
-        model.remember(db, digest, vector)
+    model.remember(db, vectors)
     if not live:
         return
     waiting: dict[int, list[int]] = {}

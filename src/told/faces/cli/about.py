@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from told.faces.cli.options import argument, option
-from told.faces.cli.shell import Shell, command, print_help
+from told.faces.cli.shell import UNSOUND, Shell, command, print_help
 
 PANEL = "About told"
-UNSOUND = 3
 app = typer.Typer()
 Words = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
 Keep = Annotated[Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")]

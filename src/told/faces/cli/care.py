@@ -13,14 +13,13 @@ import typer
 
 from told.core.errors import InvalidInput
 from told.faces.cli.options import Yes, argument, file_or_pipe
-from told.faces.cli.shell import Shell, Tick, command
+from told.faces.cli.shell import UNSOUND, Shell, Tick, command
 
 if TYPE_CHECKING:
     from told.faces.sdk import Memory
     from told.ports import Embedder, Purpose, Vector, View
 
 PANEL = "Look after it"
-UNSOUND = 3
 app = typer.Typer()
 Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH")]
 Views = Annotated[list[str] | None, argument("evidence, facts, links or passages; all if left out.", "[VIEW]...")]

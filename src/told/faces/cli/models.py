@@ -10,10 +10,9 @@ import typer
 
 from told.core.errors import ModelMissing
 from told.faces.cli.options import argument, option
-from told.faces.cli.shell import Shell, command, print_help
+from told.faces.cli.shell import UNSOUND, Shell, command, print_help
 
 GROUP, PROVIDER = "told.models", "local"
-UNSOUND = 3
 app = typer.Typer()
 Name = Annotated[str, argument("The model's name.", "NAME")]
 BestOr = Annotated[str | None, argument("The best one if left out.", "[NAME]")]

@@ -15,9 +15,7 @@ import typer.main
 
 from told.core.errors import InvalidInput, ScopeError, ToldError
 from told.faces.cli.app import app
-
-OK, FAILED, MISUSED, UNSOUND, INTERRUPTED = 0, 1, 2, 3, 130
-"""What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
+from told.faces.cli.shell import FAILED, INTERRUPTED, MISUSED, OK
 
 NAME_ONE = "Pass --user, --agent or --run, or set TOLD_USER."
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Tick: TypeAlias = Callable[[int], None]
+OK, FAILED, MISUSED, UNSOUND, INTERRUPTED = 0, 1, 2, 3, 130
+"""What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
+
 PANEL = "Global options"
 PIPED_WIDTH = 120
 """Columns where there is no terminal to ask and COLUMNS is not set."""
@@ -106,7 +109,7 @@ class Shell:
             raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
         if not agreed:
             self.note("Nothing was changed.")
-            raise typer.Exit(1)
+            raise typer.Exit(FAILED)
 
     @contextmanager
     def progress(self, label: str, total: float | None = None) -> Iterator[Tick]:

@@ -1,0 +1,329 @@
+"""The ratios that must hold, each measured within one run and held against its target.
+
+    python bench/ratios.py           all of them
+    python bench/ratios.py --quick   smaller sizes, about a minute
+
+- a scoped query when there are ten times as many other scopes
+- hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id on the same file
+- 64 threads that add at once against one that adds alone, at full durability
+- the ten nearest by the index against the ten nearest by exact single-precision search
+- BM25 by the index against a plain BM25 over the one scope
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import log
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import _table
+from bench._corpus import Maker, Memories
+from bench._told import Precomputed
+from told import Memory
+from told.core.fact import NEVER
+from told.core.query import AsOf, Find, Probe
+from told.core.scope import Scope
+from told.core.text import query_terms, terms
+
+WORK = _table.RESULTS / "work-ratios"
+ROWS = 10
+DEPTH = 100
+NOW = AsOf(NEVER - 1, NEVER - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much of everything is done."""
+
+    scopes: int
+    scope_rows: int
+    queries: int
+    rounds: int
+    seconds: float
+    sizes: tuple[int, ...]
+
+
+QUICK = Effort(30, 100, 60, 5, 1.0, (1_000, 10_000))
+FULL = Effort(100, 100, 200, 9, 3.0, (1_000, 10_000, 50_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A store with memories in it, and questions about some of them."""
+
+    memory: Memory
+    stored: Memories
+    queries: Memories
+    path: Path
+
+    @classmethod
+    def make(cls, name: str, maker: Maker, users: Sequence[str], asked: Sequence[int], **knobs: Any) -> Filled:
+        """Fill a new store."""
+        stored = maker.memories(users)
+        return cls.of(name, stored, maker.queries(stored, asked), **knobs)
+
+    @classmethod
+    def of(cls, name: str, stored: Memories, queries: Memories, **knobs: Any) -> Filled:
+        """Fill a new store with memories that are at hand."""
+        WORK.mkdir(parents=True, exist_ok=True)
+        path = WORK / f"{name}.db"
+        settings = {"durability": "normal", **knobs}
+        memory = Memory(f"sqlite:///{path}", embedder=Precomputed(stored, queries), **settings)
+        for user, texts in stored.lists():
+            memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+        return cls(memory, stored, queries, path)
+
+    def search(self, number: int) -> list[str]:
+        """One question by the public face."""
+        found = self.memory.search(self.queries.texts[number], user_id=self.queries.users[number], limit=ROWS)
+        return [item["id"] for item in found["results"]]
+
+    def recall(self, number: int) -> int:
+        """The same question at the store's own door: both retrievers, then the ten facts."""
+        store = self.memory.engine.store
+        words = tuple(dict.fromkeys(query_terms(self.queries.texts[number])))
+        ranked = store.index.search(self.probe(number, words, vector=True))
+        best = list(dict.fromkeys(seq for pair in zip(ranked.near, ranked.words, strict=False) for seq, _ in pair))
+        return len(store.versions("default", best[:ROWS]))
+
+    def probe(self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH) -> Probe:
+        """A question as the index takes it."""
+        find = Find(Scope.of(user_id=self.queries.users[number]), NOW)
+        (row,) = self.memory.engine.embedder.embed([self.queries.texts[number]], "query")  # type: ignore[union-attr]
+        return Probe(find, words, row if vector else None, depth)
+
+
+def timed(work: Callable[[int], object], numbers: Sequence[int]) -> float:
+    """The median of the times some calls take, in milliseconds."""
+    spent = []
+    for number in numbers:
+        start = time.perf_counter_ns()
+        work(number)
+        spent.append(time.perf_counter_ns() - start)
+    return statistics.median(spent) / 1e6
+
+
+def in_turns(rounds: int, numbers: Sequence[int], **works: Callable[[int], object]) -> dict[str, list[float]]:
+    """Each work's median in each round; the first round warms up."""
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            spent = timed(work, numbers)
+            if turn:
+                taken[name].append(spent)
+    return taken
+
+
+def middle(above: Sequence[float], below: Sequence[float]) -> float:
+    """The median of the ratios within each round."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def other_scopes(effort: Effort) -> Iterator[dict[str, Any]]:
+    """The same scopes among few others and among ten times as many."""
+    few = [f"user{number}" for number in range(effort.scopes) for _ in range(effort.scope_rows)]
+    many = [f"user{number}" for number in range(effort.scopes * 10) for _ in range(effort.scope_rows)]
+    asked = [number * 7 % (20 * effort.scope_rows) for number in range(effort.queries)]
+    small = Filled.make("few", Maker.seeded(1), few, asked)
+    maker = Maker.seeded(2)
+    rest = maker.memories(many[len(few) :])
+    stored = Memories(
+        small.stored.texts + rest.texts, many, np.concatenate([small.stored.vectors, rest.vectors])
+    )
+    large = Filled.of("many", stored, small.queries)
+    taken = in_turns(
+        effort.rounds, range(effort.queries),
+        few=small.search, many=large.search, few_recall=small.recall, many_recall=large.recall,
+    )  # fmt: skip
+    title = f"{effort.scopes * 10} scopes against {effort.scopes}, {effort.scope_rows} memories each"
+    yield _table.verdict(f"Memory.search, {title}", middle(taken["many"], taken["few"]), "<=", 1.5)
+    yield _table.verdict(f"index and rows, {title}", middle(taken["many_recall"], taken["few_recall"]), "<=", 1.5)
+    small.memory.close()
+    large.memory.close()
+
+
+def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
+    """Hybrid recall against fetching the rows it found by id."""
+    for rows in (100, 1_000):
+        users = [f"user{number}" for number in range(max(20, 10_000 // rows)) for _ in range(rows)]
+        asked = [number * 13 % (10 * rows) for number in range(effort.queries)]
+        filled = Filled.make(f"select{rows}", Maker.seeded(3), users, asked)
+        bare = Bare(filled)
+        numbers = range(effort.queries)
+        taken = in_turns(
+            effort.rounds, numbers, select=bare.at_once, singles=bare.one_by_one, recall=filled.recall, search=filled.search
+        )  # fmt: skip
+        for name, title in (("recall", "index and rows"), ("search", "Memory.search")):
+            ratio = middle(taken[name], taken["select"])
+            yield _table.verdict(f"{title} / one SELECT of the ten rows, {rows} in scope", ratio, "<=", 5)
+            ratio = middle(taken[name], taken["singles"])
+            yield _table.verdict(f"{title} / ten SELECTs of a row each, {rows} in scope", ratio, "<=", 5)
+        titles = {"select": "one SELECT", "singles": "ten SELECTs", "recall": "index and rows", "search": "Memory.search"}
+        yield from (_table.figure(f"{titles[name]}, best round", min(spent), " ms") for name, spent in taken.items())
+        filled.memory.close()
+
+
+class Bare:
+    """The rows of each question by id, through a connection of its own."""
+
+    def __init__(self, filled: Filled) -> None:
+        self.db = apsw.Connection(str(filled.path), flags=apsw.SQLITE_OPEN_READONLY)
+        self.ids = [self._ids(filled.search(number)) for number in range(len(filled.queries))]
+        self.together = f"SELECT * FROM fact WHERE id IN ({', '.join('?' * ROWS)})"
+
+    def at_once(self, number: int) -> list[Any]:
+        """One statement for all of them."""
+        return self.db.execute(self.together, self.ids[number]).fetchall()
+
+    def one_by_one(self, number: int) -> list[Any]:
+        """A statement for each."""
+        return [self.db.execute("SELECT * FROM fact WHERE id = ?", (id_,)).fetchall() for id_ in self.ids[number]]
+
+    def _ids(self, threads: Sequence[str]) -> list[int]:
+        if len(threads) != ROWS:
+            raise SystemExit(f"a search found {len(threads)} memories where {ROWS} were expected")
+        find = "SELECT id FROM fact WHERE thread = ?"
+        return [int(str(self.db.execute(find, (thread,)).get)) for thread in threads]
+
+
+def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
+    """Sixty-four threads that add at once against one that adds alone; each add is durable when it returns."""
+    maker = Maker.seeded(4)
+    stored = maker.memories([f"user{number % 64}" for number in range(200_000)])
+    queries = maker.queries(stored, [0])
+    empty = Memories([], [], stored.vectors[:0])
+    filled = Filled.of("group", empty, queries, durability="full")
+    filled.memory.engine.embedder.rows.update(zip(stored.texts, stored.vectors, strict=True))  # type: ignore[union-attr]
+    numbers = count()
+
+    def rate(threads: int) -> float:
+        stop = time.perf_counter() + effort.seconds
+        done = [0] * threads
+
+        def work(place: int) -> None:
+            while time.perf_counter() < stop:
+                number = next(numbers)
+                filled.memory.add(stored.texts[number], user_id=stored.users[number])
+                done[place] += 1
+
+        crowd = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
+        start = time.perf_counter()
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        return sum(done) / (time.perf_counter() - start)
+
+    rate(64)
+    rounds = [(rate(1), rate(64)) for _ in range(3)]
+    yield _table.verdict("64 threads / 1 thread, adds at full durability", middle([b for _, b in rounds], [a for a, _ in rounds]), ">=", 5)  # fmt: skip
+    yield _table.figure("1 thread", statistics.median(a for a, _ in rounds), " adds/s")
+    yield _table.figure("64 threads", statistics.median(b for _, b in rounds), " adds/s")
+    filled.memory.close()
+
+
+def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
+    """How many of the ten nearest by exact search the index finds."""
+    for rows in effort.sizes:
+        asked = [number * 31 % rows for number in range(effort.queries)]
+        filled = Filled.make(f"recall{rows}", Maker.seeded(5), ["user0"] * rows, asked)
+        vectors = filled.stored.vectors
+        text_of = _texts(filled)
+        found = 0
+        for number in range(effort.queries):
+            exact = np.argsort(-(vectors @ filled.queries.vectors[number]))[:ROWS]
+            near = filled.memory.engine.store.index.search(filled.probe(number, (), vector=True, depth=ROWS)).near
+            found += len({filled.stored.texts[row] for row in exact} & {text_of[seq] for seq, _ in near})
+        yield _table.verdict(f"recall@10 of {_table.number(rows)} memories in one scope", found / (ROWS * effort.queries), ">=", 0.98, "")  # fmt: skip
+        filled.memory.close()
+
+
+def _texts(filled: Filled) -> dict[int, str]:
+    """The text of each ledger position that asserted one."""
+    db = apsw.Connection(str(filled.path), flags=apsw.SQLITE_OPEN_READONLY)
+    return {int(str(id_)) & ((1 << 40) - 1): str(text) for id_, text in db.execute("SELECT id, text FROM fact")}
+
+
+def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
+    """The ten best by words against BM25 written out plainly over the one scope; equal scores count as one place."""
+    rows = 200
+    users = [f"user{number}" for number in range(30) for _ in range(rows)]
+    asked = [number * 17 % (len(users) // 2) for number in range(effort.queries)]
+    filled = Filled.make("words", Maker.seeded(6), users, asked)
+    text_of = _texts(filled)
+    agreed = wanted = 0
+    for number in range(effort.queries):
+        user = filled.queries.users[number]
+        texts = [text for text, owner in zip(filled.stored.texts, users, strict=True) if owner == user]
+        scores = reference_bm25(filled.queries.texts[number], texts)
+        ranked = sorted((score for score in scores.values() if score > 0), reverse=True)[:ROWS]
+        words = tuple(dict.fromkeys(query_terms(filled.queries.texts[number])))
+        found = filled.memory.engine.store.index.search(filled.probe(number, words, vector=False, depth=ROWS)).words
+        wanted += len(ranked)
+        agreed += sum(
+            abs(score - right) < 1e-9 and abs(scores[text_of[seq]] - right) < 1e-9
+            for (seq, score), right in zip(found, ranked, strict=False)
+        )
+    yield _table.verdict("BM25 of the scope, places and scores that agree", agreed / wanted, ">=", 1.0, "")
+    filled.memory.close()
+
+
+def reference_bm25(query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75) -> dict[str, float]:
+    """BM25 as the textbook has it, over these texts and no others."""
+    bags = {text: Counter(terms(text)) for text in texts}
+    average = sum(bag.total() for bag in bags.values()) / len(bags)
+    scores = dict.fromkeys(texts, 0.0)
+    for term in dict.fromkeys(query_terms(query)):
+        holding = sum(term in bag for bag in bags.values())
+        weight = log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+        for text, bag in bags.items():
+            share = 1 - b + b * bag.total() / average
+            scores[text] += weight * bag[term] * (k1 + 1) / (bag[term] + k1 * share)
+    return scores
+
+
+MEASURES = {
+    "scopes": other_scopes, "select": bare_select, "group": group_commit, "recall": nearest, "bm25": plain_bm25,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description="The ratios that must hold")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes")
+    parser.add_argument("--only", choices=MEASURES, action="append", help="one of them; may be given again")
+    parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
+    asked = parser.parse_args()
+    effort = QUICK if asked.quick else FULL
+    facts = _table.machine()
+    shutil.rmtree(WORK, ignore_errors=True)
+    verdicts: list[dict[str, Any]] = []
+    for name in asked.only or MEASURES:
+        print(f"  {name} ...".ljust(30), end="\r", file=sys.stderr, flush=True)
+        verdicts += MEASURES[name](effort)
+    shutil.rmtree(WORK, ignore_errors=True)
+    print(_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)))
+    path = _table.save("ratios", {"machine": facts, "verdicts": verdicts})
+    print(f"\nkept in {path.relative_to(_table.HERE.parent)}")
+    if asked.publish:
+        head = f"`{facts['command']}` on {_table.where(facts)}."
+        _table.publish("ratios", f"{head}\n\n{_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Whoever changes a ledger behind told's back is found out, and the first entry that does not fit is named."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import tried
+from told import Memory
+from told.testing import HashingEmbedder, ManualClock, seeded_mint
+
+COLUMNS = ("id", "tx", "at", "sort", "thread", "digest", "hash", "salt", "envelope")
+SEQ = (1 << 40) - 1
+
+
+@dataclass
+class Book:
+    """A small ledger with every sort of entry in it, closed, and its raw file."""
+
+    path: Path
+
+    @contextmanager
+    def raw(self) -> Iterator[apsw.Connection]:
+        db = apsw.Connection(str(self.path))
+        try:
+            db.execute("DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete")
+            yield db
+        finally:
+            db.close()
+
+    def verdict(self):
+        with Memory(f"sqlite:///{self.path}", embedder=HashingEmbedder()) as memory:
+            return memory.verify()
+
+    def rows(self):
+        with self.raw() as db:
+            return db.execute(f"SELECT {', '.join(COLUMNS)} FROM entry ORDER BY id").fetchall()
+
+
+def write(path: Path) -> None:
+    mint = seeded_mint("tamper", ManualClock())
+    with Memory(f"sqlite:///{path}", embedder=HashingEmbedder(), mint=mint, durability="normal") as memory:
+        tea, soup = (row["id"] for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"])
+        memory.update(tea, "black tea", metadata={"tag": "work"})
+        memory.link(tea, "relates_to", soup, user_id="u")
+        gone = memory.add("a secret", user_id="v")["results"][0]["id"]
+        memory.retract(soup)
+        memory.erase(gone)
+        memory.add("and on it goes", agent_id="a")
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sealed") / "book.db"
+    write(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def book(sealed, tmp_path):
+    return opened(sealed, tmp_path)
+
+
+def opened(sealed, folder):
+    path = Path(folder) / "book.db"
+    path.write_bytes(sealed)
+    return Book(path)
+
+
+def test_an_untouched_ledger_is_proven(book):
+    verdict = book.verdict()
+    assert verdict["ok"]
+    assert verdict["entries"] == len(book.rows()) == 13
+    assert verdict["erased"] == 2
+    assert verdict["head"].startswith("sha256:")
+
+
+def flipped(value, byte, bit):
+    """The value with one bit of one of its bytes turned over."""
+    if isinstance(value, int):
+        return value ^ (1 << (byte * 8 + bit) % 48)
+    raw = bytearray(value if isinstance(value, bytes) else value.encode())
+    raw[byte % len(raw)] ^= 1 << bit
+    return bytes(raw) if isinstance(value, bytes) else raw.decode("latin-1")
+
+
+@given(row=st.integers(0, 12), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000), bit=st.integers(0, 7))
+@tried(150)
+def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
+    with tempfile.TemporaryDirectory() as folder:
+        book = opened(sealed, folder)
+        entry = book.rows()[row]
+        value = entry[COLUMNS.index(column)]
+        if value is None:
+            return
+        changed = flipped(value, byte, bit)
+        with book.raw() as db:
+            taken = column == "id" and any(changed == other[0] for other in book.rows())
+            if taken or (column == "id" and changed >> 40 != entry[0] >> 40 and changed < 0):
+                return
+            db.execute(f"UPDATE entry SET {column} = ? WHERE id = ?", (changed, entry[0]))
+        verdict = book.verdict()
+        assert not verdict["ok"], f"{column} of entry {row + 1}"
+        assert verdict["first_bad_seq"] <= row + 1
+        assert verdict["problem"]
+
+
+@pytest.mark.parametrize("row", range(13))
+def test_an_entry_that_is_gone_is_missed(book, row):
+    with book.raw() as db:
+        db.execute("DELETE FROM entry WHERE id & ? = ?", (SEQ, row + 1))
+    verdict = book.verdict()
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, row + 1)
+
+
+@pytest.mark.parametrize("left", range(13))
+def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
+    with book.raw() as db:
+        db.execute("DELETE FROM entry WHERE id & ? > ?", (SEQ, left))
+    verdict = book.verdict()
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, left + 1)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 4), (5, 6), (1, 13), (12, 13)])
+def test_two_entries_that_changed_places_are_found(book, one, other):
+    with book.raw() as db:
+        (low,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, one)).fetchone()
+        (high,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, other)).fetchone()
+        for old, new in ((low, 1), (high, low), (1, high)):
+            db.execute("UPDATE entry SET id = ? WHERE id = ?", (new, old))
+    verdict = book.verdict()
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, one)
+
+
+def test_an_entry_put_in_between_is_found(book):
+    with book.raw() as db:
+        columns = ", ".join(COLUMNS[1:])
+        db.execute(f"INSERT INTO entry (id, {columns}) SELECT id + 1, {columns} FROM entry WHERE id & {SEQ} = 13")
+    verdict = book.verdict()
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, 14)
+
+
+@pytest.mark.parametrize("seq", [1, 3, 5, 13])
+def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
+    with book.raw() as db:
+        db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
+    verdict = book.verdict()
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, seq)
+
+
+@pytest.mark.parametrize("seq", [1, 3, 5, 13])
+def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book, seq):
+    """The chain says what was erased; a row in a table beside it proves nothing."""
+    with book.raw() as db:
+        db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = ?", (SEQ, seq))
+        db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
+    assert not book.verdict()["ok"]
+
+
+def test_erased_content_that_came_back_is_noticed(book):
+    with book.raw() as db:
+        db.execute("UPDATE entry SET envelope = ?, salt = ? WHERE envelope IS NULL", (b"{}", b"salt"))
+    assert not book.verdict()["ok"]
+
+
+def test_an_envelope_of_another_shape_gets_a_verdict_not_a_crash(book):
+    with book.raw() as db:
+        db.execute("UPDATE entry SET envelope = ? WHERE id & ? = 3", (b'{"v":1,"scope":7}', SEQ))
+    assert book.verdict()["first_bad_seq"] == 3
+
+
+def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
+    db = apsw.Connection(str(book.path))
+    try:
+        for change in ("UPDATE entry SET envelope = x'00'", "DELETE FROM entry", "UPDATE entry SET at = at + 1"):
+            with pytest.raises(apsw.ConstraintError, match="append-only"):
+                db.execute(change)
+    finally:
+        db.close()
+    assert book.verdict()["ok"]
+
+
+def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):
+    book = opened(sealed, tmp_path)
+    with Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory:
+        memory.export(tmp_path / "good.jsonl")
+    text = (tmp_path / "good.jsonl").read_text("utf-8")
+    for number, wrong in enumerate((text.replace("black tea", "white tea"), text.replace("green tea", "green pea"))):
+        assert wrong != text
+        for url in ("ram://", f"sqlite:///{tmp_path}/{number}.db"):
+            with Memory(url, embedder="none") as memory:
+                with pytest.raises(Exception, match="not what was written"):
+                    memory.import_(wrong.encode())
+                assert memory.stats()["entries"] == 0, "all or nothing"
