@@ -21,6 +21,7 @@ from told.ledger import erase as erasing
 from told.ledger import history as past
 from told.ledger import transfer
 from told.ledger import verify as proof
+from told.ledger.erase import Closure
 from told.ports import VIEWS, Embedder, Fault, Store, View
 from told.read import path as reading
 from told.read import plan
@@ -199,8 +200,8 @@ class Engine:
     # Forgetting -------------------------------------------------------------------------------------------------------
 
     @verb(Action.REQUEST_DELETION)
-    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str) -> Flow[Certificate]:
-        """Destroy content and everything derived from it, and certify it."""
+    def reach(self, id: str | None, ids: Mapping[str, Any], *, source: str | None) -> Flow[Closure]:
+        """What an erasure would destroy: the target, its evidence and everything derived from it."""
         named = {name: value for name, value in ids.items() if value is not None}
         if (id is not None) + bool(named) + (source is not None) != 1:
             raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
@@ -212,7 +213,14 @@ class Engine:
             found = yield from erasing.of_scope(self.store, self.scope(ids))
         if not found.seqs:
             raise NotFoundError("There is nothing to erase there.")
-        return (yield from erasing.destroy(self.store, self.account, found, clean(why, limit=256)))
+        return found
+
+    @verb(Action.REQUEST_DELETION)
+    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str) -> Flow[Certificate]:
+        """Destroy content and everything derived from it, and certify it."""
+        why = clean(why, limit=256)
+        found = yield from self.reach(id, ids, source=source)
+        return (yield from erasing.destroy(self.store, self.account, found, why))
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:

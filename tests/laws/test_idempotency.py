@@ -48,6 +48,14 @@ def test_a_key_gives_back_its_first_receipt_whatever_happened_since(kind, scope,
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_replayed_receipt_says_who_spoke_not_who_spoke_first(kind):
+    with stage(kind) as here:
+        said = [{"role": "user", "content": "tea"}, {"role": "assistant", "content": "tea", "name": "Ann"}]
+        first = here.memory.add(said, user_id="u", idempotency_key="k")
+        assert here.memory.add(said, user_id="u", idempotency_key="k") == first
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(request=requests, other=requests)
 @tried(30)
 def test_a_key_refuses_another_request(kind, request, other):

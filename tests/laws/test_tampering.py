@@ -17,6 +17,7 @@ from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 COLUMNS = ("id", "tx", "at", "sort", "thread", "digest", "hash", "salt", "envelope")
 SEQ = (1 << 40) - 1
+ENTRIES = 12
 
 
 @dataclass
@@ -43,6 +44,13 @@ class Book:
             return db.execute(f"SELECT {', '.join(COLUMNS)} FROM entry ORDER BY id").fetchall()
 
 
+class Sealed(bytes):
+    """The bytes of a ledger's file, too many to print."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
 def write(path: Path) -> None:
     mint = seeded_mint("tamper", ManualClock())
     with Memory(f"sqlite:///{path}", embedder=HashingEmbedder(), mint=mint, durability="normal") as memory:
@@ -59,7 +67,7 @@ def write(path: Path) -> None:
 def sealed(tmp_path_factory):
     path = tmp_path_factory.mktemp("sealed") / "book.db"
     write(path)
-    return path.read_bytes()
+    return Sealed(path.read_bytes())
 
 
 @pytest.fixture
@@ -76,7 +84,7 @@ def opened(sealed, folder):
 def test_an_untouched_ledger_is_proven(book):
     verdict = book.verdict()
     assert verdict["ok"]
-    assert verdict["entries"] == len(book.rows()) == 13
+    assert verdict["entries"] == len(book.rows()) == ENTRIES
     assert verdict["erased"] == 2
     assert verdict["head"].startswith("sha256:")
 
@@ -90,7 +98,7 @@ def flipped(value, byte, bit):
     return bytes(raw) if isinstance(value, bytes) else raw.decode("latin-1")
 
 
-@given(row=st.integers(0, 12), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000), bit=st.integers(0, 7))
+@given(row=st.integers(0, ENTRIES - 1), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000), bit=st.integers(0, 7))
 @tried(150)
 def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
     with tempfile.TemporaryDirectory() as folder:
@@ -101,8 +109,7 @@ def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
             return
         changed = flipped(value, byte, bit)
         with book.raw() as db:
-            taken = column == "id" and any(changed == other[0] for other in book.rows())
-            if taken or (column == "id" and changed >> 40 != entry[0] >> 40 and changed < 0):
+            if column == "id" and any(changed == other[0] for other in book.rows()):
                 return
             db.execute(f"UPDATE entry SET {column} = ? WHERE id = ?", (changed, entry[0]))
         verdict = book.verdict()
@@ -111,7 +118,7 @@ def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
         assert verdict["problem"]
 
 
-@pytest.mark.parametrize("row", range(13))
+@pytest.mark.parametrize("row", range(ENTRIES))
 def test_an_entry_that_is_gone_is_missed(book, row):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? = ?", (SEQ, row + 1))
@@ -119,7 +126,7 @@ def test_an_entry_that_is_gone_is_missed(book, row):
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, row + 1)
 
 
-@pytest.mark.parametrize("left", range(13))
+@pytest.mark.parametrize("left", range(ENTRIES))
 def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? > ?", (SEQ, left))
@@ -127,7 +134,7 @@ def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, left + 1)
 
 
-@pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 4), (5, 6), (1, 13), (12, 13)])
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 4), (5, 6), (1, ENTRIES), (11, ENTRIES)])
 def test_two_entries_that_changed_places_are_found(book, one, other):
     with book.raw() as db:
         (low,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, one)).fetchone()
@@ -141,12 +148,12 @@ def test_two_entries_that_changed_places_are_found(book, one, other):
 def test_an_entry_put_in_between_is_found(book):
     with book.raw() as db:
         columns = ", ".join(COLUMNS[1:])
-        db.execute(f"INSERT INTO entry (id, {columns}) SELECT id + 1, {columns} FROM entry WHERE id & {SEQ} = 13")
+        db.execute(f"INSERT INTO entry (id, {columns}) SELECT id + 1, {columns} FROM entry WHERE id & {SEQ} = {ENTRIES}")
     verdict = book.verdict()
-    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, 14)
+    assert (verdict["ok"], verdict["first_bad_seq"]) == (False, ENTRIES + 1)
 
 
-@pytest.mark.parametrize("seq", [1, 3, 5, 13])
+@pytest.mark.parametrize("seq", [1, 2, 5, ENTRIES])
 def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
@@ -154,12 +161,11 @@ def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, seq)
 
 
-@pytest.mark.parametrize("seq", [1, 3, 5, 13])
-def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book, seq):
+def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
     """The chain says what was erased; a row in a table beside it proves nothing."""
     with book.raw() as db:
-        db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = ?", (SEQ, seq))
-        db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
+        db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,))
+        db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = 3", (SEQ,))
     assert not book.verdict()["ok"]
 
 

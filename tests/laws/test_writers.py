@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ def test_two_writers_of_one_memory_both_succeed_in_some_order(kind):
         history = here.memory.history(row["id"])
         assert [change["event"] for change in history] == ["ADD"] + ["UPDATE"] * 20
         assert sorted(change["new_memory"] for change in history[1:]) == sorted(r["new_memory"] for r in done)
-        for before, after in zip(history, history[1:], strict=False):
+        for before, after in pairwise(history):
             assert after["old_memory"] == before["new_memory"], "each version was made from the one before it"
         seen = {(receipt["previous_memory"], receipt["new_memory"]) for receipt in done}
         assert seen == {(change["old_memory"], change["new_memory"]) for change in history[1:]}

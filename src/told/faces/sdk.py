@@ -213,10 +213,10 @@ class Memory(_Base):
 
     def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
-        run_id: str | None = None, source: str | None = None, why: str = "requested",
+        run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Destroy content and everything derived from it, and return the certificate."""
-        return run(verbs.erase(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why))
+        """Destroy content and everything derived from it, and return the certificate; a dry run only looks."""
+        return run(verbs.erase(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run))
 
     def reset(self) -> dict[str, Any]:
         """Destroy everything in the account and begin anew."""
@@ -395,11 +395,11 @@ class AsyncMemory(_Base):
 
     async def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
-        run_id: str | None = None, source: str | None = None, why: str = "requested",
+        run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Destroy content and everything derived from it, and return the certificate."""
+        """Destroy content and everything derived from it, and return the certificate; a dry run only looks."""
         return await arun(verbs.erase(
-            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why,
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run,
         ))  # fmt: skip
 
     async def reset(self) -> dict[str, Any]:

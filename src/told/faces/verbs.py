@@ -137,9 +137,15 @@ def link(
 
 
 def erase(
-    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str
+    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str, dry_run: bool
 ) -> Flow[dict[str, Any]]:
-    """Destroy content and everything derived from it; the certificate."""
+    """Destroy content and everything derived from it; the certificate, or for a dry run what would go."""
+    if dry_run:
+        found = yield from engine.reach(memory_id, ids, source=source)
+        held = []
+        for thread in found.threads:
+            held.append((yield from engine.get(thread, as_of=None, valid_at=None, ids={})))
+        return {**shapes.listing([fact for fact in held if fact is not None]), **found.as_dict()}
     return (yield from engine.erase(memory_id, ids, source=source, why=why)).as_dict()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from told.core.entry import Draft, Erased
 from told.core.errors import NotFoundError
@@ -24,6 +25,10 @@ class Closure:
     threads: dict[str, None] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)
     seqs: set[int] = field(default_factory=set)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The closure as JSON."""
+        return {"memories": list(self.threads), "evidence": len(self.evidence), "entries": len(self.seqs)}
 
 
 def of_thread(store: Store, account: str, thread: str) -> Flow[Closure]:

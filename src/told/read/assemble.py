@@ -51,9 +51,9 @@ def _fit(hits: Sequence[Hit], lines: Sequence[str], kept: list[int], budget: int
 
 
 def line(hit: Hit) -> str:
-    """One memory on one line: its day, who said it, and the text with white space folded."""
+    """One memory on one line: the day it was said, who said it, and the text with white space folded."""
     fact = hit.fact
-    day = iso(fact.created_at if fact.said_at is None else fact.said_at)[:10]
+    day = iso(fact.updated_at if fact.said_at is None else fact.said_at)[:10]
     speaker = fact.actor or fact.role or fact.author
     return f"- [{day}] {_flat(speaker)}: {_flat(fact.text)}"
 

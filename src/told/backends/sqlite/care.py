@@ -69,6 +69,7 @@ def stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any
     found["model"] = None if model is None else {"name": model.name, "dim": model.dim}
     found["pending_vectors"] = 0 if model is None else run(db, "pending_count", model.id).get
     found["bytes"] = sum(file.stat().st_size for file in files(path))
+    found["schema"] = run(db, "schema_version").get
     found["sqlite"] = apsw.sqlite_lib_version()
     return found
 

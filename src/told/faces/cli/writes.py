@@ -169,11 +169,11 @@ def erase(
     why: Why = "requested", dry_run: DryRun = False, yes: Yes = False,
 ) -> None:  # fmt: skip
     """Destroy content, and all that was made from it, for good; prints a certificate."""
-    from told.faces.cli import preview, views
+    from told.faces.cli import views
 
     ids = scope(user, agent, run)
     with shell.words() as memory:
-        reach = preview.erasure(memory, memory_id, ids, source)
+        reach = memory.erase(memory_id, **ids, source=source, dry_run=True)
         if dry_run:
             shell.show(reach, views.memories)
             return
