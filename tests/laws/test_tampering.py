@@ -98,7 +98,10 @@ def flipped(value, byte, bit):
     return bytes(raw) if isinstance(value, bytes) else raw.decode("latin-1")
 
 
-@given(row=st.integers(0, ENTRIES - 1), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000), bit=st.integers(0, 7))
+@given(
+    row=st.integers(0, ENTRIES - 1), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000),
+    bit=st.integers(0, 7),
+)  # fmt: skip
 @tried(150)
 def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
     with tempfile.TemporaryDirectory() as folder:
@@ -147,8 +150,8 @@ def test_two_entries_that_changed_places_are_found(book, one, other):
 
 def test_an_entry_put_in_between_is_found(book):
     with book.raw() as db:
-        columns = ", ".join(COLUMNS[1:])
-        db.execute(f"INSERT INTO entry (id, {columns}) SELECT id + 1, {columns} FROM entry WHERE id & {SEQ} = {ENTRIES}")
+        rest = ", ".join(COLUMNS[1:])
+        db.execute(f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = {ENTRIES}")
     verdict = book.verdict()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, ENTRIES + 1)
 
@@ -167,6 +170,14 @@ def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
         db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,))
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = 3", (SEQ,))
     assert not book.verdict()["ok"]
+
+
+def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
+    with book.raw() as db:
+        db.execute("UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE envelope IS NULL "
+                   "AND thread IS NOT NULL", (SEQ,))  # fmt: skip
+        assert db.changes() == 1
+    assert not book.verdict()["ok"], "an erased entry now belongs to the history of another memory"
 
 
 def test_erased_content_that_came_back_is_noticed(book):

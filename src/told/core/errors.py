@@ -67,7 +67,7 @@ class InvalidInput(ToldError, ValueError):
 
 
 class ScopeError(InvalidInput):
-    """At least one of user_id, agent_id, or run_id must be provided"""
+    """At least one of user_id, agent_id, or run_id must be provided"""  # noqa: D415 - the message callers match on
 
     code = "E101"
 

@@ -216,7 +216,9 @@ class Memory(_Base):
         run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Destroy content and everything derived from it, and return the certificate; a dry run only looks."""
-        return run(verbs.erase(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run))
+        return run(verbs.erase(
+            self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run,
+        ))  # fmt: skip
 
     def reset(self) -> dict[str, Any]:
         """Destroy everything in the account and begin anew."""

@@ -142,10 +142,10 @@ def erase(
     """Destroy content and everything derived from it; the certificate, or for a dry run what would go."""
     if dry_run:
         found = yield from engine.reach(memory_id, ids, source=source)
-        held = []
+        held = {}
         for thread in found.threads:
-            held.append((yield from engine.get(thread, as_of=None, valid_at=None, ids={})))
-        return {**shapes.listing([fact for fact in held if fact is not None]), **found.as_dict()}
+            held[thread] = yield from engine.get(thread, as_of=None, valid_at=None, ids={})
+        return {**shapes.listing([fact for fact in held.values() if fact is not None]), **found.as_dict()}
     return (yield from engine.erase(memory_id, ids, source=source, why=why)).as_dict()
 
 

@@ -1,0 +1,244 @@
+"""The same script on every store: the same receipts, answers, scores, rows, proofs and bytes.
+
+The ram store is the specification. The sqlite store is held to it with NumPy, without it, and with partitions so small
+that every search goes through the sketch.
+"""
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import answers, any_step, questions, scopes, scripts, stage, tried
+from told.backends.sqlite import index
+from told.backends.sqlite.partition import PlainPartition
+from told.core.fact import Fact, Link, Passage, Witness
+from told.ports import VIEWS
+from told.testing import HashingEmbedder
+
+STORES = {
+    "sqlite with NumPy": {},
+    "sqlite without NumPy": {"plain": True},
+    "sqlite by sketch": {"exact_rows": 1},
+    "sqlite with no cache": {"cache_bytes": 0},
+}
+WHERE = ("user_id", "agent_id", "run_id")
+COLUMNS = {
+    "evidence": ("seq", "id", *WHERE, "digest", "source"),
+    "facts": (
+        "seq", "id", "tx", *WHERE, "until", "gone", "text", "md5", "kind", "created_at", "updated_at", "valid_from",
+        "valid_to", "precision", "expires", "said_at", "role", "actor", "author", "evidence", "source", "subject",
+        "predicate", "object", "polarity", "modality", "confidence", "meta",
+    ),
+    "links": ("seq", "src", "rel", "dst", *WHERE, "weight", "until", "meta"),
+    "passages": ("seq", *WHERE, "until", "expires", "length", "hash", "text", "ordinal"),
+}  # fmt: skip
+VALUES = {"evidence": Witness, "facts": Fact, "links": Link, "passages": Passage}
+
+
+@contextmanager
+def opened(name, **more):
+    """A stage of a store by its name above."""
+    options = {**STORES[name], **more}
+    with ExitStack() as stack:
+        if options.pop("plain", False):
+            stack.enter_context(mock.patch.object(index, "partition_class", lambda: PlainPartition))
+        yield stack.enter_context(stage("sqlite", **options))
+
+
+def told(here):
+    """The rows of every view of a stage in words both stores share."""
+    return {view: [_row(view, row) for row in rows if len(row) > 4] for view, rows in here.rows().items()}
+
+
+def _row(view, row):
+    names = [field.name for field in fields(VALUES[view])]
+    if len(row) == len(names):
+        found = dict(zip(names, row, strict=True))
+        scope = found.pop("scope")
+        found |= dict(zip(WHERE, scope, strict=True))
+    else:
+        found = dict(zip(COLUMNS[view], row, strict=True))
+    return {name: value for name, value in found.items() if name not in ("length", "hash", "ordinal")}
+
+
+def outcome(result):
+    """What a step returned, but for what an erasure counts of the store's own furniture."""
+    if isinstance(result, dict) and "destroyed" in result:
+        kept = ("entries", "facts", "links", "evidence", "passages", "vectors", "tickets")
+        return {**result, "destroyed": {name: result["destroyed"][name] for name in kept}}
+    return result
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(script=scripts(any_step, 14), asked=st.lists(questions, min_size=1, max_size=3), data=st.data())
+@tried(30)
+def test_a_script_is_the_same_on_every_store(store, script, asked, data):
+    with stage("ram") as ram, opened(store) as disk:
+        for number, step in enumerate(script):
+            expected, found = outcome(ram.player.step(step)), outcome(disk.player.step(step))
+            assert found == expected, f"step {number}: {step}"
+        ids, boundaries = ram.player.ids, ram.boundaries()
+        moments = [None, *(f"#{seq}" for seq in boundaries[-3:])]
+        for question in asked:
+            for moment in moments:
+                expected = answers(ram.player.call, question, ids, moment)
+                assert answers(disk.player.call, question, ids, moment) == expected
+        assert disk.exported() == ram.exported()
+        assert disk.memory.verify() == ram.memory.verify()
+        assert told(disk) == told(ram)
+        for memory_id in ids:
+            assert disk.memory.history(memory_id) == ram.memory.history(memory_id)
+        scope = data.draw(scopes)
+        assert disk.memory.timeline(**scope) == ram.memory.timeline(**scope)
+        if boundaries:
+            before, after = f"#{boundaries[0]}", f"#{boundaries[-1]}"
+            assert disk.memory.diff(before, after, **scope) == ram.memory.diff(before, after, **scope)
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(script=scripts(any_step, 8), question=questions)
+@tried(15)
+def test_a_ledger_moves_between_stores_and_says_the_same(store, script, question):
+    with stage("ram") as ram, opened(store, seed="other") as disk, stage("ram", seed="third") as back:
+        ram.player.play(script)
+        exported = ram.exported()
+        disk.memory.import_(exported)
+        assert disk.exported() == exported
+        back.memory.import_(disk.exported())
+        for here in (disk, back):
+            here.clock.now = ram.clock.now
+        expected = answers(ram.player.call, question, ram.player.ids)
+        assert answers(disk.player.call, question, ram.player.ids) == expected
+        assert answers(back.player.call, question, ram.player.ids) == expected
+        assert told(disk) == told(ram) == told(back)
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(script=scripts(any_step, 8), later=scripts(any_step, 5), question=questions)
+@tried(15)
+def test_a_later_export_brings_an_earlier_copy_up_to_date_erasures_too(store, script, later, question):
+    with stage("ram") as ram, stage("ram", seed="copy") as copy, opened(store, seed="copy") as disk:
+        ram.player.play(script)
+        for here in (copy, disk):
+            here.memory.import_(ram.exported())
+        ram.player.play(later)
+        counted = [here.memory.import_(ram.exported()) for here in (copy, disk)]
+        assert counted[0] == counted[1]
+        assert disk.exported() == copy.exported() == ram.exported()
+        for here in (copy, disk):
+            here.clock.now = ram.clock.now
+        expected = answers(ram.player.call, question, ram.player.ids)
+        assert answers(copy.player.call, question, ram.player.ids) == expected
+        assert answers(disk.player.call, question, ram.player.ids) == expected
+        assert told(disk) == told(ram)
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(script=scripts(any_step, 8), question=questions)
+@tried(10)
+def test_another_embedder_finds_the_same_on_every_store(store, script, question):
+    other = HashingEmbedder(32, "hash-32")
+    with stage("ram") as ram, opened(store) as disk:
+        for here in (ram, disk):
+            here.player.play(script)
+        assert disk.memory.reindex(other) == ram.memory.reindex(other)
+        assert answers(disk.player.call, question) == answers(ram.player.call, question)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_full_scope_ranks_alike_to_the_last_bit(store):
+    """More than one block of vectors, a page of postings, versions, gaps and an erasure in the middle."""
+    with stage("ram") as ram, opened(store) as disk:
+        words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
+        found = []
+        for here in (ram, disk):
+            memory = here.memory
+            said = [f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}" for n in range(600)]
+            made = [row["id"] for row in memory.add(said, user_id="u")["results"]]
+            for n in range(0, 600, 17):
+                memory.update(made[n], f"{words[n % 10]} changed {n}", metadata={"n": n})
+            for n in range(5, 600, 23):
+                if n % 17:
+                    memory.delete(made[n])
+            memory.erase(made[301])
+            middle = here.boundaries()[10]
+            found.append([
+                memory.search(query, user_id="u", limit=limit, as_of=as_of, filters=wanted, explain=True)["results"]
+                for query in ("tea in Berlin", "violin number 42", "changed")
+                for limit in (5, 100, 400)
+                for as_of in (None, f"#{middle}")
+                for wanted in (None, {"n": {"gte": 100}})
+            ])  # fmt: skip
+        for expected, answer in zip(*found, strict=True):
+            assert answer == expected
+
+
+class Signs:
+    """Vectors of ones and minus ones, so long that sums of products pass what a single-precision number can count."""
+
+    model, dim, local = "signs", 2048, True
+
+    def embed(self, texts, purpose="passage"):
+        return [[1.0 if (hash_of(text) >> n % 61) & 1 else -1.0 for n in range(self.dim)] for text in texts]
+
+
+def hash_of(text):
+    return int.from_bytes(text.encode()[:8].ljust(8, b"!")) ^ len(text)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_long_vectors_score_alike_to_the_last_bit(store):
+    found = []
+    for stores in (stage("ram", embedder=Signs()), opened(store, embedder=Signs())):
+        with stores as here:
+            here.memory.add([f"{n} fact" for n in range(40)], user_id="u")
+            rows = here.memory.search("7 fact", user_id="u", explain=True)["results"]
+            found.append([(row["memory"], row["score_details"]["cosine"]) for row in rows])
+    assert found[0] == found[1]
+
+
+class Blank(HashingEmbedder):
+    """Knows nothing of some texts."""
+
+    def embed(self, texts, purpose="passage"):
+        known = super().embed(texts, purpose)
+        return [[0.0] * self.dim if "blank" in text else vector for text, vector in zip(texts, known, strict=True)]
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("query", ["tea", "blank"])
+def test_a_vector_of_zeros_is_near_to_nothing_on_every_store(store, query):
+    found = []
+    for stores in (stage("ram", embedder=Blank()), opened(store, embedder=Blank())):
+        with stores as here:
+            here.memory.add(["a blank page", "green tea", "soup"], user_id="u")
+            found.append(here.memory.search(query, user_id="u", explain=True)["results"])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_an_erasure_counts_alike_on_every_store(store):
+    found = []
+    for stores in (stage("ram"), opened(store)):
+        with stores as here:
+            one = here.memory.add("tea", user_id="u", idempotency_key="k")["results"][0]["id"]
+            here.memory.update(one, "coffee")
+            here.memory.update(one, "tea", metadata={"n": 1})
+            other = here.memory.add("tea", user_id="v")["results"][0]["id"]
+            here.memory.link(one, "relates_to", one, user_id="u")
+            found.append([here.memory.erase(one), here.memory.erase(other), here.memory.stats()["entries"]])
+    assert found[0] == found[1]
+
+
+def test_the_plain_partition_is_really_the_one_that_is_used():
+    with opened("sqlite without NumPy") as here:
+        here.memory.add("tea", user_id="u")
+        here.memory.search("tea", user_id="u")
+        parts = list(here.memory.engine.store.index.cache._parts.values())
+        assert parts
+        assert all(type(part) is PlainPartition for part in parts)
+    assert set(VALUES) == set(VIEWS)
