@@ -120,7 +120,8 @@ class Batch:
     """Drafts that commit together or not at all.
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
-    `vectors` maps the hash of a passage's text to its vector under the store's model.
+    `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
+    leaves them aside, and the passages wait for theirs.
     """
 
     account: str
@@ -129,6 +130,7 @@ class Batch:
     seen: int = -1
     ticket: Ticket | None = None
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,10 @@ class Index(Protocol):
     """Finds facts by terms and vectors inside a scope; scores are cosine in [-1, 1] and BM25 of that scope alone."""
 
     def search(self, probe: Probe) -> Ranked:
-        """The best of each retriever, at most `depth`; equal scores go to the newer. The find's limit plays no part."""
+        """The best of each retriever, at most `depth`; equal scores go to the newer; the find's limit plays no part.
+
+        A vector of another model than the store's is a `ModelMismatch`.
+        """
 
 
 class Store(Protocol):

@@ -75,7 +75,8 @@ class RamStore:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
         account = self._account(batch.account).copy()
         _check(account, batch)
-        vectors = _quantised(batch.vectors, self._bound()) if batch.vectors else {}
+        ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
+        vectors = _quantised(batch.vectors, self._bound()) if ours else {}
         entries = account.append(batch.drafts, self.mint)
         account.grow(entries, fold)
         if batch.ticket is not None:
@@ -231,9 +232,11 @@ class RamStore:
 
     @_locked
     def search(self, probe: Probe) -> Ranked:
-        """The best matches of each retriever, newest first."""
+        """The best of each retriever."""
         if probe.vector is not None and self._model is not None:
             _fits(probe.vector, *self._model)
+            if probe.model not in (None, self._model[0]):
+                raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {probe.model}.")
         return search(self._account(probe.find.scope.account), self._current(), probe)
 
     # Vectors

@@ -37,12 +37,13 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A search of the index: terms, a quantised query vector, or both."""
+    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from."""
 
     find: Find
     terms: tuple[str, ...] = ()
     vector: Sequence[float] | None = None
     depth: int = 100
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 
-from told.core.errors import InvalidInput
+from told.core.errors import InvalidInput, ModelMismatch
 from told.core.fact import Fact
 from told.core.query import Bundle, Candidate, Find, Hit, Probe, Step, Trace
 from told.core.text import clean, query_terms
@@ -58,8 +58,13 @@ def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0
     words = tuple(dict.fromkeys(query_terms(_query(query, eye.settings))))
     vector, warnings = yield from _vector(eye, query)
     clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
-    probe = Probe(find, words, vector, max(eye.settings.depth, limit))
-    ranked = yield from call(eye.store.index.search, probe)
+    model = eye.embedder.model if eye.embedder else None
+    probe = Probe(find, words, vector, max(eye.settings.depth, limit), model)
+    try:
+        ranked = yield from call(eye.store.index.search, probe)
+    except ModelMismatch as mismatch:
+        warnings = (*warnings, f"Memories are found by their words only: {mismatch}")
+        ranked = yield from call(eye.store.index.search, replace(probe, vector=None))
     near, by_words = len(ranked.near), len(ranked.words)
     clock.mark("gather", near + by_words, note=f"{near} by vector, {by_words} by words")
     fused, offered = rrf(ranked, eye.settings.rrf_k, limit)

@@ -114,7 +114,8 @@ def _settle(
     if plan.drafts or key:
         vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts)
         ticket = Ticket(key.name, key.digest, _outcome(plan.events, skipped)) if key else None
-        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors)
+        model = desk.embedder.model if desk.embedder else None
+        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
     return Receipt(tuple(plan.events), tuple(skipped), warnings, tx)

@@ -16,7 +16,6 @@ from told.backends.sqlite.filters import compile as compile_filter
 from told.backends.sqlite.partition import Look, Partition, PlainPartition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
-from told.core.errors import ModelMismatch
 from told.core.fact import Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
 from told.core.query import Find, Probe, Ranked
@@ -118,8 +117,8 @@ class SqliteIndex:
 def _fitting(db: apsw.Connection, probe: Probe) -> vectors.Model | None:
     """The model a probe's vector belongs to."""
     model = vectors.current(db) if probe.vector is not None else None
-    if model is not None and probe.vector is not None and len(probe.vector) != model.dim:
-        raise ModelMismatch(f"The query has {len(probe.vector)} dimensions where {model.name} has {model.dim}.")
+    if model is not None and probe.vector is not None:
+        model.check(probe.model, len(probe.vector))
     return model
 
 

@@ -50,7 +50,8 @@ def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Cal
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
     model = vectors.current(db)
-    Grower(db, account.id, account.name, model, batch.vectors).grow(fold(entries))
+    fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
+    Grower(db, account.id, account.name, model, fresh).grow(fold(entries))
     watch("folded")
     if batch.ticket is not None:
         ticket = batch.ticket

@@ -43,10 +43,18 @@ class Model:
     name: str
     dim: int
 
+    def check(self, name: str | None, dim: int) -> None:
+        """Refuse vectors of another model."""
+        if (name or self.name, dim) != (self.name, self.dim):
+            raise ModelMismatch(
+                f"The store is indexed with {self.name} ({self.dim} dimensions), not {name or 'a model'} ({dim}).",
+                hint="Open it again with that embedder.",
+            )
+
     def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
         """Cache the vectors of texts by their hashes."""
-        if wrong := next((len(vector) for vector in vectors.values() if len(vector) != self.dim), None):
-            raise ModelMismatch(f"{self.name} gave {wrong} dimensions where the store has {self.dim}.")
+        for vector in vectors.values():
+            self.check(None, len(vector))
         codes = pack(list(vectors.values())) if vectors else []
         run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
 

@@ -51,10 +51,11 @@ class Scribe:
     def write(
         self, *verbs: Verb, scope: Scope = ALICE, guards: Sequence[Guard] = (), seen: int = -1,
         ticket: Ticket | None = None, vectors: Mapping[bytes, Sequence[float]] | None = None,
+        model: str | None = None,
     ) -> Sequence[Entry]:  # fmt: skip
         """Commit verbs as one batch."""
         drafts = [Draft(verb, scope) for verb in verbs]
-        batch = Batch(self.account, drafts, guards, seen, ticket, vectors or {})
+        batch = Batch(self.account, drafts, guards, seen, ticket, vectors or {}, model)
         return self.store.commit(batch, self.folding(VIEWS))
 
     def tell(self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any) -> Fact:

@@ -7,6 +7,7 @@ import pytest
 from told.core.entry import Asserted, Claim
 from told.core.errors import ModelMismatch
 from told.core.ids import text_hash
+from told.core.query import Probe
 from told.core.scope import Scope
 from told.testing.contract.scribe import BOB, Laws, Scribe
 
@@ -104,6 +105,14 @@ class VectorLaws(Laws):
         assert dict(store.pending(model="one")) == {TEA: "tea"}
         with pytest.raises(ModelMismatch):
             store.use_model("one", 2)
+
+    def test_vectors_of_another_model_do_not_get_in(self, book: Scribe) -> None:
+        book.store.use_model("m", 2)
+        book.write(Asserted("t1", Claim("tea")), vectors={text_hash("tea"): [1.0, 0.0]}, model="other")
+        assert book.store.cached([text_hash("tea")]) == frozenset()
+        assert list(book.store.pending()) == [text_hash("tea")]
+        with pytest.raises(ModelMismatch):
+            book.store.index.search(Probe(book.find(), vector=[1.0, 0.0], model="other"))
 
     def test_an_empty_store_switches_freely(self, book: Scribe) -> None:
         book.store.use_model("one", 2)

@@ -1,0 +1,414 @@
+"""A ledger travels: what is exported, imported and exported again is the same bytes; a backup is a whole store."""
+
+import io
+import json
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from told import Memory
+from told.core.entry import GENESIS, chain
+from told.core.errors import Diverged, InvalidInput, StoreCorrupt, StoreError, ToldError
+from told.core.ids import sha256
+from told.ports import VIEWS
+from told.testing import hashing_embedder, seeded_mint
+
+Opened = Callable[..., Memory]
+
+
+@pytest.fixture(params=["sqlite", "ram"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Open stores by name; the same name is the same file."""
+    memories: list[Memory] = []
+
+    def opened(name: str, **options: Any) -> Memory:
+        url = f"sqlite:///{tmp_path}/{name}.db" if request.param == "sqlite" else "ram://"
+        memories.append(Memory(url, **{"embedder": hashing_embedder(), **options}))
+        return memories[-1]
+
+    yield opened
+    for memory in memories:
+        memory.close()
+
+
+def live(memory: Memory, seed: int = 1, steps: int = 40) -> None:
+    """A random life with every verb there is."""
+    dice = random.Random(seed)
+    held: list[str] = []
+    for step in range(steps):
+        match dice.choice("add add add several update delete link again erase".split()):
+            case "several":
+                said = [{"role": "user", "content": f"s{seed} {step} {n} «東京» 🦜\u2028", "name": "Ann"} for n in range(3)]
+                held += [row["id"] for row in memory.add(said, user_id="alice", source="chat")["results"]]
+            case "update" if held:
+                memory.update(dice.choice(held), f"s{seed} {step} updated", metadata={"step": step, "π": 3.14159})
+            case "delete" if len(held) > 3:
+                memory.delete(held.pop(0))
+            case "link" if len(held) > 1:
+                memory.link(held[0], "supports", held[-1], weight=0.25, metadata={"n": 1e-7}, user_id="alice")
+            case "again" if held:
+                memory.add({"role": "assistant", "content": memory.get(held[-1])["memory"]}, user_id="alice")
+            case "erase" if len(held) > 5:
+                memory.erase(held.pop(1))
+            case _:
+                options = {"timestamp": "2024-02-29T12:00:00+02:00", "expiration_date": "2999-01"}
+                said = f"s{seed} {step} plain"
+                held += [row["id"] for row in memory.add(said, user_id="alice", run_id="r1" if step % 3 else None,
+                                                         metadata={"k": [1, None, True]}, **options)["results"]]  # fmt: skip
+
+
+def exported(memory: Memory) -> bytes:
+    file = io.BytesIO()
+    memory.export(file)
+    return file.getvalue()
+
+
+def views(memory: Memory) -> dict[str, list[Any]]:
+    return {view: list(memory.engine.store.rows(memory.engine.account, view)) for view in VIEWS}
+
+
+# Export and import ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_export_imported_and_exported_again_is_the_same_bytes(opened: Opened, tmp_path: Path, seed: int) -> None:
+    here, there = opened("here"), opened("there")
+    live(here, seed)
+    report = here.export(tmp_path / "a.jsonl")
+    assert report["entries"] == here.stats()["entries"]
+    assert there.import_(tmp_path / "a.jsonl") == {"entries": report["entries"]}
+    there.export(str(tmp_path / "b.jsonl"))
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes() == exported(here)
+    assert there.verify()["ok"]
+    assert views(there) == views(here)
+    for query in ("plain updated", "東京", "nothing"):
+        assert there.search(query, user_id="alice", limit=50) == here.search(query, user_id="alice", limit=50)
+    assert there.stats()["pending_vectors"] == 0
+
+
+def test_the_same_ledger_moves_between_kinds_of_store(tmp_path: Path) -> None:
+    with Memory("ram://", embedder=hashing_embedder()) as ram:
+        live(ram, 5)
+        with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as sqlite:
+            sqlite.import_(exported(ram))
+            assert exported(sqlite) == exported(ram)
+            assert sqlite.get_all(user_id="alice") == ram.get_all(user_id="alice")
+            assert sqlite.search("plain", user_id="alice") == ram.search("plain", user_id="alice")
+
+
+def test_importing_twice_adds_nothing(opened: Opened) -> None:
+    here, there = opened("here"), opened("there")
+    live(here)
+    file = exported(here)
+    there.import_(file)
+    before = views(there)
+    assert there.import_(file) == {"entries": 0}
+    assert here.import_(file) == {"entries": 0}
+    assert views(there) == before
+    assert exported(there) == file
+
+
+def test_a_longer_export_continues_a_shorter_one(opened: Opened) -> None:
+    here, there = opened("here"), opened("there")
+    live(here, 1)
+    there.import_(exported(here))
+    before = here.stats()["entries"]
+    live(here, 2)
+    assert there.import_(exported(here)) == {"entries": here.stats()["entries"] - before}
+    assert exported(there) == exported(here)
+    assert views(there) == views(here)
+    assert there.import_(io.BytesIO(exported(here))) == {"entries": 0}
+
+
+def test_ledgers_that_went_apart_are_told_so_and_nothing_is_mixed(opened: Opened) -> None:
+    here, there = opened("here"), opened("there")
+    here.add("common", user_id="alice")
+    there.import_(exported(here))
+    here.add("said here", user_id="alice")
+    there.add("said there", user_id="alice")
+    before = exported(there)
+    with pytest.raises(Diverged, match="not the entry"):
+        there.import_(exported(here))
+    assert exported(there) == before
+    with pytest.raises(Diverged):
+        opened("other").import_(exported(here)) if there.add("x", user_id="a") and False else there.import_(exported(here))
+
+
+def test_an_export_may_go_into_another_account_of_its_own_store(tmp_path: Path) -> None:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
+        live(memory, 3)
+        with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), account="copy") as copy:
+            copy.import_(exported(memory))
+            assert [row["memory"] for row in copy.get_all(user_id="alice")["results"]] == [
+                row["memory"] for row in memory.get_all(user_id="alice")["results"]
+            ]
+            assert copy.verify()["ok"]
+            ids = [row["id"] for row in copy.get_all(user_id="alice")["results"]]
+            copy.update(ids[0], "changed in the copy alone")
+            copy.delete(ids[1])
+            assert memory.get(ids[0])["memory"] != "changed in the copy alone"
+            assert memory.get(ids[1]) is not None
+            copy.erase(ids[2])
+            assert memory.get(ids[2]) is not None
+            assert len(memory.history(ids[0])) == len(copy.history(ids[0])) - 1
+        assert memory.verify()["ok"]
+
+
+def test_an_empty_ledger_travels_too(opened: Opened) -> None:
+    file = exported(opened("here"))
+    assert len(file.splitlines()) == 1
+    there = opened("there")
+    assert there.import_(file) == {"entries": 0}
+    assert exported(there) == file
+
+
+def test_blank_lines_and_a_text_file_are_read(opened: Opened) -> None:
+    here, there = opened("here"), opened("there")
+    live(here)
+    lines = exported(here).decode().splitlines(keepends=True)
+    spaced = io.StringIO("".join(line + "\n" for line in lines))
+    assert there.import_(spaced)["entries"] == here.stats()["entries"]
+    assert exported(there) == exported(here)
+
+
+def test_more_than_a_page_of_entries_travels(tmp_path: Path) -> None:
+    with Memory("ram://", embedder="none") as here, Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as there:
+        here.add([f"number {n}" for n in range(1300)], user_id="alice")
+        assert there.import_(exported(here)) == {"entries": 2600}
+        assert exported(there) == exported(here)
+        assert there.verify()["ok"]
+
+
+# What cannot be read --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def file() -> bytes:
+    with Memory("ram://", embedder="none", mint=seeded_mint(1)) as memory:
+        memory.add([f"number {n}" for n in range(20)], user_id="alice")
+        memory.erase(memory.get_all(user_id="alice")["results"][3]["id"])
+        return exported(memory)
+
+
+NOT_EXPORTS = {
+    "empty": b"", "blank": b"\n\n", "text": b"Dear diary\n", "json": b"{}\n", "a list": b"[1]\n", "null": b"null\n",
+    "another format": b'{"format":"told-ledger/99","account":"default"}\n', "binary": bytes(range(256)) * 4,
+    "no header": b'{"seq":1}\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", NOT_EXPORTS.values(), ids=NOT_EXPORTS.keys())
+def test_what_is_no_export_is_refused(opened: Opened, content: bytes) -> None:
+    memory = opened("m")
+    with pytest.raises(InvalidInput, match="not a told export"):
+        memory.import_(content)
+    assert memory.stats()["entries"] == 0
+
+
+LINES: dict[str, Callable[[bytes], bytes]] = {
+    "cut in the middle": lambda line: line[: len(line) // 2] + b"\n",
+    "not JSON": lambda line: b"oops\n",
+    "not UTF-8": lambda line: b"\xff\xfe" + line,
+    "a number": lambda line: b"17\n",
+    "a list": lambda line: b"[]\n",
+    "a field missing": lambda line: _changed(line, hash=...),
+    "a digest that is no hex": lambda line: _changed(line, digest="zz"),
+    "a digest of another length": lambda line: _changed(line, digest="00"),
+    "a hash that is a number": lambda line: _changed(line, hash=7),
+    "a position that is text": lambda line: _changed(line, seq="5"),
+    "a position that is null": lambda line: _changed(line, seq=None),
+    "a position that is negative": lambda line: _changed(line, seq=-5),
+    "a position that is huge": lambda line: _changed(line, seq=2**70),
+    "a time that is text": lambda line: _changed(line, at="now"),
+    "a transaction that is a list": lambda line: _changed(line, tx=[1]),
+    "an unknown verb": lambda line: _changed(line, sort="whispered"),
+    "a verb that is a number": lambda line: _changed(line, sort=3),
+    "an envelope that is a number": lambda line: _changed(line, envelope=3),
+    "an envelope that is no JSON": lambda line: _changed(line, envelope="{"),
+    "an envelope that is a list": lambda line: _changed(line, envelope="[]"),
+    "an envelope of the future": lambda line: _changed(line, envelope='{"v":99}'),
+    "an envelope without a version": lambda line: _changed(line, envelope='{}'),
+    "a lone surrogate": lambda line: line.replace(b"number", b"\\\\ud800umber"),
+    "a text changed": lambda line: line.replace(b"number", b"NUMBER"),
+    "a salt removed": lambda line: _changed(line, salt=None),
+    "a salt changed": lambda line: _changed(line, salt="00" * 16),
+    "an envelope removed": lambda line: _changed(line, envelope=None),
+    "a time changed": lambda line: _changed(line, at=1),
+    "deep nesting": lambda line: b"[" * 100_000 + b"\n",
+}  # fmt: skip
+
+
+def _changed(line: bytes, **fields: Any) -> bytes:
+    data = {**json.loads(line), **fields}
+    return json.dumps({name: value for name, value in data.items() if value is not ...}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("spoil", LINES.values(), ids=LINES.keys())
+def test_a_spoiled_line_is_named_and_nothing_of_its_page_is_imported(
+    opened: Opened, file: bytes, spoil: Callable[[bytes], bytes]
+) -> None:
+    lines = file.splitlines(keepends=True)
+    asserted = next(n for n, line in enumerate(lines) if n > 10 and b'"sort":"asserted"' in line and b"number" in line)
+    seq = json.loads(lines[asserted])["seq"]
+    lines[asserted] = spoil(lines[asserted])
+    memory = opened("m")
+    with pytest.raises(InvalidInput | StoreCorrupt | StoreError) as refused:  # type: ignore[arg-type]
+        memory.import_(b"".join(lines))
+    assert f"ine {asserted + 1}" in str(refused.value) or f"ntry {seq}" in str(refused.value), refused.value
+    assert memory.stats()["entries"] == 0
+    assert memory.get_all(user_id="alice")["results"] == []
+    memory.import_(file)
+    assert exported(memory) == file
+
+
+def test_lines_out_of_order_missing_or_doubled_are_refused(opened: Opened, file: bytes) -> None:
+    lines = file.splitlines(keepends=True)
+    for spoiled in (
+        [*lines[:5], lines[6], lines[5], *lines[7:]],
+        [*lines[:5], *lines[6:]],
+        [*lines[:5], lines[4], *lines[5:]],
+        [lines[0], *lines[3:]],
+    ):
+        memory = opened(f"m{len(spoiled)}{spoiled[5][:9].hex()}")
+        with pytest.raises(ToldError):
+            memory.import_(b"".join(spoiled))
+        assert memory.stats()["entries"] == 0
+
+
+def test_an_entry_without_content_is_only_believed_when_the_ledger_says_it_was_erased(opened: Opened) -> None:
+    here, there = opened("here"), opened("there")
+    here.add(["one", "two"], user_id="alice")
+    lines = exported(here).splitlines(keepends=True)
+    lines[2] = _changed(lines[2], envelope=None, salt=None)
+    try:
+        there.import_(b"".join(lines))
+    except ToldError:
+        assert there.stats()["entries"] == 0
+    else:
+        assert not there.verify()["ok"]
+
+
+def test_a_truncated_export_brings_its_beginning(opened: Opened, file: bytes) -> None:
+    lines = file.splitlines(keepends=True)
+    for count in (1, 2, 8, 21):
+        memory = opened(f"m{count}")
+        assert memory.import_(b"".join(lines[:count])) == {"entries": count - 1}
+        assert memory.verify()["ok"]
+        memory.import_(file)
+        assert exported(memory) == file
+
+
+def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened) -> None:
+    """Whoever makes a file can make its hashes fit; what the entries say must still be checked."""
+    memory = opened("m")
+    bodies = [
+        {"thread": "t", "text": 17}, {"thread": "t", "text": None}, {"thread": 5, "text": "x"}, {"text": "x"},
+        {"thread": "t", "text": "x", "meta": 5}, {"thread": "t", "text": "x", "unknown": 1},
+        {"thread": "t", "text": "x", "valid": "never"}, {"thread": "t", "text": "x", "expires": "soon"},
+        {"thread": "t", "text": "x", "span": 5}, {"thread": "t", "text": "x", "meta": {"a": "\ud800"}},
+        {"thread": "t", "text": "x", "confidence": []}, {"thread": "t", "text": "x", "since": "then"},
+    ]  # fmt: skip
+    for body in bodies:
+        with pytest.raises(ToldError):
+            memory.import_(forged({"v": 1, "scope": {"user_id": "alice"}, "author": "user", "policy": "private", "body": body}))
+        assert memory.stats()["entries"] == 0
+    for scope in ({"user_id": 5}, {"user_id": "*"}, {"user_id": ""}, {"user_id": []}, {}, [], "alice", {"user_id": "a\0b"}):
+        with pytest.raises(ToldError):
+            memory.import_(
+                forged({"v": 1, "scope": scope, "author": "u", "policy": "private", "body": {"thread": "t", "text": "x"}})
+            )
+        assert memory.stats()["entries"] == 0
+
+
+def forged(envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: int = 1, at: int = 1) -> bytes:
+    body = json.dumps(envelope).encode()
+    salt = bytes(16)
+    digest = sha256(salt, body)
+    mark = chain(GENESIS, seq=seq, tx=tx, at=at, sort=sort, digest=digest)
+    row = {
+        "seq": seq, "tx": tx, "at": at, "sort": sort, "thread": "t", "digest": digest.hex(), "hash": mark.hex(),
+        "salt": salt.hex(), "envelope": body.decode(),
+    }  # fmt: skip
+    return b'{"format":"told-ledger/1","account":"default"}\n' + json.dumps(row).encode() + b"\n"
+
+
+def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
+    envelope = {"v": 1, "scope": {"user_id": "alice"}, "author": "u", "policy": "private", "body": {"thread": "t", "text": "x"}}
+    memory = opened("m")
+    for at in (2**62, 2**63, 2**80, -(2**63)):
+        with pytest.raises(ToldError):
+            memory.import_(forged(envelope, at=at))
+            memory.get_all(user_id="alice")
+
+
+# Backup ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_backup_made_while_four_threads_write_is_a_whole_store(tmp_path: Path) -> None:
+    stop, counts = threading.Event(), [0] * 4
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal") as memory:
+        memory.add([f"number {n} " + "x" * 4000 for n in range(1500)], user_id="alice")
+        assert (tmp_path / "m.db").stat().st_size + (tmp_path / "m.db-wal").stat().st_size > 12 * 2**20
+
+        def write(number: int) -> None:
+            while not stop.is_set():
+                memory.add([f"thread {number} says {counts[number]} {part}" for part in range(3)], user_id=f"w{number}")
+                counts[number] += 1
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for turn in range(3):
+                before = list(counts)
+                memory.backup(tmp_path / f"copy{turn}.db")
+                after = list(counts)
+                check_copy(tmp_path / f"copy{turn}.db", before, after)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert memory.verify()["ok"]
+
+
+def check_copy(path: Path, before: list[int], after: list[int]) -> None:
+    """The copy has everything that was written before it began and no add by halves."""
+    with Memory(f"sqlite:///{path}", embedder=hashing_embedder()) as copy:
+        assert copy.verify()["ok"]
+        for number in range(4):
+            rows = copy.get_all(user_id=f"w{number}", limit=1000)["results"]
+            assert len(rows) % 3 == 0
+            assert min(before[number] * 3, 999) <= len(rows) <= (after[number] + 1) * 3
+        copy.add("the copy is a store of its own", user_id="w0")
+        assert copy.verify()["ok"]
+
+
+def test_a_backup_over_an_existing_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "precious.db").write_bytes(b"precious")
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        with pytest.raises(StoreError, match="exists"):
+            memory.backup(tmp_path / "precious.db")
+        with pytest.raises(StoreError):
+            memory.backup(tmp_path / "m.db")
+        with pytest.raises(ToldError):
+            memory.backup(tmp_path / "no such folder" / "copy.db")
+        assert memory.verify()["ok"]
+    assert (tmp_path / "precious.db").read_bytes() == b"precious"
+
+
+def test_an_export_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        with pytest.raises(ToldError):
+            memory.export(tmp_path / "no such folder" / "x.jsonl")
+        with pytest.raises(ToldError):
+            memory.export(tmp_path)
+        with pytest.raises(ToldError):
+            memory.import_(tmp_path / "not there.jsonl")
+        with pytest.raises(ToldError):
+            memory.import_(tmp_path)
