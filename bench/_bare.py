@@ -41,7 +41,7 @@ class Bare:
             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY"
         ).fetchall()  # a statement that gives a row stops those after it until the row is taken
         self.db.execute(SCHEMA)
-        self.owners: dict[str, int] = {str(name): int(str(id_)) for id_, name in self.db.execute("SELECT id, name FROM owner")}
+        self.owners: dict[str, int] = dict(cast(Any, self.db.execute("SELECT name, id FROM owner")))
         self.matrices: dict[int, Floats] = {}
 
     def add(self, text: str, user: str) -> None:
@@ -81,7 +81,7 @@ class Bare:
             near = near[np.argsort(-scores[near])]
         else:
             near = np.argsort(-scores)
-        return ((owner << 32) + 1 + near).tolist()
+        return [(owner << 32) + 1 + int(place) for place in near]
 
     def match(self, owner: int, query: str, statement: str) -> list[int]:
         """The ids of memories with any word of the query."""
@@ -122,7 +122,8 @@ class Bare:
 
 
 def _code(vector: Floats) -> bytes:
-    return np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes()
+    code: bytes = np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes()
+    return code
 
 
 def _span(owner: int) -> tuple[int, int]:

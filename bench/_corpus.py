@@ -85,7 +85,8 @@ class Maker:
 
     def memories(self, users: Sequence[str]) -> Memories:
         """One memory for each of these users, no text twice."""
-        texts = [f"{text} {number}" for number, text in enumerate(self.texts(len(users)), int(self.rng.integers(10**9)))]
+        first = int(self.rng.integers(10**9))
+        texts = [f"{text} {number}" for number, text in enumerate(self.texts(len(users)), first)]
         return Memories(texts, list(users), self.vectors(len(users)))
 
     def texts(self, count: int) -> list[str]:
@@ -140,8 +141,9 @@ def make(folder: Path, owners: Sequence[str], *, extra: int, questions: int, see
     stored = maker.memories(owners)
     stored.save(folder, "stored")
     crowd = sorted(set(owners))
-    own = [crowd[int(pick)] for pick in maker.rng.integers(0, len(crowd), extra)]
-    fixed = {f"user{number}" for number in range(FIXED_USERS)}
-    maker.memories([user if user not in fixed or len(crowd) == 1 else f"{user}-later" for user in own]).save(folder, "extra")
-    asked = min(len(owners), FIXED_USERS * FIXED_ROWS if len(crowd) > 1 else len(owners))
+    fixed = {f"user{number}" for number in range(FIXED_USERS)} if len(crowd) > 1 else set()
+    open_to_more = [user for user in crowd if user not in fixed]
+    picks = maker.rng.integers(0, len(open_to_more), extra)
+    maker.memories([open_to_more[int(pick)] for pick in picks]).save(folder, "extra")
+    asked = FIXED_USERS * FIXED_ROWS if fixed else len(owners)
     maker.queries(stored, [int(row) for row in maker.rng.integers(0, asked, questions)]).save(folder, "queries")

@@ -19,7 +19,7 @@ class Mem0:
 
     def __init__(self, folder: Path, *parts: Memories) -> None:
         os.environ.update(MEM0_TELEMETRY="false", MEM0_DIR=str(folder), OPENAI_API_KEY="unused")
-        socket.socket.connect = _refuse  # type: ignore[method-assign, assignment]
+        socket.socket.connect = _refuse  # type: ignore[method-assign]
         self.memory: Any = importlib.import_module("mem0").Memory.from_config({
             "vector_store": {"provider": "qdrant", "config": {
                 "path": str(folder / "qdrant"), "embedding_model_dims": DIM, "on_disk": True,
@@ -51,7 +51,8 @@ class Vectors:
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
         """The vector of a text."""
-        return self.rows[text].tolist()
+        row: list[float] = self.rows[text].tolist()
+        return row
 
     def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
         """The vectors of some texts."""

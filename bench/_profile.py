@@ -1,7 +1,7 @@
 """Where the time goes: `python bench/_profile.py add|bulk|search|fresh [--top 40]`.
 
-Each prints processor time per call without the profiler, then the profiler's list by own time. `fresh` is a search right
-after an add to the same scope. Durability is normal, so that the disk does not hide the program.
+Each prints processor time per call without the profiler, then the profiler's list by own time. `fresh` is a search
+right after an add to the same scope. Durability is normal, so that the disk does not hide the program.
 """
 
 from __future__ import annotations

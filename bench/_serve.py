@@ -1,7 +1,7 @@
 """One contender in a process of its own: commands come as JSON lines, times are taken here and go back the same way.
 
-`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the store, asks one question,
-then many, and says how long that took and how much memory it has.
+`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the store, asks one
+question, then many, and says how long that took and how much memory it has.
 """
 
 from __future__ import annotations

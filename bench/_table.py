@@ -88,8 +88,10 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text("utf-8").splitlines() if known.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
 
 
 def _installed(name: str) -> str:
@@ -100,7 +102,8 @@ def _installed(name: str) -> str:
 
 
 def _commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 

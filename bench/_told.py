@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from bench._corpus import DIM, Floats, Memories
 from told import Memory
 from told.core.errors import ModelMissing
+from told.ports import Purpose, Vector
 
 MODEL = "e5-small"
 ROWS = 10
@@ -46,7 +47,7 @@ class Precomputed:
             self.rows.update(zip(part.texts, np.asarray(part.vectors), strict=True))
         self.real: Any = None
 
-    def embed(self, texts: Sequence[str], purpose: Literal["query", "passage"] = "passage") -> Sequence[Sequence[float]]:
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One unit vector for each text, in the form the local embedder gives them."""
         if self.real is not None and purpose == "query":
             self.real.embed(texts, purpose)

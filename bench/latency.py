@@ -26,12 +26,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import _corpus, _table
+from bench import _corpus, _report, _table
+from bench._report import quantile
 
 HERE = Path(__file__).resolve().parent
 PEER = HERE / ".venv-peer"
 PEER_PACKAGE = "mem0ai"
-MILLI = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,104 +240,15 @@ def _summary(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {what: statistics.median(turn[what] for turn in turns) for what in single}
     for what in ("add", "search", "embedded"):
         if all(what in turn for turn in turns):
-            found[what] = {place: statistics.median(quantile(turn[what], place) for turn in turns) for place in (50, 95)}
+            found[what] = {place: middle([turn[what] for turn in turns], place) for place in (50, 95)}
     if "parts" in turns[0]:
-        parts = turns[0]["parts"]
-        found["parts"] = {part: statistics.median(quantile(turn["parts"][part], 50) for turn in turns) for part in parts}
+        found["parts"] = {part: middle([turn["parts"][part] for turn in turns], 50) for part in turns[0]["parts"]}
     return found
 
 
-def quantile(values: Sequence[float], percent: int) -> float:
-    """A quantile of some values, one of them."""
-    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
-
-
-def ratio(scenario: dict[str, Any], what: str, above: str, below: str) -> float | None:
-    """How many times longer one contender takes than another, by the medians within each round."""
-    rounds = scenario["rounds"]
-    if above not in rounds or below not in rounds:
-        return None
-    pairs = zip(rounds[above], rounds[below], strict=True)
-    return statistics.median(quantile(a[what], 50) / quantile(b[what], 50) for a, b in pairs)
-
-
-def verdicts(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every target of speed, held against what was measured."""
-    found: list[dict[str, Any]] = []
-    for one in scenarios:
-        name = one["title"]
-        if "mem0" in one["rounds"]:
-            fewer = "" if one["figures"]["mem0"]["whole"] else f" holding {_table.number(one['figures']['mem0']['count'])}"
-            found += [
-                _table.verdict(f"{name}: add, full, mem0{fewer} / told", ratio(one, "add", "mem0", "told-full"), ">=", 4),
-                _table.verdict(f"{name}: add, normal, mem0{fewer} / told", ratio(one, "add", "mem0", "told-normal"), ">=", 20),
-                _table.verdict(f"{name}: search, mem0{fewer} / told", ratio(one, "search", "mem0", "told-full"), ">=", 20),
-            ]  # fmt: skip
-        found += [
-            _table.verdict(f"{name}: add, full, told / bare", ratio(one, "add", "told-full", "bare-full"), "<=", 3),
-            _table.verdict(f"{name}: add, normal, told / bare", ratio(one, "add", "told-normal", "bare-normal"), "<=", 3),
-            _table.verdict(f"{name}: search, told / bare", ratio(one, "search", "told-full", "bare-full"), "<=", 3),
-            _table.verdict(f"{name}: bulk add, full", one["figures"]["told-full"]["bulk"], ">=", 5000, "/s"),
-            _table.verdict(f"{name}: cold open and first search", _cold_ms(one["figures"]["told-full"]), "<=", 50, " ms"),
-        ]  # fmt: skip
-    spread = [one for one in scenarios if one["users"] > 1]
-    if len(spread) > 1:
-        small, large = (one["figures"]["told-full"]["search"][50] for one in (spread[0], spread[-1]))
-        title = f"search of 100 memories, {spread[-1]['title']} / {spread[0]['title']}"
-        found.append(_table.verdict(title, large / small, "<=", 1.5))
-    return found
-
-
-def _cold_ms(figures: dict[str, Any]) -> float:
-    return float(figures["cold"]["open"] + figures["cold"]["first"]) / MILLI
-
-
-HEAD = ("", "memories", "add ms p50 / p95 (CPU)", "bulk add/s", "search ms p50 / p95 (CPU)", "with embedding ms",
-        "cold open ms", "RSS MB", "disk B/memory")  # fmt: skip
-
-
-def rows(scenario: dict[str, Any]) -> list[list[str]]:
-    """A scenario as rows of a table."""
-    return [_row(name, figures) for name, figures in _ordered(scenario["figures"])]
-
-
-def _ordered(figures: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    order = ("bare-full", "told-full", "bare-normal", "told-normal", "mem0")
-    return [(name, figures[name]) for name in order if name in figures]
-
-
-def _row(name: str, figures: dict[str, Any]) -> list[str]:
-    cut = "" if figures["whole"] else " (time up)"
-    return [
-        name.replace("-", ", "), _table.number(figures["count"]) + cut,
-        f"{_pair(figures['add'])} ({_table.number(figures['add_cpu'] / MILLI)})", _table.number(figures["bulk"]),
-        f"{_pair(figures['search'])} ({_table.number(figures['search_cpu'] / MILLI)})",
-        _pair(figures["embedded"]) if "embedded" in figures else "–", _table.number(_cold_ms(figures)),
-        _table.number(figures["cold"]["resident"] / 2**20), _table.number(figures["bytes"]),
-    ]  # fmt: skip
-
-
-def _pair(quantiles: dict[int, float]) -> str:
-    return f"{_table.number(quantiles[50] / MILLI)} / {_table.number(quantiles[95] / MILLI)}"
-
-
-def notes(scenario: dict[str, Any]) -> str:
-    """What the table leaves out."""
-    figures = scenario["figures"]
-    parts = " · ".join(f"{part} {_table.number(nanos / MILLI)}" for part, nanos in figures["bare-full"]["parts"].items())
-    loading = f"modules {_table.number(figures['told-full']['cold']['import'] / MILLI)} ms"
-    if "mem0" in figures:
-        loading += f" (mem0 {_table.number(figures['mem0']['cold']['import'] / MILLI)} ms)"
-    return f"bare search by parts, ms: {parts}; loading told's {loading}"
-
-
-def page(results: dict[str, Any]) -> str:
-    """The results for the docs."""
-    sections = [f"`{results['machine']['command']}` on {_table.where(results['machine'])}."]
-    for scenario in results["scenarios"]:
-        sections += [f"**{scenario['title']}**", _table.markdown(HEAD, rows(scenario)), notes(scenario).capitalize() + "."]
-    sections.append(_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])))
-    return "\n\n".join(sections)
+def middle(rounds: Sequence[Sequence[float]], percent: int) -> float:
+    """The median over the rounds of a quantile within each."""
+    return statistics.median(quantile(values, percent) for values in rounds)
 
 
 def arguments() -> argparse.Namespace:
@@ -364,17 +275,18 @@ def main() -> None:
     plan = [(f"{_table.number(size)} memories, 1 000 users", _corpus.spread_over_users(size)) for size in sizes]
     if alone:
         plan.append((f"{_table.number(alone)} memories, one user", ["user0"] * alone))
-    scenarios = []
+    scenarios: list[dict[str, Any]] = []
     for title, owners in plan:
-        met = peer if len(owners) <= effort.peer_most or len(set(owners)) == 1 and not asked.quick else None
+        met = peer if len(owners) <= effort.peer_most or (len(set(owners)) == 1 and not asked.quick) else None
         scenario = Scenario(title, owners, work / str(len(scenarios)), effort, met).run()
         scenarios.append(scenario)
-        print(f"\n{title}".ljust(80), _table.plain(HEAD, rows(scenario)), notes(scenario), sep="\n", flush=True)
-    results = {"machine": facts, "scenarios": scenarios, "verdicts": verdicts(scenarios)}
+        table = _table.plain(_report.HEAD, _report.rows(scenario))
+        print(f"\n{title}".ljust(80), table, _report.notes(scenario), sep="\n", flush=True)
+    results: dict[str, Any] = {"machine": facts, "scenarios": scenarios, "verdicts": _report.verdicts(scenarios)}
     print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])), sep="\n")
     print(f"\nkept in {_table.save('latency', results).relative_to(HERE.parent)}")
     if asked.publish:
-        _table.publish("latency", page(results))
+        _table.publish("latency", _report.page(results))
 
 
 if __name__ == "__main__":

@@ -107,17 +107,18 @@ class Engine:
 
     @verb(Action.WRITE)
     def update(
-        self, id: str, *, text: str | None, metadata: Any, expires: Any, set_expiry: bool, ids: Mapping[str, Any]
-    ) -> Flow[Receipt]:
+        self, id: str, *, text: str | None, metadata: Any, expires: Any, set_expiry: bool, timestamp: Any,
+        ids: Mapping[str, Any],
+    ) -> Flow[Receipt]:  # fmt: skip
         """A new version of a memory."""
-        if text is None and metadata is None and not set_expiry:
-            raise InvalidInput("Nothing to update.", hint="Give a text, metadata or an expiration_date.")
+        if text is None and metadata is None and timestamp is None and not set_expiry:
+            raise InvalidInput("Nothing to update.", hint="Give a text, metadata, a timestamp or an expiration_date.")
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
         change = Change(
             None if text is None else clean(text, limit=self.settings.text_limit),
             None if metadata is None else messages.check_metadata(metadata, self.settings),
-            set_expiry, messages.expiry(expires, self.settings),
+            set_expiry, messages.expiry(expires, self.settings), messages.since(timestamp, self.settings),
         )  # fmt: skip
         return (yield from writing.update(self.desk, self.account, _id(id), change, self._within(ids)))
 
@@ -182,9 +183,9 @@ class Engine:
         return (yield from reading.listing(self.eye, find))
 
     @verb(Action.READ_CONTENT)
-    def history(self, id: str) -> Flow[Sequence[past.Change]]:
+    def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
         """Everything that happened to a memory."""
-        return (yield from past.history(self.store, self.account, _id(id)))
+        return (yield from past.history(self.store, self.account, _id(id), self._within(ids)))
 
     @verb(Action.READ_CONTENT)
     def timeline(self, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:

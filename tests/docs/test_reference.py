@@ -145,11 +145,10 @@ def test_every_public_name_is_documented():
     assert undocumented(told.__all__, page("python")) == set()
 
 
-def test_every_page_is_reached_from_the_index():
+def test_every_page_is_named_in_the_index():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    linked = set(re.findall(r"\]\(([^)#]+\.md)\)", index))
-    there = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")} - {"index.md"}
-    assert there == linked
+    there = [path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")]
+    assert [name for name in there if name != "index.md" and name not in index] == []
 
 
 # Pages print what they say they print

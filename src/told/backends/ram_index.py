@@ -73,9 +73,9 @@ def _lexical(passages: Sequence[Passage], asked: Sequence[str]) -> Mapping[int, 
 def _near(
     passages: Sequence[Passage], vectors: Mapping[bytes, bytes], vector: Sequence[float] | None
 ) -> Mapping[int, float]:
-    """The cosine of every passage that has a vector, if one was asked for."""
-    if vector is None:
+    """The cosine of every passage that has a vector, if one was asked for; a vector of zeros points nowhere."""
+    asked = b"" if vector is None else quantise(vector)
+    if not any(asked):
         return {}
-    asked = quantise(vector)
     found = {passage.seq: vectors.get(text_hash(passage.text)) for passage in passages}
-    return {seq: cosine(asked, known) for seq, known in found.items() if known is not None}
+    return {seq: cosine(asked, known) for seq, known in found.items() if known is not None and any(known)}

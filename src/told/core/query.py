@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from told.core.fact import Fact
+from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter
 from told.core.scope import Scope
 from told.core.when import iso
 
 MAX_LIMIT = 1000
+LATEST = NEVER - 1
 
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """A point on both axes: the ledger position read, its instant, and the world time asked about, if any."""
+    """A point on both axes: the ledger position read, its instant, and the world time asked about, if any.
+
+    The position `LATEST` lies after everything that was and will be written.
+    """
 
     seq: int
     at: int
@@ -108,7 +112,7 @@ class Trace:
         """The trace as JSON; the shape is stable."""
         return {
             "query": self.query,
-            "as_of": {"seq": self.as_of.seq, "at": iso(self.as_of.at)},
+            "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": iso(self.as_of.at)},
             "valid_at": None if self.as_of.valid_at is None else iso(self.as_of.valid_at),
             "steps": [
                 {"stage": s.stage, "kept": s.kept, "dropped": s.dropped, "micros": round(s.micros, 1), "note": s.note}

@@ -156,13 +156,13 @@ class Memory(_Base):
 
     def update(
         self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None,
-        expiration_date: Any = UNSET, data: str | None = None, *, user_id: str | None = None,
+        expiration_date: Any = UNSET, data: str | None = None, *, timestamp: Any = None, user_id: str | None = None,
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """A new version of a memory; the earlier one stays in its history."""
         return run(verbs.update(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
-            expiration_date=expiration_date,
+            expiration_date=expiration_date, timestamp=timestamp,
         ))  # fmt: skip
 
     def delete(
@@ -184,9 +184,11 @@ class Memory(_Base):
         """Give up a memory and say why."""
         return run(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
 
-    def history(self, memory_id: str) -> list[dict[str, Any]]:
+    def history(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Everything that happened to a memory, in order."""
-        return run(verbs.history(self.engine, memory_id))
+        return run(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     def timeline(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
@@ -340,13 +342,13 @@ class AsyncMemory(_Base):
 
     async def update(
         self, memory_id: str, text: str | None = None, metadata: Mapping[str, Any] | None = None,
-        expiration_date: Any = UNSET, data: str | None = None, *, user_id: str | None = None,
+        expiration_date: Any = UNSET, data: str | None = None, *, timestamp: Any = None, user_id: str | None = None,
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """A new version of a memory; the earlier one stays in its history."""
         return await arun(verbs.update(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
-            expiration_date=expiration_date,
+            expiration_date=expiration_date, timestamp=timestamp,
         ))  # fmt: skip
 
     async def delete(
@@ -368,9 +370,11 @@ class AsyncMemory(_Base):
         """Give up a memory and say why."""
         return await arun(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
 
-    async def history(self, memory_id: str) -> list[dict[str, Any]]:
+    async def history(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Everything that happened to a memory, in order."""
-        return await arun(verbs.history(self.engine, memory_id))
+        return await arun(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     async def timeline(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,

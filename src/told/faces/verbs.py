@@ -6,9 +6,10 @@ A verb that a face leaves out is named in that face's list of declined verbs, an
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 from told.core.errors import InvalidInput, Unsupported
 from told.core.query import Bundle
@@ -82,15 +83,16 @@ def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict
 
 
 def update(
-    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, text: Any, data: Any, metadata: Any, expiration_date: Any
-) -> Flow[dict[str, Any]]:
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, text: Any, data: Any, metadata: Any,
+    expiration_date: Any, timestamp: Any,
+) -> Flow[dict[str, Any]]:  # fmt: skip
     """A new version of a memory."""
     if text is not None and data is not None and text != data:
         raise InvalidInput("text and data are two names of one thing; give one of them.")
     set_expiry = expiration_date is not UNSET
     done = yield from engine.update(
         memory_id, text=text if text is not None else data, metadata=metadata, set_expiry=set_expiry,
-        expires=expiration_date if set_expiry else None, ids=ids,
+        expires=expiration_date if set_expiry else None, timestamp=timestamp, ids=ids,
     )  # fmt: skip
     return {"message": "Memory updated successfully!", **shapes.receipt(done)}
 
@@ -112,9 +114,9 @@ def delete_all(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     return {"message": "Memories deleted successfully!", **shapes.receipt(done)}
 
 
-def history(engine: Engine, memory_id: str) -> Flow[list[dict[str, Any]]]:
+def history(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[list[dict[str, Any]]]:
     """Everything that happened to a memory."""
-    return [change.as_dict() for change in (yield from engine.history(memory_id))]
+    return [change.as_dict() for change in (yield from engine.history(memory_id, ids=ids))]
 
 
 def timeline(engine: Engine, ids: Mapping[str, Any], *, limit: int | None) -> Flow[dict[str, Any]]:
@@ -181,9 +183,9 @@ def stats(engine: Engine) -> Flow[dict[str, Any]]:
 
 
 def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
-    """Write the ledger as JSONL to a path or a binary file."""
+    """Write the ledger as JSONL to a path, readable by its owner alone, or to a binary file."""
     if isinstance(target, str | Path):
-        with Path(target).open("wb") as file:
+        with _opened(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb") as file:
             return {"entries": (yield from engine.export(file.write)), "path": str(target)}
     return {"entries": (yield from engine.export(target.write))}
 
@@ -191,10 +193,17 @@ def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
     """Append an exported ledger from a path, bytes or a binary file."""
     if isinstance(source, str | Path):
-        with Path(source).open("rb") as file:
+        with _opened(source, os.O_RDONLY, "rb") as file:
             return {"entries": (yield from engine.import_(file))}
     lines: Iterable[bytes] = io.BytesIO(source) if isinstance(source, bytes) else source
     return {"entries": (yield from engine.import_(lines))}
+
+
+def _opened(path: str | Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
+    try:
+        return os.fdopen(os.open(path, flags, 0o600), mode)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be opened: {error.strerror}.", hint="Check the path.") from error
 
 
 def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:

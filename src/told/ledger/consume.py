@@ -31,10 +31,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A named effect over entries; doing it twice is the same as doing it once."""
+    """A named effect over entries that says how much there was to do; doing it twice is the same as doing it once."""
 
     name: str
-    effect: Callable[[Sequence[Entry]], Flow[None]]
+    effect: Callable[[Sequence[Entry]], Flow[int]]
 
 
 def attempt(flow: Flow[T]) -> Flow[T | Failure]:
@@ -48,8 +48,8 @@ def attempt(flow: Flow[T]) -> Flow[T | Failure]:
 def drain(store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int) -> Flow[Failure | None]:
     """Bring a consumer up to the head of the ledger, or stop at the first batch it cannot do."""
     while entries := (yield from _next(store, account, consumer, batch)):
-        failure = yield from attempt(consumer.effect(entries))
-        if failure is not None:
+        done = yield from attempt(consumer.effect(entries))
+        if isinstance(done, Failure):
             stuck = yield from _one_by_one(store, account, consumer, entries, attempts)
             if stuck is not None:
                 return stuck
@@ -65,23 +65,28 @@ def _next(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Se
 def _one_by_one(
     store: Store, account: str, consumer: Consumer, entries: Sequence[Entry], attempts: int
 ) -> Flow[Failure | None]:
-    """Find the entry that poisons a batch; when every entry fails the outside is down and nothing is skipped."""
-    done = 0
-    failure: Failure | None = None
+    """Find the entry that poisons a batch; when nothing at all works the outside is down, and nothing is skipped."""
+    worked = 0
     failed: list[tuple[Entry, Failure]] = []
     for entry in entries:
-        for _ in range(attempts):
-            failure = yield from attempt(consumer.effect([entry]))
-            if failure is None:
+        done = yield from _persistently(consumer, entry, attempts)
+        if isinstance(done, Failure):
+            failed.append((entry, done))
+            if not worked and len(failed) >= attempts:
                 break
-        if failure is None:
-            done += 1
         else:
-            failed.append((entry, failure))
-            if not done and len(failed) >= attempts:
-                break
-    if failed and not done:
+            worked += done
+    if failed and not worked:
         return failed[0][1]
     for entry, failure in failed:
         yield from call(store.fault, account, consumer.name, entry.seq, str(failure))
     return None
+
+
+def _persistently(consumer: Consumer, entry: Entry, attempts: int) -> Flow[int | Failure]:
+    done: int | Failure = 0
+    for _ in range(attempts):
+        done = yield from attempt(consumer.effect([entry]))
+        if not isinstance(done, Failure):
+            return done
+    return done

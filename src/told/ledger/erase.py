@@ -80,7 +80,8 @@ def _positions(store: Store, account: str, found: Closure) -> Flow[None]:
     found.evidence = {witness.id: None for witness in witnesses}
     found.seqs.update(witness.seq for witness in witnesses)
     for thread in found.threads:
-        found.seqs.update(entry.seq for entry in (yield from call(store.thread, account, thread)))
+        entries = yield from call(store.thread, account, thread)
+        found.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
     nodes = {*found.threads, *found.evidence}
     for link in (yield from call(store.links, account, list(nodes))):
         if link.src in nodes or link.rel != DERIVED_FROM:

@@ -41,9 +41,15 @@ class Change:
         }  # fmt: skip
 
 
-def history(store: Store, account: str, thread: str) -> Flow[Sequence[Change]]:
-    """Everything that happened to a thread, in order; erased content shows as the fact that it was erased."""
+def history(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Sequence[Change]]:
+    """Everything that happened to a thread, in order; erased content shows as the fact that it was erased.
+
+    A thread that another scope wrote to has no history here.
+    """
     entries = yield from call(store.thread, account, thread)
+    scopes = [entry.draft.scope for entry in entries if entry.draft is not None]
+    if scope is not None and not all(other is not None and scope.covers(other) for other in scopes):
+        return []
     changes: list[Change] = []
     current: str | None = None
     for entry in entries:

@@ -19,6 +19,8 @@ from told.settings import Settings
 
 NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
 
+OTHER_EMBEDDER = "The store's embedder {} is not available here, so memories are found by their words only."
+
 
 @dataclass(frozen=True, slots=True)
 class Eye:
@@ -112,7 +114,8 @@ def context(eye: Eye, query: str | None, find: Find, *, limit: int, budget: int)
     dropped = len(seen.hits) - len(block.hits)
     step = Step("assemble", len(block.hits), dropped, note=f"{block.tokens} of {budget} tokens")
     trace = replace(seen.trace, steps=(*seen.trace.steps, step), candidates=candidates)
-    return Bundle(block.text, block.tokens, budget, block.hits, trace, seen.warnings)
+    tight = (f"No memory fits a budget of {budget} tokens.",) if seen.hits and not block.hits else ()
+    return Bundle(block.text, block.tokens, budget, block.hits, trace, (*seen.warnings, *tight))
 
 
 def _newest(eye: Eye, find: Find, limit: int) -> Flow[Seen]:
@@ -130,7 +133,8 @@ def _query(query: str, settings: Settings) -> str:
 def _vector(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
     """The query's vector, or a warning that says why there is none."""
     if eye.embedder is None:
-        return None, (NO_EMBEDDER,)
+        bound = yield from call(eye.store.model)
+        return None, (OTHER_EMBEDDER.format(bound[0]) if bound else NO_EMBEDDER,)
     vectors = yield from attempt(call(eye.embedder.embed, [query], "query"))
     if isinstance(vectors, Failure):
         return None, (f"The embedder failed, so memories are found by their words only: {vectors}",)

@@ -7,27 +7,24 @@ from datetime import datetime
 from typing import Any
 
 from told.core.errors import InvalidInput, TimeError
-from told.core.fact import NEVER
 from told.core.filter import parse, split_scope
 from told.core.ids import Mint
-from told.core.query import MAX_LIMIT, AsOf, Find
-from told.core.scope import Scope
+from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
+from told.core.scope import Scope, identifier
 from told.core.when import from_us, instant, moment
 from told.flow import Flow, call
 from told.ports import Store
 from told.settings import Settings
 
-NOW = NEVER - 1
-
 
 def scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
     """The scope named by arguments or inside the filters, and what is left of the filters."""
     inner, rest = split_scope(filters)
-    for name, value in inner.items():
-        if ids.get(name) not in (None, value):
-            raise InvalidInput(f"{name} is {ids[name]!r} in the call and {value!r} in its filters.")
-    named = {**inner, **{name: value for name, value in ids.items() if value is not None}}
-    return Scope.of(**named, account=account), rest
+    outer = {name: identifier(value, name) for name, value in ids.items() if value is not None}
+    for name in inner.keys() & outer.keys():
+        if inner[name] != outer[name]:
+            raise InvalidInput(f"{name} is {outer[name]!r} in the call and {inner[name]!r} in its filters.")
+    return Scope.of(**inner, **{k: v for k, v in outer.items() if k not in inner}, account=account), rest
 
 
 def point(
@@ -37,7 +34,7 @@ def point(
     now = mint.now()
     world = None if valid_at is None else _instant(valid_at, now, settings)
     if as_of is None:
-        return AsOf(NOW, now, world)
+        return AsOf(LATEST, now, world)
     if isinstance(as_of, str) and as_of.startswith("#"):
         seq = _position(as_of)
         entries = yield from call(store.scan, account, seq - 1, 1)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from told.core.errors import EmbeddingError, LLMError
+from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.core.ids import Mint
 from told.core.text import terms
 from told.ports import Embedder, Purpose, Vector
@@ -43,6 +43,9 @@ def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> Mint
     return Mint(clock or ManualClock(), entropy)
 
 
+MOST_DIMENSIONS = 4096
+
+
 class HashingEmbedder:
     """Unit vectors of hashed words and character trigrams: texts that share words or parts of words are near."""
 
@@ -74,7 +77,11 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
 
 def hashing_embedder(dim: str | None = None, **options: Any) -> HashingEmbedder:
     """The embedder behind `embedder="hash"` and `embedder="hash:128"`; options are those of `HashingEmbedder`."""
-    return HashingEmbedder(**options) if dim is None else HashingEmbedder(int(dim), **options)
+    if dim is None:
+        return HashingEmbedder(**options)
+    if not dim.isdecimal() or not 0 < int(dim) <= MOST_DIMENSIONS:
+        raise ConfigError(f"hash:{dim} names no number of dimensions.", hint="Such as hash:64.")
+    return HashingEmbedder(int(dim), **options)
 
 
 class FlakyEmbedder:

@@ -26,7 +26,10 @@ def before_commit(
     store: Store, embedder: Embedder | None, drafts: Sequence[Draft]
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
     """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
-    if embedder is None or not embedder.local:
+    if embedder is None:
+        bound = yield from call(store.model)
+        return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
+    if not embedder.local:
         return {}, ()
     vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts)))
     if isinstance(vectors, Failure):
@@ -46,11 +49,12 @@ def _vectors(store: Store, embedder: Embedder, texts: Mapping[bytes, str]) -> Fl
 def consumer(store: Store, embedder: Embedder) -> Consumer:
     """The consumer that embeds what was committed without a vector."""
 
-    def effect(entries: Sequence[Entry]) -> Flow[None]:
+    def effect(entries: Sequence[Entry]) -> Flow[int]:
         drafts = [entry.draft for entry in entries if entry.draft is not None]
         vectors = yield from _vectors(store, embedder, texts_of(drafts))
         if vectors:
             yield from call(store.put_vectors, vectors)
+        return len(vectors)
 
     return Consumer(f"{CONSUMER}:{embedder.model}", effect)
 

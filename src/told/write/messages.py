@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.entry import Evidence
-from told.core.errors import InvalidInput, TooLarge, Unsupported
+from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.ids import canonical
 from told.core.text import clean
-from told.core.when import instant, interval
+from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
 
 ROLES = ("user", "assistant", "tool", "system", "developer")
@@ -24,6 +24,7 @@ class Turn:
 
     evidence: Evidence
     meta: Mapping[str, Any]
+    valid: Interval = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ def read(
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
         meta = {**shared, **check_metadata(row.get("metadata"), settings)}
-        said_at = _said_at(row.get("timestamp", timestamp), settings)
+        valid = since(row.get("timestamp", timestamp), settings)
         name = _name(row.get("name"), number)
-        turns.append(Turn(Evidence(content, role, name, said_at, source=source), meta))
+        turns.append(Turn(Evidence(content, role, name, valid.start, source=source), meta, valid))
     return Said(tuple(turns), tuple(skipped))
 
 
@@ -112,8 +113,14 @@ def _name(value: Any, number: int) -> str | None:
     return clean(value.strip(), limit=256)
 
 
-def _said_at(value: Any, settings: Settings) -> int | None:
-    return None if value is None else instant(value, zone=settings.zone or None)
+def since(value: Any, settings: Settings) -> Interval:
+    """From when something said at a time holds, with the precision it was given in; always, when none was given."""
+    if value is None:
+        return ALWAYS
+    said = interval(value, zone=settings.zone or None)
+    if said.start is None:
+        raise TimeError(f"{value!r} has no beginning.")
+    return Interval(said.start, None, said.precision)
 
 
 def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:

@@ -98,9 +98,8 @@ def curate(
 
 def _claim(turn: Turn, evidence: str, expires: int | None, kind: str) -> Claim:
     said = turn.evidence
-    valid = ALWAYS if said.said_at is None else Interval(said.said_at, None, "instant")
     return Claim(
-        said.content, kind, valid=valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
+        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
         role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
     )  # fmt: skip
 
@@ -164,6 +163,7 @@ class Change:
     meta: Mapping[str, Any] | None = None
     set_expiry: bool = False
     expires: int | None = None
+    valid: Interval = ALWAYS
 
 
 def held(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Fact]:
@@ -193,12 +193,13 @@ def _changed(fact: Fact, change: Change) -> Claim:
     """A changed text is a new statement that holds from now; changed metadata alone describes the same one."""
     said_again = change.text is not None and change.text != fact.text
     expires = change.expires if change.set_expiry else None if fact.expires == NEVER else fact.expires
-    valid = ALWAYS if said_again else fact.valid()
+    anew = said_again or change.valid is not ALWAYS
+    valid = change.valid if anew else fact.valid()
     return Claim(
         fact.text if change.text is None else change.text, fact.kind, fact.subject, fact.predicate, fact.object,
         fact.polarity, fact.modality, fact.confidence, valid, expires,
         evidence=None if said_again else fact.evidence, role=fact.role, actor=fact.actor,
-        said_at=None if said_again else fact.said_at, source=fact.source,
+        said_at=change.valid.start if anew else fact.said_at, source=fact.source,
         meta=fact.meta if change.meta is None else change.meta,
     )  # fmt: skip
 

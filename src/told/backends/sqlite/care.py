@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,6 +84,7 @@ def backup(db: apsw.Connection, target: Path) -> None:
     """Copy the file page by page while writers go on."""
     if target.exists():
         raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
+    private(target)
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", db, "main") as work:
@@ -91,6 +93,14 @@ def backup(db: apsw.Connection, target: Path) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
     finally:
         copy.close()
+
+
+def private(path: Path) -> None:
+    """Make an empty file that only its owner may read."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be created: {error.strerror}.") from error
 
 
 def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:

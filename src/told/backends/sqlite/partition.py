@@ -216,6 +216,6 @@ class PlainSight:
     def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
         """The best passages by their vectors."""
         query = quantise(vector)
-        codes = self.owner.codes
-        return top({self.owner.table[o][0]: cosine(query, codes[o]) for o in self.chosen if o in codes}, depth)
+        codes = {o: code for o in self.chosen if any(code := self.owner.codes.get(o, b""))} if any(query) else {}
+        return top({self.owner.table[o][0]: cosine(query, code) for o, code in codes.items()}, depth)
 

@@ -29,13 +29,13 @@ from told.backends.sqlite.rows import (
 from told.backends.sqlite.writer import Writer
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import NEVER, Fact, Link, Witness
+from told.core.fact import Fact, Link, Witness
 from told.core.ids import Mint
-from told.core.query import AsOf, Find
+from told.core.query import LATEST, AsOf, Find
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Known, Ticket, View
 
-LATEST = AsOf(NEVER - 1, 0)
+NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
 
 
@@ -184,7 +184,7 @@ class SqliteStore:
 
     def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """A thread's version at a point on both axes."""
-        at = as_of or LATEST
+        at = as_of or NOW
         bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
         with self._in(account) as (db, number):
             bounds |= {"base": base(number), "pos": position(number, at.seq), "valid": at.valid_at}
@@ -207,7 +207,7 @@ class SqliteStore:
 
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes."""
-        at = LATEST.seq if seq is None else seq
+        at = LATEST if seq is None else seq
         with self._in(account) as (db, number):
             bounds = {"nodes": json_list(nodes), "base": base(number), "pos": position(number, at), "seq": at}
             scopes = Scopes(db, account)
