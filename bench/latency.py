@@ -94,9 +94,16 @@ class Process:
 
 
 def environment(name: str) -> dict[str, str]:
-    """The bare limit scans on one thread, as told does; nobody else's libraries are told what to do."""
+    """A contender's environment.
+
+    The bare limit scans on one thread, as told does. Modules are loaded from compiled files, as they are after an
+    installation, wherever and however this program was started.
+    """
+    own = {"MEM0_TELEMETRY": "false", "TOLD_CONFIG": str(empty_config())}
     alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("bare") else {}
-    return {**os.environ, **alone, "MEM0_TELEMETRY": "false", "TOLD_CONFIG": str(empty_config())}
+    compiled = {"PYTHONPYCACHEPREFIX": str(_table.RESULTS / "pycache")} if name != "mem0" else {}
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **own, **alone, **compiled}
 
 
 def empty_config() -> Path:

@@ -126,15 +126,15 @@ class Engine:
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
         """Give up a memory; the past keeps it."""
         why = clean(why, limit=256)
-        return (yield from writing.retract(self.desk, self.account, [_id(id)], why, self._within(ids)))
+        return (yield from writing.retract(self.desk, self.account, _id(id), why, self._within(ids)))
 
     @verb(Action.WRITE)
     def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
         """Give up everything a scope holds."""
         scope = self.scope(ids)
         now = yield from self.point()
-        facts = yield from call(self.store.facts, plan.find(scope, now, None, limit=None, show_expired=True))
-        return (yield from writing.retract(self.desk, self.account, [fact.id for fact in facts], why, scope))
+        everything = plan.find(scope, now, None, limit=None, show_expired=True)
+        return (yield from writing.retract_all(self.desk, everything, why))
 
     @verb(Action.WRITE)
     def link(

@@ -29,7 +29,9 @@ def pragma(memory: Memory, name: str) -> object:
     return memory.engine.store._database.writer.execute(f"PRAGMA {name}").get
 
 
-@pytest.mark.parametrize(("chosen", "level"), [({}, FULL), ({"durability": "full"}, FULL), ({"durability": "normal"}, NORMAL)])
+@pytest.mark.parametrize(
+    ("chosen", "level"), [({}, FULL), ({"durability": "full"}, FULL), ({"durability": "normal"}, NORMAL)]
+)
 def test_the_writing_connection_syncs_as_the_setting_says(tmp_path: Path, chosen: dict[str, str], level: int) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", **chosen) as memory:
         memory.add("tea", user_id="alice")
@@ -50,11 +52,15 @@ def calls_of_an_add(path: Path, durability: str) -> list[str]:
     """The writes and syncs of one add, in order, as the kernel saw them; skipped where nothing may be traced."""
     log = path.with_suffix(".strace")
     command = [STRACE, "-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o", str(log)]
-    done = subprocess.run([*command, sys.executable, "-c", PROGRAM, str(path), durability], capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, sys.executable, "-c", PROGRAM, str(path), durability], check=False, capture_output=True, text=True
+    )
     if not log.exists() or "BEFORE" not in log.read_text():
         pytest.skip(f"strace may not trace here: {done.stderr.strip()[-200:]}")
     inside = log.read_text().split("BEFORE")[1].split("AFTER")[0]
-    return [f"{call} {name}" for call, name in re.findall(r"\b(pwrite64|fdatasync|fsync)\(\d+<[^>]*?(-wal|\.db)>", inside)]
+    return [
+        f"{call} {name}" for call, name in re.findall(r"\b(pwrite64|fdatasync|fsync)\(\d+<[^>]*?(-wal|\.db)>", inside)
+    ]
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")

@@ -32,7 +32,9 @@ def kill() -> Iterator[Kill]:
         assert server.stdin is not None
         assert server.stdout is not None
 
-        def order(path: Path, seed: int, *, threads: int = 1, step: str = "", nth: int = 1, delay: float = 0.0) -> Report:
+        def order(
+            path: Path, seed: int, *, threads: int = 1, step: str = "", nth: int = 1, delay: float = 0.0
+        ) -> Report:
             life = {"path": str(path), "seed": seed, "threads": threads, "step": step, "nth": nth, "delay": delay}
             server.stdin.write(json.dumps({**life, "writes": 400}) + "\n")
             server.stdin.flush()

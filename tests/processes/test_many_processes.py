@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def assert_sound(memory: Memory) -> None:
     while page := store.scan("default", len(entries), 1000):
         entries += page
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-    assert all(before.at <= after.at for before, after in zip(entries, entries[1:], strict=False))
+    assert all(before.at <= after.at for before, after in pairwise(entries))
     verdict = memory.verify()
     assert verdict["ok"], verdict
     grown = {view: list(store.rows("default", view)) for view in VIEWS}
@@ -126,7 +127,9 @@ def test_what_one_process_added_every_other_finds_at_once(start: Callable[[], Pr
         assert id_ in fresh.ask(do="search", text="zebra29", user="alice")
 
 
-def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(start: Callable[[], Process], tmp_path: Path) -> None:
+def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(
+    start: Callable[[], Process], tmp_path: Path
+) -> None:
     other = start()
     with opened(tmp_path / "m.db") as memory:
         ids = [memory.add(f"the word is zebra{n}", user_id="alice")["results"][0]["id"] for n in range(4)]
@@ -143,7 +146,9 @@ def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(start: Ca
         assert other.ask(do="get_all", user="alice") == []
         assert len(other.ask(do="search", text="zebra", user="bob")) == 1
         other.ask(do="add", text="alice is back with a zebra", user="alice")
-        assert [row["memory"] for row in memory.search("zebra", user_id="alice")["results"]] == ["alice is back with a zebra"]
+        assert [row["memory"] for row in memory.search("zebra", user_id="alice")["results"]] == [
+            "alice is back with a zebra"
+        ]
         memory.reset()
         assert other.ask(do="search", text="zebra", user="bob") == []
         other.ask(do="add", text="a new zebra", user="bob")

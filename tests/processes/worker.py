@@ -104,7 +104,7 @@ def _life(path: str, order: dict[str, Any]) -> Any:
     try:
         with opened(path) as memory:
             return answer(memory, order)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the test names it
+    except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
 
 

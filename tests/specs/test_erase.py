@@ -61,13 +61,14 @@ def disguises(canary: str) -> Iterator[bytes]:
 
 def traces(folder: Path, canaries: Iterable[str]) -> list[str]:
     """Which canaries are anywhere in any file of a folder, and where."""
-    found = []
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        for canary in canaries:
-            if any(form in content for form in disguises(canary)):
-                found.append(f"{canary} in {file.name}")
-    return found
+    files = {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    forms = {canary: list(disguises(canary)) for canary in canaries}
+    return [
+        f"{canary} in {name}"
+        for name, content in files.items()
+        for canary, disguised in forms.items()
+        if any(form in content for form in disguised)
+    ]
 
 
 def assert_clean(memory: Memory, folder: Path, canaries: Iterable[str]) -> None:
@@ -147,8 +148,8 @@ def answers(memory: Memory) -> str:
     """Everything the others can see, scores included."""
     seen: list[Any] = []
     for who in ({"user_id": "bob"}, {"user_id": "carol"}, {"agent_id": "other agent"}):
-        for query in ("my code", "version metadata", "東京", "green tea note"):
-            seen.append(memory.search(query, **who, limit=50, explain=True))
+        queries = ("my code", "version metadata", "東京", "green tea note")
+        seen += [memory.search(query, **who, limit=50, explain=True) for query in queries]
         seen.append(memory.get_all(**who, limit=1000))
         seen.append(memory.timeline(**who))
     return json.dumps(seen, ensure_ascii=False, sort_keys=True)
@@ -371,7 +372,7 @@ def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(mem
             try:
                 memory.search("code version", user_id=C["user"])
                 memory.get_all(user_id="bob")
-            except Exception as error:  # noqa: BLE001 - whatever it is, the test names it
+            except Exception as error:
                 errors.append(error)
                 return
 

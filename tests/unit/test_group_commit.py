@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     def attempt(number: int) -> Any:
         try:
             return work(number)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test names it
+        except Exception as error:
             return error
 
     with ThreadPoolExecutor(count) as pool:
@@ -87,7 +88,9 @@ def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory:
     sizes = Counter(entry.tx for entry in entries)
     assert set(sizes.values()) == {6}
     for tx in sizes:
-        said = {entry.verb.claim.text.split(" of ")[1] for entry in entries if entry.tx == tx and entry.sort == "asserted"}
+        said = {
+            entry.verb.claim.text.split(" of ")[1] for entry in entries if entry.tx == tx and entry.sort == "asserted"
+        }
         assert len(said) == 1
 
 
@@ -188,7 +191,7 @@ def test_updates_of_one_memory_by_many_at_once_all_win_in_turn(memory: Memory) -
     assert [error for error in results if isinstance(error, Exception)] == []
     changes = memory.history(id_)
     assert len(changes) == THREADS + 1
-    for before, after in zip(changes, changes[1:], strict=False):
+    for before, after in pairwise(changes):
         assert after["old_memory"] == before["new_memory"]
     told = {receipt["results"][0]["new_memory"]: receipt["results"][0]["old_memory"] for receipt in results}
     assert told == {change["new_memory"]: change["old_memory"] for change in changes[1:]}

@@ -75,11 +75,11 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
         yield from ((f"part {framed[start : start + 3]}", 0.25) for start in range(len(framed) - 2))
 
 
-def hashing_embedder(dim: str | None = None, **options: Any) -> HashingEmbedder:
+def hashing_embedder(dim: str | int | None = None, **options: Any) -> HashingEmbedder:
     """The embedder behind `embedder="hash"` and `embedder="hash:128"`; options are those of `HashingEmbedder`."""
     if dim is None:
         return HashingEmbedder(**options)
-    if not dim.isdecimal() or not 0 < int(dim) <= MOST_DIMENSIONS:
+    if not str(dim).isdecimal() or not 0 < int(dim) <= MOST_DIMENSIONS:
         raise ConfigError(f"hash:{dim} names no number of dimensions.", hint="Such as hash:64.")
     return HashingEmbedder(int(dim), **options)
 

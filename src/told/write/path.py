@@ -11,7 +11,7 @@ from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.errors import IdempotencyConflict, NotFoundError
 from told.core.fact import NEVER, Fact
 from told.core.ids import Mint
-from told.core.query import AsOf, Event, Receipt
+from told.core.query import AsOf, Event, Find, Receipt
 from told.core.scope import Scope
 from told.core.text import md5
 from told.core.when import ALWAYS, Interval
@@ -204,22 +204,32 @@ def _changed(fact: Fact, change: Change) -> Claim:
     )  # fmt: skip
 
 
-def retract(desk: Desk, account: str, threads: Sequence[str], why: str, scope: Scope | None = None) -> Flow[Receipt]:
-    """Give up some memories in one transaction; what was believed before stays readable as of then."""
+def retract(desk: Desk, account: str, thread: str, why: str, scope: Scope | None = None) -> Flow[Receipt]:
+    """Give up a memory; what was believed before stays readable as of then."""
 
     def decide() -> Flow[Receipt]:
-        plan = Plan([], [], [])
-        for thread in threads:
-            fact = yield from held(desk.store, account, thread, scope)
-            plan.drafts.append(Draft(Retracted(thread, why), fact.scope, desk.author))
-            plan.guards.append(ThreadAt(thread, fact.seq))
-            plan.events.append(Event("DELETE", thread, fact.text, fact.text, fact.role, fact.actor))
-        if not plan.drafts:
-            return Receipt()
-        entries = yield from commit(desk.store, Batch(account, plan.drafts, plan.guards))
-        return Receipt(tuple(plan.events), tx=entries[0].tx)
+        fact = yield from held(desk.store, account, thread, scope)
+        return (yield from _let_go(desk, account, [fact], why))
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def retract_all(desk: Desk, find: Find, why: str) -> Flow[Receipt]:
+    """Give up everything a scope holds, in one transaction."""
+
+    def decide() -> Flow[Receipt]:
+        facts = yield from call(desk.store.facts, find)
+        return (yield from _let_go(desk, find.scope.account, facts, why)) if facts else Receipt()
+
+    return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _let_go(desk: Desk, account: str, facts: Sequence[Fact], why: str) -> Flow[Receipt]:
+    drafts = [Draft(Retracted(fact.id, why), fact.scope, desk.author) for fact in facts]
+    guards = [ThreadAt(fact.id, fact.seq) for fact in facts]
+    entries = yield from commit(desk.store, Batch(account, drafts, guards))
+    events = (Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor) for fact in facts)
+    return Receipt(tuple(events), tx=entries[0].tx)
 
 
 def link(desk: Desk, scope: Scope, verb: Linked) -> Flow[Receipt]:

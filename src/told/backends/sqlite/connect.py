@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
@@ -58,7 +58,7 @@ def translated() -> Iterator[None]:
         raise StoreReadOnly() from error
     except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
         raise StoreCorrupt(f"The store's file is damaged: {error}.") from error
-    except apsw.ConnectionClosedError as error:
+    except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
         raise StoreClosed() from error
     except apsw.Error as error:
         raise StoreError(f"SQLite could not serve the request: {error}.") from error
@@ -114,11 +114,12 @@ class Database:
             self.writer = self._connect()
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection that is not in use; one that is goes with the thread that uses it."""
         with self._lock:
             self._closed = True
             for connection in list(self._open):
-                connection.close(True)
+                with suppress(apsw.ThreadingViolationError):
+                    connection.close(True)
 
     @property
     def closed(self) -> bool:

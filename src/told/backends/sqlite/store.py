@@ -326,8 +326,9 @@ class SqliteStore:
             care.backup(self._database.reader(), target)
 
     def close(self) -> None:
-        """Close every connection; closing twice is fine."""
-        self._database.close()
+        """Close every connection, once the write that is going on is done; closing twice is fine."""
+        if not self._database.closed:
+            self._write.alone(lambda _: self._database.close())
 
 
 def _renewal(store: SqliteStore) -> Callable[[], None]:

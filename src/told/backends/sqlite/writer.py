@@ -53,7 +53,8 @@ class Writer:
             while not job.done:
                 self._write()
         if job.error is not None:
-            raise job.error
+            with translated():
+                raise job.error
         return cast(T, job.result)
 
     def alone(self, work: Work[T]) -> T:
@@ -96,14 +97,16 @@ class Writer:
         self.watch("committed")
 
     def _perform(self, db: apsw.Connection, job: Job[Any], *, alone: bool) -> None:
-        """Run one job; in company a failure rolls back its own savepoint, alone the whole transaction."""
+        """Run one job; in company a failure undoes its own part, unless SQLite gave up the whole transaction."""
         if alone:
             job.result = job.work(db)
             return
+        db.execute("SAVEPOINT job")
         try:
-            with db:
-                job.result = job.work(db)
-        except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.ReadOnlyError, apsw.BusyError):
-            raise
+            job.result = job.work(db)
         except BaseException as error:
+            if not db.in_transaction:
+                raise
+            db.execute("ROLLBACK TO job")
             job.error = error
+        db.execute("RELEASE job")
