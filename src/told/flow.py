@@ -2,18 +2,19 @@
 
 `reply = yield from call(store.head, account)` asks for an effect; `run` performs it and blocks, `arun` performs it
 without blocking the event loop. A port method may be plain or `async def`; each driver copes with both. The driver is
-the one place that knows about time-outs and threads.
+the one place that knows about threads. asyncio is loaded when it is first needed: most callers never do.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
+
+if TYPE_CHECKING:
+    import asyncio
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,6 +72,8 @@ def _perform(effect: Effect) -> Any:
     if isinstance(effect, Together):
         if len(effect.flows) < 2:
             return [run(flow) for flow in effect.flows]
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(len(effect.flows)) as pool:
             return list(pool.map(run, effect.flows))
     reply = effect.function(*effect.args, **effect.kwargs)
@@ -94,6 +97,8 @@ async def arun(flow: Flow[T]) -> T:
 
 
 async def _aperform(effect: Effect) -> Any:
+    import asyncio
+
     if isinstance(effect, Together):
         return await asyncio.gather(*(arun(flow) for flow in effect.flows))
     if inspect.iscoroutinefunction(effect.function):
@@ -111,9 +116,13 @@ class _BackgroundLoop:
 
     def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine there and block for its result."""
+        import asyncio
+
         return asyncio.run_coroutine_threadsafe(coroutine, self._ensure()).result()
 
     def _ensure(self) -> asyncio.AbstractEventLoop:
+        import asyncio
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -45,7 +45,7 @@ def opened(name, **more):
     options = {**STORES[name], **more}
     with ExitStack() as stack:
         if options.pop("plain", False):
-            stack.enter_context(mock.patch.object(index, "partition_class", lambda: PlainPartition))
+            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PlainPartition))
         yield stack.enter_context(stage("sqlite", **options))
 
 

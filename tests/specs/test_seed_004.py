@@ -1,0 +1,457 @@
+"""Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and behaviours (§15).
+
+Cases of §15 that need a model which extracts or decides are not here: 1 and 2 as worded ("User's name is Bob"), 3 (no
+extractable facts), 15 to 18 (contradiction, refinement, negation, several events). 4 needs vectors with meaning and is
+tried with the installed model. Graph memory (33 to 35), model failures (36) and custom prompts or providers (39 to 41)
+are not of this version. Every other case up to 32 is below, under its number.
+"""
+
+import hashlib
+from datetime import datetime
+
+import pytest
+
+from histories import stage
+from told import (
+    ConfigError,
+    EmbeddingError,
+    FilterError,
+    InvalidInput,
+    LLMError,
+    Memory,
+    NotFoundError,
+    ScopeError,
+    StoreError,
+    ToldError,
+)
+from told.testing import FlakyEmbedder
+
+MISSING_SCOPE = "At least one of user_id, agent_id, or run_id must be provided"
+WORK, HOME = {"tag": "work"}, {"tag": "home"}
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def memory(request):
+    with stage(request.param) as here:
+        yield here.memory
+
+
+def md5(text):
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def added(memory, *texts, **more):
+    """The ids of some new memories of alice."""
+    scope = more if {"user_id", "agent_id", "run_id"} & set(more) else {"user_id": "alice", **more}
+    return [row["id"] for row in memory.add(list(texts), **scope)["results"]]
+
+
+def listed(memory, **scope):
+    return [row["memory"] for row in memory.get_all(**(scope or {"user_id": "alice"}))["results"]]
+
+
+# §2 The data model ----------------------------------------------------------------------------------------------------
+
+
+def test_2_1_a_memory_item_has_its_fields(memory):
+    [made] = added(memory, "User likes Python", metadata={"tag": "work", "n": 1})
+    item = memory.get(made)
+    assert item["id"] == made
+    assert item["memory"] == "User likes Python"
+    assert item["hash"] == md5("User likes Python")
+    assert item["metadata"] == {"tag": "work", "n": 1}
+    assert item["score"] is None
+    assert item["user_id"] == "alice"
+    for name in ("created_at", "updated_at"):
+        assert datetime.fromisoformat(item[name]).utcoffset() is not None
+    assert item["created_at"] == item["updated_at"]
+
+
+def test_2_1_a_score_is_there_on_search_results_only(memory):
+    added(memory, "User likes Python")
+    [hit] = memory.search("Python", user_id="alice")["results"]
+    assert 0 <= hit["score"] <= 1
+    assert hit.keys() == memory.get_all(user_id="alice")["results"][0].keys()
+
+
+def test_2_2_an_event_says_what_happened_to_which_memory(memory):
+    [add] = memory.add("User likes Python", user_id="alice")["results"]
+    assert (add["event"], add["new_memory"], "old_memory" in add) == ("ADD", "User likes Python", False)
+    [none] = memory.add("User likes Python", user_id="alice")["results"]
+    assert (none["event"], none["id"], "new_memory" in none) == ("NONE", add["id"], False)
+    [update] = memory.update(add["id"], "User likes Rust")["results"]
+    assert (update["event"], update["old_memory"], update["new_memory"]) == (
+        "UPDATE", "User likes Python", "User likes Rust",
+    )  # fmt: skip
+    [delete] = memory.delete(add["id"])["results"]
+    assert (delete["event"], delete["old_memory"], "new_memory" in delete) == ("DELETE", "User likes Rust", False)
+
+
+def test_2_3_a_string_is_one_message_of_the_user(memory):
+    [row] = memory.add("hello there", user_id="alice")["results"]
+    assert row["role"] == memory.get(row["id"])["role"] == "user"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.add("x"), lambda m: m.search("x"), lambda m: m.get_all(), lambda m: m.delete_all(),
+        lambda m: m.context("x"), lambda m: m.explain("x"), lambda m: m.timeline(), lambda m: m.diff("2020-01-01"),
+        lambda m: m.search("x", filters={"tag": "work"}), lambda m: m.get_all(filters={"NOT": {"user_id": "a"}}),
+    ],
+)  # fmt: skip
+def test_2_4_21_38_every_call_needs_a_scope_and_says_so(memory, ask):
+    with pytest.raises(ScopeError, match=MISSING_SCOPE):
+        ask(memory)
+
+
+# §15 Memory CRUD ------------------------------------------------------------------------------------------------------
+
+
+def test_1_adding_a_single_fact_returns_one_add_event(memory):
+    [row] = memory.add("My name is Bob", user_id="bob")["results"]
+    assert (row["event"], row["memory"]) == ("ADD", "My name is Bob")
+
+
+def test_2_adding_a_conversation_returns_an_event_for_each_message(memory):
+    talk = [
+        {"role": "system", "content": "You are kind."},
+        {"role": "user", "content": "Hi, I'm Alice."},
+        {"role": "assistant", "content": "Nice to meet you!"},
+    ]
+    done = memory.add(talk, user_id="alice")
+    assert [(row["event"], row["role"], row["memory"]) for row in done["results"]] == [
+        ("ADD", "user", "Hi, I'm Alice."), ("ADD", "assistant", "Nice to meet you!"),
+    ]  # fmt: skip
+    assert done["skipped"] == [{"index": 0, "role": "system", "reason": "system message"}]
+
+
+def test_4_search_finds_by_meaning(memory):
+    from told.backends.local import embedder
+
+    try:
+        local = embedder(None)
+    except ToldError as missing:
+        pytest.skip(f"no local model is installed: {missing}")
+    with Memory("ram://", embedder=local) as meaning:
+        meaning.add(["User likes Python", "User's sister lives in Berlin", "The soup was cold"], user_id="alice")
+        best = meaning.search("programming languages", user_id="alice")["results"][0]
+        assert best["memory"] == "User likes Python"
+        assert best["score"] > 0.5
+
+
+@pytest.mark.parametrize("spelling", ["limit", "top_k"])
+def test_5_search_returns_at_most_so_many(memory, spelling):
+    added(memory, *(f"tea number {n}" for n in range(6)))
+    assert len(memory.search("tea", user_id="alice", **{spelling: 3})["results"]) == 3
+    scores = [row["score"] for row in memory.search("tea", user_id="alice")["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_5_a_search_returns_a_hundred_unless_told_otherwise(memory):
+    added(memory, *(f"tea number {n}" for n in range(120)))
+    assert len(memory.search("tea", user_id="alice")["results"]) == 100
+    assert len(memory.get_all(user_id="alice")["results"]) == 100
+    assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == 120
+
+
+def test_6_a_memory_is_found_by_its_id(memory):
+    [made] = added(memory, "User likes Python")
+    assert memory.get(made)["memory"] == "User likes Python"
+
+
+def test_7_an_unknown_id_is_none(memory):
+    assert memory.get("fake-id") is None
+
+
+def test_8_everything_of_a_scope_is_listed(memory):
+    added(memory, "one", "two", "three")
+    added(memory, "four", user_id="bob")
+    assert listed(memory) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("spelling", ["text", "data"])
+def test_9_10_an_update_overwrites_text_hash_and_instant(memory, spelling):
+    [made] = added(memory, "old text", metadata=WORK)
+    before = memory.get(made)
+    assert memory.update(made, **{spelling: "new text"})["message"] == "Memory updated successfully!"
+    after = memory.get(made)
+    assert (after["memory"], after["hash"]) == ("new text", md5("new text"))
+    assert after["created_at"] == before["created_at"]
+    assert after["updated_at"] > before["updated_at"]
+    assert after["metadata"] == WORK, "what was not named stays"
+    assert [row["memory"] for row in memory.search("new text", user_id="alice")["results"]] == ["new text"]
+    assert "old text" not in [row["memory"] for row in memory.search("old text", user_id="alice")["results"]]
+
+
+def test_9_the_new_text_may_be_given_by_position(memory):
+    [made] = added(memory, "old text")
+    memory.update(made, "new text")
+    assert memory.get(made)["memory"] == "new text"
+
+
+def test_11_a_deleted_memory_is_gone(memory):
+    made, _ = added(memory, "User likes Python", "User likes tea")
+    assert memory.delete(made)["message"] == "Memory deleted successfully!"
+    assert memory.get(made) is None
+    assert listed(memory) == ["User likes tea"]
+    assert made not in [row["id"] for row in memory.search("Python", user_id="alice")["results"]]
+
+
+def test_12_a_scope_is_cleared_and_others_stay(memory):
+    added(memory, "one", "two")
+    added(memory, "three", user_id="bob")
+    done = memory.delete_all(user_id="alice")
+    assert done["message"] == "Memories deleted successfully!"
+    assert [row["event"] for row in done["results"]] == ["DELETE", "DELETE"]
+    assert listed(memory) == []
+    assert listed(memory, user_id="bob") == ["three"]
+
+
+def test_12_a_large_scope_is_cleared_to_the_last(memory):
+    added(memory, *(f"fact {n}" for n in range(1100)))
+    memory.delete_all(user_id="alice")
+    assert listed(memory) == []
+    assert memory.stats()["memories"] == 0
+
+
+def test_12_an_empty_scope_is_cleared_without_a_word(memory):
+    assert memory.delete_all(user_id="nobody")["results"] == []
+
+
+def test_13_a_reset_leaves_nothing(memory):
+    [made] = added(memory, "one", idempotency_key="k")
+    added(memory, "two", agent_id="helper")
+    assert memory.reset() == {"message": "All memories reset"}
+    assert listed(memory) == listed(memory, agent_id="helper") == []
+    assert memory.history(made) == []
+    assert memory.get(made) is None
+    assert memory.search("one", user_id="alice")["results"] == []
+    assert memory.verify()["ok"]
+    assert added(memory, "one", idempotency_key="k") != [made]
+
+
+# Update intelligence that needs no model ------------------------------------------------------------------------------
+
+
+def test_14_an_exact_duplicate_is_none(memory):
+    [made] = added(memory, "User likes Python")
+    [again] = memory.add("User likes Python", user_id="alice")["results"]
+    assert (again["event"], again["id"]) == ("NONE", made)
+    assert listed(memory) == ["User likes Python"]
+
+
+def test_14_a_duplicate_is_one_of_its_exact_scope(memory):
+    added(memory, "User likes Python")
+    [other] = memory.add("User likes Python", user_id="alice", agent_id="helper")["results"]
+    assert other["event"] == "ADD"
+
+
+# Scoping --------------------------------------------------------------------------------------------------------------
+
+
+def test_19_users_are_apart(memory):
+    added(memory, "alice likes tea")
+    assert memory.search("tea", user_id="bob")["results"] == []
+    assert memory.get_all(user_id="bob")["results"] == []
+
+
+def test_20_every_field_of_a_query_must_match(memory):
+    added(memory, "both", user_id="alice", agent_id="helper")
+    added(memory, "alice alone")
+    added(memory, "helper alone", agent_id="helper")
+    assert listed(memory, user_id="alice", agent_id="helper") == ["both"]
+    assert listed(memory, user_id="alice", agent_id="other") == []
+    assert listed(memory, user_id="bob", agent_id="helper") == []
+    assert listed(memory, user_id="alice") == ["both", "alice alone"]
+    assert listed(memory, agent_id="helper") == ["both", "helper alone"]
+
+
+def test_22_runs_are_apart(memory):
+    added(memory, "first", run_id="session-1")
+    added(memory, "second", run_id="session-2")
+    assert listed(memory, run_id="session-1") == ["first"]
+    assert listed(memory, run_id="session-2") == ["second"]
+
+
+# History (§5) ---------------------------------------------------------------------------------------------------------
+
+FIELDS = {"id", "memory_id", "event", "old_value", "new_value", "timestamp", "is_deleted"}
+LATER_FIELDS = {"old_memory", "new_memory", "created_at", "updated_at", "actor_id", "role"}
+
+
+def test_23_to_26_history_tells_a_memorys_life_in_order(memory):
+    [made] = added(memory, "one")
+    assert [change["event"] for change in memory.history(made)] == ["ADD"]
+    memory.update(made, "two")
+    memory.delete(made)
+    history = memory.history(made)
+    assert [(c["event"], c["old_value"], c["new_value"], c["is_deleted"]) for c in history] == [
+        ("ADD", None, "one", False), ("UPDATE", "one", "two", False), ("DELETE", "two", None, True),
+    ]  # fmt: skip
+    assert [(c["old_memory"], c["new_memory"]) for c in history] == [(c["old_value"], c["new_value"]) for c in history]
+    stamps = [change["timestamp"] for change in history]
+    assert stamps == sorted(stamps)
+    assert all(datetime.fromisoformat(stamp).utcoffset() is not None for stamp in stamps)
+    assert all(change.keys() >= FIELDS | LATER_FIELDS for change in history)
+    assert {change["memory_id"] for change in history} == {made}
+    assert len({change["id"] for change in history}) == 3
+
+
+def test_23_a_history_says_who_spoke(memory):
+    [row] = memory.add({"role": "user", "content": "tea", "name": "Ann"}, user_id="alice")["results"]
+    [change] = memory.history(row["id"])
+    assert (change["role"], change["actor_id"]) == ("user", "Ann")
+
+
+def test_23_an_unknown_id_has_no_history(memory):
+    assert memory.history("fake-id") == []
+
+
+def test_23_a_memory_that_lost_a_link_is_not_erased(memory):
+    gone, stays = added(memory, "gone", "stays")
+    memory.link(gone, "relates_to", stays, user_id="alice")
+    memory.erase(gone)
+    memory.update(stays, "stays on")
+    assert [(c["event"], c["is_deleted"]) for c in memory.history(stays) if c["event"] != "LINK"] == [
+        ("ADD", False), ("UPDATE", False),
+    ]  # fmt: skip
+
+
+def test_23_a_link_between_memories_is_nothing_said_again(memory):
+    one, two = added(memory, "one", "two")
+    memory.link(one, "supports", two, user_id="alice")
+    assert [change["event"] for change in memory.history(two)] == ["ADD"]
+
+
+def test_25_an_erased_memory_says_only_that_it_was(memory):
+    [made] = added(memory, "a secret")
+    memory.erase(made)
+    history = memory.history(made)
+    assert history[-1]["event"] == "ERASE"
+    assert history[-1]["is_deleted"]
+    assert "a secret" not in str(history)
+
+
+# Filters --------------------------------------------------------------------------------------------------------------
+
+LONG = {"field": "tag", "operator": "eq", "value": "work"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (LONG, {"work"}),
+        ({"tag": "work"}, {"work"}),
+        ({"tag": {"eq": "work"}}, {"work"}),
+        ({"field": "tag", "operator": "ne", "value": "work"}, {"home", "Python for ML", "none"}),
+        ({"field": "tag", "operator": "in", "value": ["work", "home"]}, {"work", "home"}),
+        ({"field": "tag", "operator": "nin", "value": ["work", "home"]}, {"Python for ML", "none"}),
+        ({"field": "n", "operator": "gt", "value": 1}, {"home", "Python for ML"}),
+        ({"field": "n", "operator": "gte", "value": 1}, {"work", "home", "Python for ML"}),
+        ({"field": "n", "operator": "lt", "value": 2}, {"work"}),
+        ({"field": "n", "operator": "lte", "value": 2}, {"work", "home"}),
+        ({"AND": [{"n": {"gte": 1}}, {"NOT": LONG}]}, {"home", "Python for ML"}),
+        ({"OR": [LONG, {"field": "n", "operator": "eq", "value": 3}]}, {"work", "Python for ML"}),
+        ({"NOT": LONG}, {"home", "Python for ML", "none"}),
+        ({"NOT": [LONG, {"n": 2}]}, {"Python for ML", "none"}),
+        ({"field": "memory", "operator": "contains", "value": "Python"}, {"Python for ML"}),
+        ({"field": "memory", "operator": "contains", "value": "python"}, set()),
+        ({"field": "memory", "operator": "icontains", "value": "python"}, {"Python for ML"}),
+        ({"user_id": "alice", "tag": "work"}, {"work"}),
+        ({"created_at": {"gte": "2024-01-01"}, "tag": "home"}, {"home"}),
+    ],
+)
+def test_27_to_32_filters_choose(memory, wanted, found):
+    for number, tag in enumerate(("work", "home", "Python for ML"), 1):
+        memory.add(tag, user_id="alice", metadata={"tag": tag, "n": number})
+    memory.add("none", user_id="alice")
+    assert set(listed(memory, user_id="alice", filters=wanted)) == found
+    hits = memory.search("work home ML none", user_id="alice", filters=wanted)["results"]
+    assert {row["memory"] for row in hits} == found
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"tag": {"like": "w"}}, {"field": "tag", "operator": "eq"}, {"AND": "tag"}, ["tag"], "tag", {"tag": {}},
+     {"or": []}],
+)  # fmt: skip
+def test_27_a_filter_that_is_none_is_refused(memory, wanted):
+    with pytest.raises(FilterError):
+        memory.search("x", user_id="alice", filters=wanted)
+
+
+# Errors (§14) ---------------------------------------------------------------------------------------------------------
+
+
+def test_14_1_errors_are_one_family_with_codes():
+    for error in (ScopeError, StoreError, LLMError, EmbeddingError, NotFoundError, InvalidInput, ConfigError):
+        assert issubclass(error, ToldError)
+        assert error("x").as_dict()["code"].startswith("TOLD-E")
+    assert issubclass(ScopeError, ValueError)
+    assert issubclass(NotFoundError, LookupError)
+
+
+def test_14_1_changing_what_is_not_there_is_not_found(memory):
+    [made] = added(memory, "one")
+    memory.delete(made)
+    for missing in ("fake-id", made):
+        for change in (lambda m: memory.update(m, "x"), memory.delete, memory.retract):
+            with pytest.raises(NotFoundError):
+                change(missing)
+    with pytest.raises(NotFoundError):
+        memory.erase("fake-id")
+
+
+def test_37_an_embedder_that_fails_loses_nothing():
+    for local in (True, False):
+        with stage("ram", embedder=FlakyEmbedder(10_000, local=local)) as here:
+            done = here.memory.add(["one tea", "two teas", "three"], user_id="alice")
+            assert [row["event"] for row in done["results"]] == ["ADD"] * 3
+            assert "found by words only" in done["warnings"][0]
+            found = here.memory.search("tea", user_id="alice")
+            assert {row["memory"] for row in found["results"]} == {"one tea", "two teas"}
+            assert found["warnings"]
+
+
+def test_37_what_was_not_embedded_is_embedded_once_the_embedder_is_back():
+    with stage("ram", embedder=FlakyEmbedder(30)) as here:
+        here.memory.add(["one", "two"], user_id="alice")
+        while here.memory.embedder.calls < 30:
+            here.memory.search("x", user_id="alice")
+        here.memory.add("three", user_id="alice")
+        assert here.memory.stats()["pending_vectors"] == 0
+
+
+def test_42_a_memory_opens_with_no_configuration(home):
+    with Memory() as memory:
+        memory.add("tea", user_id="alice")
+    with Memory() as memory:
+        assert listed(memory) == ["tea"], "and it is durable"
+    assert any(home.rglob("told.db"))
+
+
+# Configuration (§8) ---------------------------------------------------------------------------------------------------
+
+
+def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
+    config = {
+        "vector_store": {"provider": "sqlite", "config": {"path": str(tmp_path / "m.db")}},
+        "embedder": {"provider": "hash", "config": {}}, "version": "v1.1",
+    }  # fmt: skip
+    with Memory.from_config(config) as memory:
+        memory.add("tea", user_id="alice")
+        assert memory.embedder.model == "hash-64"
+    assert (tmp_path / "m.db").exists()
+    with Memory.from_config({"vector_store": {"provider": "memory", "config": {}}}) as memory:
+        assert listed(memory) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"vector_store": {"provider": "qdrant", "config": {}}}, {"vector_store": "sqlite"}, {"nonsense": 1}, ["x"], None,
+     {"llm": {"provider": "openai", "config": {"model": "x"}}}, {"graph_store": {"provider": "neo4j", "config": {}}}],
+)  # fmt: skip
+def test_8_1_what_cannot_be_honoured_is_refused_not_ignored(config):
+    with pytest.raises(ConfigError):
+        Memory.from_config(config)
