@@ -4,6 +4,7 @@ The ram store is the specification. The sqlite store is held to it with NumPy, w
 that every search goes through the sketch.
 """
 
+import json
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from unittest import mock
@@ -16,6 +17,8 @@ from histories import answers, any_step, questions, scopes, scripts, stage, trie
 from told.backends.sqlite import index
 from told.backends.sqlite.partition import PlainPartition
 from told.core.fact import Fact, Link, Passage, Witness
+from told.core.query import AsOf, Find, Probe
+from told.core.scope import Scope
 from told.ports import VIEWS
 from told.testing import HashingEmbedder
 
@@ -62,6 +65,8 @@ def _row(view, row):
         found |= dict(zip(WHERE, scope, strict=True))
     else:
         found = dict(zip(COLUMNS[view], row, strict=True))
+    if "meta" in found:
+        found["meta"] = json.loads(found["meta"])
     return {name: value for name, value in found.items() if name not in ("length", "hash", "ordinal")}
 
 
@@ -149,9 +154,9 @@ def test_another_embedder_finds_the_same_on_every_store(store, script, question)
         assert answers(disk.player.call, question) == answers(ram.player.call, question)
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", [name for name in STORES if name != "sqlite by sketch"])
 def test_a_full_scope_ranks_alike_to_the_last_bit(store):
-    """More than one block of vectors, a page of postings, versions, gaps and an erasure in the middle."""
+    """More than one block of vectors, versions, gaps and an erasure in the middle; a sketch of so many only guesses."""
     with stage("ram") as ram, opened(store) as disk:
         words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
         found = []
@@ -177,10 +182,31 @@ def test_a_full_scope_ranks_alike_to_the_last_bit(store):
             assert answer == expected
 
 
+def test_a_sketch_guesses_well():
+    """Of the ten nearest, at least 98 in 100 are found, and what is found is scored exactly."""
+    with stage("ram") as ram, opened("sqlite by sketch") as disk:
+        words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
+        said = [f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}" for n in range(900)]
+        vectors = [dict(zip(said, HashingEmbedder().embed(said), strict=True))[text] for text in said]
+        for here in (ram, disk):
+            here.memory.add(said, user_id="u")
+        found = wanted = 0
+        for vector in vectors[::45]:
+            near = [
+                dict(here.memory.engine.store.index.search(
+                    Probe(Find(Scope(user_id="u"), AsOf(10_000, here.clock.now)), (), vector, 10)
+                ).near)
+                for here in (ram, disk)
+            ]  # fmt: skip
+            found, wanted = found + len(near[0].keys() & near[1].keys()), wanted + len(near[0])
+            assert all(near[0][seq] == near[1][seq] for seq in near[0].keys() & near[1].keys())
+        assert found >= 0.98 * wanted
+
+
 class Signs:
     """Vectors of ones and minus ones, so long that sums of products pass what a single-precision number can count."""
 
-    model, dim, local = "signs", 2048, True
+    model, dim, local = "signs", 1601, True
 
     def embed(self, texts, purpose="passage"):
         return [[1.0 if (hash_of(text) >> n % 61) & 1 else -1.0 for n in range(self.dim)] for text in texts]

@@ -17,7 +17,7 @@ from told.testing import hashing_embedder
 
 KILLS = int(os.environ.get("TOLD_KILLS", "200"))
 STEPS = ("begun", "appended", "folded", "headed", "written", "committed")
-LIVES_OF_A_FILE = 10
+LIVES_OF_A_FILE = 6
 Report = list[dict[str, Any]]
 Kill = Callable[..., Report]
 
@@ -32,11 +32,9 @@ def kill() -> Iterator[Kill]:
         assert server.stdin is not None
         assert server.stdout is not None
 
-        def order(
-            path: Path, seed: int, *, threads: int = 1, step: str = "", nth: int = 1, delay: float = 0.0
-        ) -> Report:
-            life = {"path": str(path), "seed": seed, "threads": threads, "step": step, "nth": nth, "delay": delay}
-            server.stdin.write(json.dumps({**life, "writes": 400}) + "\n")
+        def order(path: Path, seed: int, **how: Any) -> Report:
+            usual = {"threads": 1, "step": "", "nth": 1, "lines": 1, "delay": 0.0, "writes": 400}
+            server.stdin.write(json.dumps({**usual, "path": str(path), "seed": seed, **how}) + "\n")
             server.stdin.flush()
             return [json.loads(line) for line in json.loads(server.stdout.readline())]
 
@@ -142,7 +140,9 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(kill: Kill, tm
     for number in range(kills):
         if number % LIVES_OF_A_FILE == 0:
             path, promises = tmp_path / f"{number}.db", Promises()
-        said = kill(path, number, threads=threads, delay=dice.uniform(0, 0.12))
+        early = number % 8 == 3
+        lines, delay = (1, dice.uniform(0, 0.03)) if early else (dice.randint(1, 30), dice.uniform(0, 0.004))
+        said = kill(path, number, threads=threads, lines=lines, delay=delay)
         check(path, promises, said)
         acknowledged += sum("done" in line for line in said)
     assert acknowledged > kills, "the writers were killed before they wrote anything; the test shows nothing"

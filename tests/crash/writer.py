@@ -11,10 +11,10 @@ import signal
 import sys
 import threading
 import time
-
-import numpy as np  # noqa: F401 - loaded here, once, so that a life costs a fork and no more
+from typing import Any
 
 from told import Memory
+from told.backends.sqlite import arrays  # noqa: F401 - loaded here, once, so that a life costs a fork and no more
 from told.testing import hashing_embedder
 
 OPERATIONS = ("add", "add", "add", "several", "several", "bulk", "update", "update", "delete", "say again")
@@ -43,7 +43,7 @@ class Life:
             self.write(operation, f"{self.name}-{self.number}")
 
     def write(self, operation: str, mark: str) -> None:
-        count = {"several": self.dice.randint(2, 5), "bulk": 40}.get(operation, 1)
+        count = {"several": self.dice.randint(2, 5), "bulk": 25}.get(operation, 1)
         id_ = self.dice.choice(self.held) if operation in ("update", "delete", "say again") else None
         self.say(tried=mark, op=operation, count=count, id=id_)
         if operation == "update":
@@ -63,12 +63,12 @@ class Life:
         self.say(done=mark, ids=ids)
 
 
-def live(order: dict[str, object], pipe: int) -> None:
+def live(order: dict[str, Any], pipe: int) -> None:
     """Open, write until killed or done, and leave without any farewell."""
     os.write(pipe, b'{"born": true}\n')
     memory = Memory(f"sqlite:///{order['path']}", embedder=hashing_embedder(dim=16, model="hash-16"))
     if order["step"]:
-        memory.engine.store.watch(_killer(str(order["step"]), int(order["nth"])))
+        memory.engine.store.watch(_killer(order["step"], order["nth"]))
     seed = order["seed"]
     lives = [
         Life(memory, pipe, f"s{seed}t{number}", random.Random(f"{seed}/{number}")) for number in range(order["threads"])
@@ -93,7 +93,7 @@ def _killer(step: str, nth: int):
     return watch
 
 
-def report(order: dict[str, object]) -> list[str]:
+def report(order: dict[str, Any]) -> list[str]:
     """Fork a life, end it, and give back every line it said."""
     out, pipe = os.pipe()
     child = os.fork()
@@ -107,13 +107,13 @@ def report(order: dict[str, object]) -> list[str]:
             os._exit(1)
     os.close(pipe)
     with os.fdopen(out, "rb") as lines:
-        first = lines.readline()
+        said = [lines.readline() for _ in range(order["lines"])]
         if not order["step"]:
-            time.sleep(float(order["delay"]))
+            time.sleep(order["delay"])
             os.kill(child, signal.SIGKILL)
-        rest = lines.read()
+        said += lines
     os.waitpid(child, 0)
-    return [line for line in (first + rest).decode().split("\n") if line]
+    return [line.decode() for line in said if line]
 
 
 for command in sys.stdin:

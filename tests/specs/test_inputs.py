@@ -349,9 +349,9 @@ def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: An
 # Wrong types for every argument of every method -----------------------------------------------------------------------
 
 WRONG = [
-    5, -1, 0, 2**70, -(2**70), 1.5, float("nan"), float("inf"), float("-inf"), "", "nonsense", "\ud800", "a\0b", b"x", [],
-    [1], [[[]]], {}, {"a": 1}, {"a": {"b": {}}}, (), {1}, True, False, Strange(), Strange, len, object(), Decimal(1),
-    datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1),  # noqa: DTZ001
+    5, -1, 0, 2**70, -(2**70), 1.5, float("nan"), float("inf"), float("-inf"), "", "nonsense", "\ud800", "a\0b", b"x",
+    [], [1], [[[]]], {}, {"a": 1}, {"a": {"b": {}}}, (), {1}, True, False, Strange(), Strange, len, object(),
+    Decimal(1), datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1),  # noqa: DTZ001
     "9" * 400, "x" * 200_000, range(3), 1j, Path("x"),
 ]  # fmt: skip
 

@@ -24,7 +24,7 @@ from told import (
     StoreError,
     ToldError,
 )
-from told.testing import FlakyEmbedder
+from told.testing import FlakyEmbedder, HashingEmbedder
 
 MISSING_SCOPE = "At least one of user_id, agent_id, or run_id must be provided"
 WORK, HOME = {"tag": "work"}, {"tag": "home"}
@@ -441,7 +441,7 @@ def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
     }  # fmt: skip
     with Memory.from_config(config) as memory:
         memory.add("tea", user_id="alice")
-        assert memory.embedder.model == "hash-64"
+        assert memory.embedder.model == HashingEmbedder().model
     assert (tmp_path / "m.db").exists()
     with Memory.from_config({"vector_store": {"provider": "memory", "config": {}}}) as memory:
         assert listed(memory) == []

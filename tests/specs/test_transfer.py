@@ -374,7 +374,7 @@ def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
 def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wait_for_them(tmp_path: Path) -> None:
     stop, counts, most = threading.Event(), [0] * 4, 330
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", durability="normal") as memory:
-        memory.add([f"number {n} " + "x" * 4000 for n in range(2500)], user_id="alice")
+        memory.add([f"number {n} " + "x" * 90_000 for n in range(300)], user_id="alice")
 
         def write(number: int) -> None:
             while not stop.is_set() and counts[number] < most:

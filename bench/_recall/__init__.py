@@ -1,0 +1,1 @@
+"""Recall measured without a model as a judge: the data, the contenders and the measures."""

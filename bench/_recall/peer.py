@@ -1,0 +1,111 @@
+"""The peer, mem0 with `infer=False` and the same vectors, in an environment of its own.
+
+Run as a program it reads texts, queries and vectors from a folder, and writes for each query the places of the texts
+found, best first, with the best score; nothing of told is imported then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench._recall.contenders import Answer
+    from bench._recall.data import Conversation, Question, Turn
+    from bench._recall.vectors import Remembered
+
+HERE = Path(__file__).resolve().parent
+DEPTH = 300
+
+
+class Mem0:
+    """What mem0 found, asked for all conversations in one process of its own."""
+
+    name = "mem0"
+
+    def __init__(self, folder: Path, conversations: Sequence[Conversation], embedder: Remembered) -> None:
+        from bench.latency import environment, peer_python
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self.found: dict[str, list[tuple[list[int], float]]] = {}
+        self.turns: Sequence[Turn] = ()
+        self.questions: dict[str, int] = {}
+        for conversation in conversations:
+            _save(folder, conversation, embedder)
+            command = [peer_python(), str(HERE / "peer.py"), str(folder)]
+            subprocess.run(command, check=True, env=environment("mem0"), stderr=subprocess.DEVNULL)
+            self.found[conversation.id] = json.loads((folder / "found.json").read_text("utf-8"))
+
+    def ingest(self, conversation: Conversation) -> None:
+        """It has been read already."""
+        self.turns = conversation.turns
+        self.questions = {question.id: number for number, question in enumerate(conversation.questions)}
+        self.current = self.found[conversation.id]
+
+    def search(self, question: Question) -> Answer:
+        from bench._recall import contenders
+
+        places, best = self.current[self.questions[question.id]]
+        return contenders.Answer(tuple((self.turns[place].id,) for place in places[: contenders.DEPTH]), best)
+
+    def context(self, question: Question, budget: int) -> str:
+        from bench._recall.contenders import ENCODING
+        from told.read.tokens import count
+
+        kept, left = [], budget
+        for place in self.current[self.questions[question.id]][0]:
+            cost = count(self.turns[place].line + "\n", ENCODING)
+            if cost <= left:
+                kept.append(place)
+                left -= cost
+        return "\n".join(self.turns[place].line for place in sorted(kept))
+
+
+def _save(folder: Path, conversation: Conversation, embedder: Remembered) -> None:
+    """The texts and queries of a conversation with their vectors, as plain files."""
+    import numpy as np
+
+    texts = [f"{turn.speaker}: {turn.content}" for turn in conversation.turns]
+    queries = [question.text for question in conversation.questions]
+    np.save(folder / "vectors.npy", np.concatenate([embedder.matrix(texts), embedder.matrix(queries, "query")]))
+    (folder / "texts.json").write_text(json.dumps([texts, queries]), "utf-8")
+
+
+# ------------------------------------------------------------------------------------------- in the peer's environment
+
+
+def _serve(folder: Path) -> None:
+    import shutil
+
+    import numpy as np
+
+    sys.path.insert(0, str(HERE.parents[1]))
+    from bench._corpus import Memories
+    from bench._mem0 import Mem0 as Peer
+
+    texts, queries = json.loads((folder / "texts.json").read_text("utf-8"))
+    shutil.rmtree(folder / "store", ignore_errors=True)
+    (folder / "store").mkdir()
+    every = [*texts, *queries]
+    peer = Peer(folder / "store", Memories(every, ["one"] * len(every), np.load(folder / "vectors.npy")))
+    places = {text: place for place, text in reversed(list(enumerate(texts)))}
+    for start in range(0, len(texts), 100):
+        peer.bulk(texts[start : start + 100], "one")
+    found = [_ranked(peer.memory, query, places) for query in queries]
+    (folder / "found.json").write_text(json.dumps(found), "utf-8")
+    peer.close()
+
+
+def _ranked(memory: Any, query: str, places: dict[str, int]) -> tuple[list[int], float]:
+    hits = memory.search(query, filters={"user_id": "one"}, top_k=DEPTH, threshold=0.0)["results"]
+    return [places[hit["memory"]] for hit in hits], float(hits[0]["score"]) if hits else 0.0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    _serve(Path(sys.argv[1]))

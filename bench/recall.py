@@ -1,0 +1,205 @@
+"""Evidence recall at a token budget, with no model as a judge: told and the plain rankers over the same turns.
+
+    python bench/recall.py                        LoCoMo, BEAM and LongMemEval as found in the data folder
+    python bench/recall.py --sets locomo          one of them
+    python bench/recall.py --conversations 1      the first conversation of each
+    python bench/recall.py --peer                 and mem0 (infer=False) with the same vectors, in bench/.venv-peer
+    python bench/recall.py --only told            told alone, for a quick look while tuning
+
+Each conversation goes in by `add` with time, speaker and an id for each turn; each question goes through
+`search(question, limit=50)` and `context(question, budget=T)`. A gold turn is recalled at T tokens when its text stands
+verbatim, white space folded, in a context of at most T o200k tokens, everything counted. Vectors are computed once and
+kept, so the time of a query is what told adds to the embedding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import _table
+from bench._recall import measure, peer
+from bench._recall.contenders import ENCODING, Contender, Told, baselines
+from bench._recall.data import FILES, Conversation, load
+from bench._recall.measure import BUDGETS, Seen
+from bench._recall.vectors import MODEL, Remembered
+from told.core.errors import ModelMissing
+from told.read.tokens import count
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+WORK = _table.RESULTS / "work-recall"
+
+TARGETS = {
+    "locomo": {"R@500t": 0.84, "R@1000t": 0.90, "R@2000t": 0.94, "R@4000t": 0.97, "AUROC": 0.65},
+    "multi-hop": {"R@1000t": 0.72},
+    "open-domain": {"R@1000t": 0.66},
+    "updates": {"newest first": 0.85},
+}
+CHAT = ("R@500t", "R@1000t", "R@2000t", "R@4000t", "all@1000t", "R@5", "R@10", "R@20", "R@50", "nDCG@10", "AUROC")
+LONG = ("R@5", "R@10", "R@20", "R@50", "nDCG@10", "words@1000t", "words@2000t", "R@2000t", "newest first", "AUROC")
+COLUMNS = {"locomo": CHAT, "beam": LONG, "longmemeval": LONG}
+
+
+@dataclass(slots=True)
+class Run:
+    """What one contender did on one data set."""
+
+    name: str
+    rows: list[Seen] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    misses: list[dict[str, Any]] = field(default_factory=list)
+    turns: int = 0
+    ingest: float = 0.0
+    search: float = 0.0
+    context: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The run as JSON."""
+        owner = dict(zip(map(id, self.rows), self.owners, strict=True))
+        return {
+            "all": measure.summary(self.rows),
+            "categories": measure.by_category(self.rows),
+            "conversations": measure.grouped(self.rows, lambda row: owner[id(row)]),
+            "questions": len(self.rows), "turns": self.turns,
+            "ingest_ms_per_turn": 1e3 * self.ingest / max(self.turns, 1),
+            "search_ms": 1e3 * self.search / max(len(self.rows), 1),
+            "context_ms": 1e3 * self.context / max(len(self.rows) * len(BUDGETS), 1),
+            "misses": self.misses,
+        }  # fmt: skip
+
+
+def measured(contender: Contender, conversations: Sequence[Conversation]) -> Run:
+    """One contender on every conversation."""
+    run = Run(contender.name)
+    for conversation in conversations:
+        start = perf_counter()
+        contender.ingest(conversation)
+        run.ingest += perf_counter() - start
+        run.turns += len(conversation.turns)
+        rows = [_asked(contender, conversation, number, run) for number in range(len(conversation.questions))]
+        run.rows += rows
+        run.owners += [conversation.id] * len(rows)
+        run.misses += measure.misses(conversation, rows, 1000) if contender.name == Told.name else []
+        print(f"  {contender.name}: {conversation.id}", file=sys.stderr)
+    return run
+
+
+def _asked(contender: Contender, conversation: Conversation, number: int, run: Run) -> Seen:
+    question = conversation.questions[number]
+    start = perf_counter()
+    answer = contender.search(question)
+    middle = perf_counter()
+    contexts = {budget: contender.context(question, budget) for budget in BUDGETS}
+    run.search += middle - start
+    run.context += perf_counter() - middle
+    for budget, text in contexts.items():
+        assert count(text, ENCODING) <= budget, f"{contender.name} gave {count(text, ENCODING)} of {budget} tokens"
+    return measure.seen(conversation, question, answer, contexts)
+
+
+def raced(
+    name: str, conversations: Sequence[Conversation], embedder: Remembered, options: argparse.Namespace
+) -> list[Run]:
+    """Every contender on one data set."""
+    runs = []
+    if options.only != "baselines":
+        WORK.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=WORK) as folder:
+            told = Told(Path(folder), embedder)
+            runs.append(measured(told, conversations))
+            told.close()
+    if options.only != "told":
+        runs += [measured(one, conversations) for one in baselines(embedder)]
+    if options.peer:
+        runs.append(measured(peer.Mem0(WORK / f"peer-{name}", conversations, embedder), conversations))
+    return runs
+
+
+def shown(name: str, runs: Sequence[Run]) -> str:
+    """The tables of one data set."""
+    results = {run.name: run.as_dict() for run in runs}
+    figures = {run: [_figure(result["all"].get(column)) for column in COLUMNS[name]] for run, result in results.items()}
+    parts = [_table.plain([name, *COLUMNS[name]], [[run, *cells] for run, cells in figures.items()])]
+    column = "R@1000t" if name == "locomo" else "R@10"
+    categories = list(next(iter(results.values()))["categories"])
+    rows = [
+        [run, *(_figure(result["categories"][category].get(column)) for category in categories)]
+        for run, result in results.items()
+    ]
+    parts.append(_table.plain([column, *categories], rows))
+    costs = [
+        [run, *(_table.number(result[cost]) for cost in ("ingest_ms_per_turn", "search_ms", "context_ms"))]
+        for run, result in results.items()
+    ]
+    parts.append(_table.plain(["cost beside the embedding", "ingest ms/turn", "search ms", "context ms"], costs))
+    return "\n\n".join(parts)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def verdicts(sets: dict[str, list[Run]]) -> list[dict[str, Any]]:
+    """told held against the targets of the development data."""
+    told = {name: runs[0].as_dict() for name, runs in sets.items() if runs and runs[0].name == Told.name}
+    found = []
+    if "locomo" in told:
+        found += _against("locomo", told["locomo"]["all"])
+        for category in ("multi-hop", "open-domain"):
+            found += _against(category, told["locomo"]["categories"].get(category, {}))
+    updates = [row for name in ("beam", "longmemeval") if name in told for row in sets[name][0].rows]
+    return found + (_against("updates", measure.summary(updates)) if updates else [])
+
+
+def _against(name: str, figures: dict[str, float | None]) -> list[dict[str, Any]]:
+    return [
+        _table.verdict(f"{name} {figure}", figures.get(figure), ">=", target, "")
+        for figure, target in TARGETS[name].items()
+    ]
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder with the data files")
+    parser.add_argument("--sets", default=",".join(FILES), help="which data sets, separated by commas")
+    parser.add_argument("--conversations", type=int, help="how many conversations of each")
+    parser.add_argument("--only", choices=("told", "baselines"), help="leave the others out")
+    parser.add_argument("--peer", action="store_true", help="measure mem0 too")
+    parser.add_argument("--model", default=MODEL, help="the local embedding model")
+    parser.add_argument("--name", default="recall", help="the name of the results file")
+    options = parser.parse_args()
+    try:
+        embedder = Remembered(WORK / "vectors.db", options.model)
+    except ModelMissing as problem:
+        raise SystemExit(f"{problem}") from problem
+    sets: dict[str, list[Run]] = {}
+    for name in options.sets.split(","):
+        conversations = load(options.data, name, options.conversations)
+        if conversations is None:
+            print(f"{FILES[name]} is not in {options.data}: skipped", file=sys.stderr)
+            continue
+        sets[name] = raced(name, conversations, embedder, options)
+        print(f"\n{shown(name, sets[name])}\n")
+    found = verdicts(sets)
+    if found:
+        print(_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(found)))
+    if sets:
+        results = {name: {run.name: run.as_dict() for run in runs} for name, runs in sets.items()}
+        path = _table.save(options.name, {"machine": _table.machine(), "verdicts": found, "sets": results})
+        print(f"kept in {path.relative_to(_table.HERE.parent)}")
+    embedder.close()
+
+
+if __name__ == "__main__":
+    main()

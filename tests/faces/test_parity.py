@@ -1,0 +1,160 @@
+"""Every verb of the engine is on every face, in both colours, or is left out by name and for a reason."""
+
+import importlib.util
+import inspect
+
+import pytest
+
+from told import AsyncMemory, Memory
+from told.core.errors import Denied
+from told.core.policy import Action
+from told.core.scope import Caller
+from told.engine import VERBS, Engine
+from told.faces import verbs
+
+OTHERWISE = {
+    "retract_all": "delete_all",  # the name that code written for other memories knows
+}
+DECLINED = {
+    "faults": "what a consumer could not do is a warning in the receipt; the list is for operators, through `stats`",
+    "reach": "`erase(dry_run=True)` is the same question",
+}
+BESIDES = {
+    "delete": "`retract` under the name that code written for other memories knows",
+}
+NO_VERBS = {"close", "from_config", "engine", "embedder"}
+
+
+def public(face):
+    return {name for name in dir(face) if not name.startswith("_")} - NO_VERBS
+
+
+def parameters(function):
+    """The parameters of a method with their kinds, defaults and annotations."""
+    return [
+        (p.name, p.kind, p.default, p.annotation) for p in inspect.signature(function).parameters.values()
+    ]
+
+
+def spelled(verb):
+    return OTHERWISE.get(verb, verb)
+
+
+@pytest.mark.parametrize("face", [Memory, AsyncMemory])
+def test_every_verb_of_the_engine_is_exposed_or_declined(face):
+    offered = {spelled(verb) for verb in VERBS if verb not in DECLINED} | BESIDES.keys()
+    assert public(face) == offered
+
+
+def test_what_is_declined_is_declined_for_a_reason_and_is_really_a_verb():
+    assert DECLINED.keys() <= VERBS.keys()
+    assert OTHERWISE.keys() <= VERBS.keys()
+    assert not DECLINED.keys() & public(Memory)
+    assert all(len(reason) > 20 for reason in DECLINED.values())
+
+
+def test_every_verb_names_the_action_it_needs():
+    marked = {name for name, member in vars(Engine).items() if name[0] != "_" and hasattr(member, "__wrapped__")}
+    assert marked == set(VERBS)
+    plain = {"account", "allow", "desk", "eye", "point", "scope"}
+    fields = set(Engine.__dataclass_fields__)
+    assert {name for name in vars(Engine) if not name.startswith("_")} - marked - fields == plain
+
+
+@pytest.mark.parametrize("verb", sorted(public(Memory)))
+def test_both_colours_take_the_same_arguments(verb):
+    blocking, waiting = getattr(Memory, verb), getattr(AsyncMemory, verb)
+    assert parameters(blocking) == parameters(waiting)
+    assert inspect.signature(blocking).return_annotation == inspect.signature(waiting).return_annotation
+    assert inspect.iscoroutinefunction(waiting)
+    assert not inspect.iscoroutinefunction(blocking)
+    assert blocking.__doc__ == waiting.__doc__
+
+
+def test_both_colours_open_and_close_alike():
+    assert parameters(Memory.__init__) == parameters(AsyncMemory.__init__)
+    assert Memory.close is AsyncMemory.close
+    assert Memory.from_config.__func__ is AsyncMemory.from_config.__func__
+    assert {"__enter__", "__exit__"} <= vars(Memory).keys()
+    assert {"__aenter__", "__aexit__"} <= vars(AsyncMemory).keys()
+
+
+def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
+    assert set(verbs.VERBS) == public(Memory)
+    assert all(inspect.isgeneratorfunction(flow) for flow in verbs.VERBS.values())
+
+
+SCOPED = {"add", "search", "context", "explain", "get", "get_all", "update", "delete", "delete_all", "retract",
+          "history", "timeline", "diff", "link", "erase"}  # fmt: skip
+ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup"}
+
+
+@pytest.mark.parametrize("face", [Memory, AsyncMemory])
+def test_every_verb_about_memories_takes_the_three_ids(face):
+    assert public(face) == SCOPED | ACCOUNT_WIDE
+    for verb in SCOPED:
+        assert {"user_id", "agent_id", "run_id"} <= inspect.signature(getattr(face, verb)).parameters.keys(), verb
+
+
+def test_no_way_round_the_guard():
+    """A caller without a role may read figures and nothing else: every verb asks before its first step."""
+    with Memory("ram://", embedder="none") as memory:
+        engine = memory.engine
+        stranger = Engine(engine.store, engine.settings, engine.embedder, Caller("stranger", roles=frozenset()))
+        for name, action in VERBS.items():
+            if action is not Action.READ_METADATA:
+                with pytest.raises(Denied):
+                    getattr(stranger, name)()
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+CLI = importlib.util.find_spec("told.faces.cli") is not None
+needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
+PROMISED = (
+    "add search get list update delete history timeline diff context explain erase verify rebuild reindex stats export "
+    "import backup demo doctor where config version"
+).split()
+
+
+def commands():
+    import typer
+
+    from told.faces.cli.app import app
+
+    return typer.main.get_command(app).commands
+
+
+@needs_cli
+def test_every_verb_is_a_command_or_is_declined():
+    from told.faces.cli.app import DECLINED as LEFT_OUT
+    from told.faces.cli.app import SPELLED
+
+    for verb in public(Memory) - set(LEFT_OUT):
+        assert SPELLED.get(verb, verb).replace("_", "-") in commands(), verb
+    assert set(LEFT_OUT) | set(SPELLED) <= public(Memory)
+
+
+@needs_cli
+@pytest.mark.parametrize("name", PROMISED)
+def test_every_promised_command_is_there_and_says_what_it_does(name):
+    assert commands()[name].help
+
+
+@needs_cli
+@pytest.mark.parametrize("verb", sorted(SCOPED))
+def test_a_command_takes_the_three_ids_its_verb_takes(verb):
+    from told.faces.cli.app import SPELLED
+
+    command = commands()[SPELLED.get(verb, verb)]
+    options = {option for param in command.params for option in param.opts}
+    assert {"--user", "--agent", "--run"} <= options or {"--user-id", "--agent-id", "--run-id"} <= options, options
+
+
+@needs_cli
+@pytest.mark.parametrize("verb", sorted(SCOPED | ACCOUNT_WIDE))
+def test_every_command_can_answer_in_json(verb):
+    from told.faces.cli.app import SPELLED
+
+    command = commands()[SPELLED.get(verb, verb)]
+    assert "--json" in {option for param in command.params for option in param.opts}
