@@ -241,6 +241,9 @@ class Store(Protocol):
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes at a position."""
 
+    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+        """The threads that have a version taken from any of this evidence, in ledger order."""
+
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
         """Evidence by scope, by source or by id, or by all that are given; by nothing, nothing."""

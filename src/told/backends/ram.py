@@ -211,6 +211,13 @@ class RamStore:
         return [x for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
 
     @_locked
+    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+        """The threads that have a version taken from any of this evidence, in ledger order."""
+        wanted = set(evidence)
+        facts = sorted(self._account(account).facts.values(), key=lambda fact: fact.seq)
+        return list(dict.fromkeys(fact.id for fact in facts if fact.evidence in wanted))
+
+    @_locked
     def witnesses(
         self, account: str, *, scope: Scope | None = None, source: str | None = None, ids: Sequence[str] = ()
     ) -> Sequence[Witness]:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from told.core.entry import Draft, Erased
+from told.core.entry import Asserted, Draft, Erased, Linked
 from told.core.errors import NotFoundError
 from told.core.ids import HASH
 from told.core.query import Certificate
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ports import Store
-from told.views.links import DERIVED_FROM
 
+DERIVED_FROM = "derived_from"
 SUPPORTS = "supports"
 
 
@@ -57,35 +57,34 @@ def _close(
 ) -> Flow[Closure]:
     """Follow derivations downwards until nothing new is reached; then, if asked, up to the evidence of it all."""
     found = Closure(dict.fromkeys(threads), dict.fromkeys(evidence))
+    derived = yield from call(store.derived, account, list(found.evidence))
+    found.threads.update(dict.fromkeys(derived))
     fresh = [*found.threads, *found.evidence]
     while fresh:
         asked = set(fresh)
         links = yield from call(store.links, account, fresh)
-        derived = dict.fromkeys(link.src for link in links if link.rel == DERIVED_FROM and link.dst in asked)
-        fresh = [thread for thread in derived if thread not in found.threads]
+        sources = [link.src for link in links if link.rel == DERIVED_FROM and link.dst in asked]
+        fresh = [thread for thread in dict.fromkeys(sources) if thread not in found.threads]
         found.threads.update(dict.fromkeys(fresh))
-    if upstream:
-        for link in (yield from call(store.links, account, list(found.threads))):
-            if link.rel == DERIVED_FROM and link.src in found.threads:
-                found.evidence[link.dst] = None
-            elif link.rel == SUPPORTS and link.dst in found.threads:
-                found.evidence[link.src] = None
-    yield from _positions(store, account, found)
+    yield from _positions(store, account, found, upstream=upstream)
     return found
 
 
-def _positions(store: Store, account: str, found: Closure) -> Flow[None]:
+def _positions(store: Store, account: str, found: Closure, *, upstream: bool) -> Flow[None]:
     """Every ledger entry that holds content of the closure; a sibling taken from the same evidence stays."""
+    for thread in found.threads:
+        for entry in (yield from call(store.thread, account, thread)):
+            if entry.envelope is not None:
+                found.seqs.add(entry.seq)
+            if upstream and isinstance(entry.verb, Asserted) and entry.verb.claim.evidence is not None:
+                found.evidence[entry.verb.claim.evidence] = None
+            if upstream and isinstance(entry.verb, Linked) and entry.verb.rel == SUPPORTS:
+                found.evidence[entry.verb.src] = None
     witnesses = yield from call(store.witnesses, account, ids=list(found.evidence))
     found.evidence = {witness.id: None for witness in witnesses}
     found.seqs.update(witness.seq for witness in witnesses)
-    for thread in found.threads:
-        entries = yield from call(store.thread, account, thread)
-        found.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
-    nodes = {*found.threads, *found.evidence}
-    for link in (yield from call(store.links, account, list(nodes))):
-        if link.src in nodes or link.rel != DERIVED_FROM:
-            found.seqs.add(link.seq)
+    links = yield from call(store.links, account, [*found.threads, *found.evidence])
+    found.seqs.update(link.seq for link in links)
 
 
 def destroy(store: Store, account: str, found: Closure, why: str) -> Flow[Certificate]:

@@ -76,7 +76,7 @@ def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0
     facts = yield from call(eye.store.versions, find.scope.account, [item.seq for item in chosen])
     hits = tuple(Hit(facts[item.seq], item.score, item.parts) for item in chosen if item.seq in facts)
     clock.mark("fetch", len(hits))
-    trace = Trace(query, find.as_of, tuple(clock.steps), tuple(_kept(hit) for hit in hits))
+    trace = Trace(query, find.as_of, tuple(clock.steps))
     return Seen(hits, trace, warnings)
 
 

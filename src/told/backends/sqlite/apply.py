@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
@@ -10,7 +10,7 @@ import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, position, space_of, span
+from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span
 from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import text_hash
@@ -21,6 +21,7 @@ from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, Pu
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
+STRETCH: Final = 64
 
 
 @dataclass(slots=True)
@@ -42,7 +43,6 @@ class Grower:
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
     passages: list[tuple[Any, ...]] = field(default_factory=list)
     vectors: list[bytes] = field(default_factory=list)
-    postings: dict[tuple[int, str, int], bytearray] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
 
     def grow(self, ops: Iterable[RowOp]) -> None:
@@ -70,10 +70,8 @@ class Grower:
     def settle(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
         self._flush()
-        run_many(self.db, "add_posting", [(*key, bytes(docs)) for key, docs in self.postings.items()])
-        self.postings.clear()
         for part, rows in self.rows.items():
-            run(self.db, "touch_part", rows, part)
+            run(self.db, "touch_part", rows, fold_terms(self.db, part, self.starts[part], rows), part)
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
@@ -134,20 +132,39 @@ class Grower:
         self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
 
     def index(self, part: int, fact: int, space: int, passage: Passage) -> None:
-        """Append a passage to its partition: its row, its postings and, if there is one, its vector."""
+        """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.rows.get(part)
         if ordinal is None:
             ordinal = self.starts[part] = run(self.db, "part_state", part).fetchone()[0]
         words = terms(passage.text)
         digest = text_hash(passage.text)
         id_ = part << PART_BITS | ordinal
-        self.passages.append((id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text))
-        chunk = ordinal >> CHUNK_BITS
-        for term, count in frequencies(words).items():
-            docs = self.postings.get((part, term, chunk))
-            if docs is None:
-                docs = self.postings[part, term, chunk] = bytearray()
-            docs += (ordinal << TF_BITS | count).to_bytes(4, "little")
+        row = (id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text, " ".join(words))
+        self.passages.append(row)
         if digest in self.fresh:
             self.vectors.append(digest)
         self.rows[part] = ordinal + 1
+
+
+def fold_terms(db: apsw.Connection, part: int, first: int, rows: int) -> int:
+    """Move the terms of every full stretch of passages into postings; return how far that has come.
+
+    Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
+    """
+    folded, goal = first - first % STRETCH, rows - rows % STRETCH
+    if goal <= folded:
+        return folded
+    lo, _ = part_span(part)
+    postings: dict[tuple[int, str, int], bytearray] = {}
+    for ordinal, words in run(db, "part_terms", lo + folded, lo + goal):
+        for term, doc in docs_of(ordinal, words):
+            postings.setdefault((part, term, ordinal >> CHUNK_BITS), bytearray()).extend(doc.to_bytes(4, "little"))
+    run_many(db, "add_posting", [(*key, bytes(docs)) for key, docs in sorted(postings.items())])
+    run(db, "drop_terms", lo + folded, lo + goal)
+    return goal
+
+
+def docs_of(ordinal: int, words: str) -> Iterator[tuple[str, int]]:
+    """A passage's terms, each with its posting: the ordinal and how often the term occurs."""
+    for term, count in frequencies(words.split(" ") if words else ()).items():
+        yield term, ordinal << TF_BITS | count

@@ -96,6 +96,9 @@ class ArrayPartition(Partition):
     def _unpack(self, blob: bytes) -> npt.NDArray[np.uint32]:
         return np.frombuffer(blob, "<u4")
 
+    def _joined(self, docs: npt.NDArray[np.uint32], tail: list[int]) -> npt.NDArray[np.uint32]:
+        return np.concatenate((docs, np.array(tail, np.uint32)))
+
     def _vector_bytes(self, dim: int) -> int:
         return dim * self.codes.itemsize + dim // 8
 

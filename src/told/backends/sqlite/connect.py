@@ -130,7 +130,7 @@ class Database:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
         self._open.add(db)
         db.set_busy_timeout(self._busy)
-        db.execute(QUERIES[f"pragmas_{self._durability}"])
+        db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, a pragma's answer holds up the next one
         return db
 
     def _first(self) -> apsw.Connection:

@@ -41,6 +41,8 @@ class Cache:
     exact_rows: int
     make: Callable[[int, vectors.Model | None, int], Partition] | None = None
     _parts: OrderedDict[tuple[int, int | None], Partition] = field(default_factory=OrderedDict)
+    _sizes: dict[tuple[int, int | None], int] = field(default_factory=dict)
+    _total: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, part: int, model: vectors.Model | None) -> Partition:
@@ -54,18 +56,23 @@ class Cache:
             self._parts[key] = found
         return found
 
-    def trim(self) -> None:
-        """Forget the least recently used partitions until the rest fit the budget."""
+    def grew(self, partition: Partition) -> None:
+        """Note a partition's new size, and forget the least recently used ones until the rest fit the budget."""
+        key = (partition.part, partition.model.id if partition.model else None)
         with self._lock:
-            total = sum(partition.size for partition in self._parts.values())
-            while total > self.budget and len(self._parts) > 1:
-                _, gone = self._parts.popitem(last=False)
-                total -= gone.size
+            if key in self._parts:
+                self._total += partition.size - self._sizes.get(key, 0)
+                self._sizes[key] = partition.size
+            while self._total > self.budget and len(self._parts) > 1:
+                gone, _ = self._parts.popitem(last=False)
+                self._total -= self._sizes.pop(gone, 0)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._parts.clear()
+            self._sizes.clear()
+            self._total = 0
 
 
 class SqliteIndex:
@@ -104,13 +111,10 @@ class SqliteIndex:
             )  # fmt: skip
             partition = self.cache.get(part, model)
             with partition.lock:
-                grew = partition.version
                 if not partition.refresh(db):
                     return None
                 sights.append(partition.look(db, look, terms))
-                grew = partition.version != grew
-            if grew:
-                self.cache.trim()
+            self.cache.grew(partition)
         return sights
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.apply import TF_BITS
+from told.backends.sqlite.apply import TF_BITS, docs_of
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.core.score import Corpus, bm25, cosine, quantise, top
@@ -60,28 +60,31 @@ class Partition:
         self.model = model
         self.exact_rows = exact_rows
         self.rows = 0
+        self.folded = 0
         self.version = -1
         self.epoch = -1
         self.closed_to = 0
         self.missing: set[int] = set()
         self.lock = threading.Lock()
-        self._postings: dict[str, tuple[int, Any]] = {}
+        self._tail: dict[str, list[int]] = {}
+        self._postings: dict[str, Any] = {}
+        self._words = 0
 
     def refresh(self, db: apsw.Connection) -> bool:
         """Catch up with the file; False when another thread has already seen a later state than this snapshot.
 
         New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew.
         """
-        rows, version, epoch = run(db, "part_state", self.part).fetchone()
+        rows, folded, version, epoch = run(db, "part_state", self.part).fetchone()
         if version == self.version:
             return True
         if version < self.version:
             return False
         if epoch != self.epoch:
             self._clear()
-            self.rows, self.closed_to, self.missing = 0, 0, set()
-            self._postings.clear()
+            self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
         first, self.rows = self.rows, rows
+        self._load_terms(db, folded, first)
         if rows > first:
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             self._append(fresh)
@@ -101,20 +104,32 @@ class Partition:
             self._vectors(ordinal, codes)
             self.missing.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
 
+    def _load_terms(self, db: apsw.Connection, folded: int, first: int) -> None:
+        """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
+        if folded != self.folded:
+            self.folded, first, self._words = folded, folded, 0
+            self._postings.clear()
+            self._tail.clear()
+        if self.rows > first:
+            for ordinal, words in run(db, "part_terms", *part_span(self.part, max(first, folded))):
+                for term, doc in docs_of(ordinal, words or ""):
+                    self._tail.setdefault(term, []).append(doc)
+
     def postings(self, db: apsw.Connection, term: str) -> Any:
-        """A term's postings as this kind of partition likes them; read again only when rows were added."""
+        """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""
         found = self._postings.get(term)
-        if found is None or found[0] != self.rows:
-            blobs = [blob for (blob,) in run(db, "postings", self.part, term)]
-            found = self._postings[term] = (self.rows, self._unpack(b"".join(blobs)))
-        return found[1]
+        if found is None:
+            blob = b"".join([docs for (docs,) in run(db, "postings", self.part, term)])
+            found = self._postings[term] = self._unpack(blob)
+            self._words += len(blob)
+        tail = self._tail.get(term)
+        return self._joined(found, tail) if tail else found
 
     @property
     def size(self) -> int:
         """Roughly how many bytes the partition takes."""
         dim = self.model.dim if self.model else 0
-        words = sum(len(docs) for _, docs in self._postings.values())
-        return self.rows * (ROW_BYTES + self._vector_bytes(dim)) + 4 * words
+        return self.rows * (ROW_BYTES + self._vector_bytes(dim)) + self._words
 
     # What a kind of partition must know how to do
     def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
@@ -134,6 +149,9 @@ class Partition:
         raise NotImplementedError
 
     def _unpack(self, blob: bytes) -> Any:
+        raise NotImplementedError
+
+    def _joined(self, docs: Any, tail: list[int]) -> Any:
         raise NotImplementedError
 
     def _vector_bytes(self, dim: int) -> int:
@@ -179,6 +197,9 @@ class PlainPartition(Partition):
 
     def _unpack(self, blob: bytes) -> array[int]:
         return array("I", blob)
+
+    def _joined(self, docs: array[int], tail: list[int]) -> array[int]:
+        return docs + array("I", tail)
 
     def _vector_bytes(self, dim: int) -> int:
         return dim + 60

@@ -54,13 +54,13 @@ INSERT INTO part (account, home) VALUES (?, ?) RETURNING id
 -- name: add_space
 INSERT INTO space (account, part, user_id, agent_id, run_id) VALUES (?, ?, ?, ?, ?) RETURNING id
 -- name: part_state
-SELECT rows, version, epoch FROM part WHERE id = ?
+SELECT rows, folded, version, epoch FROM part WHERE id = ?
 -- name: touch_part
-UPDATE part SET rows = ?, version = version + 1 WHERE id = ?
+UPDATE part SET rows = ?, folded = ?, version = version + 1 WHERE id = ?
 -- name: bump_part
 UPDATE part SET version = version + 1 WHERE id = ?
 -- name: renew_part
-UPDATE part SET rows = 0, version = version + 1, epoch = epoch + 1 WHERE id = ?
+UPDATE part SET rows = 0, folded = 0, version = version + 1, epoch = epoch + 1 WHERE id = ?
 -- name: parts_of_account
 SELECT id FROM part WHERE account = ?
 
@@ -74,9 +74,8 @@ SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(va
 SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
 SELECT id, name, space, digest, source FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
--- name: evidence_by_name
-SELECT id, name, space, digest, source FROM evidence
-WHERE name IN (SELECT value FROM json_each(?)) AND id > ? AND id < ? ORDER BY id
+-- name: evidence_of_account
+SELECT id, name, space, digest, source FROM evidence WHERE id > ? AND id < ? ORDER BY id
 
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
@@ -113,6 +112,8 @@ SELECT f.* FROM fact f WHERE f.thread = :thread AND f.id > :base AND f.id <= :po
 SELECT f.* FROM fact f
 WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.gone > :seq
     AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY f.id DESC LIMIT 1
+-- name: derived
+SELECT DISTINCT thread FROM fact WHERE id > ? AND id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives
@@ -127,9 +128,13 @@ WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value 
 ORDER BY l.id
 
 -- name: add_passage
-INSERT INTO passage (id, fact, space, until, expires, length, hash, text)
+INSERT INTO passage (id, fact, space, until, expires, length, hash, text, terms)
 VALUES (?1, ?2, ?3, ifnull((SELECT until FROM fact WHERE id = ?2), ?4), ?5, ?6, ?7,
-    CASE WHEN ?8 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?8 END)
+    CASE WHEN ?8 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?8 END, ?9)
+-- name: part_terms
+SELECT id & 4294967295, terms FROM passage WHERE id >= ? AND id < ? ORDER BY id
+-- name: drop_terms
+UPDATE passage SET terms = NULL WHERE id >= ? AND id < ?
 -- name: passages_of_facts
 SELECT id, fact FROM passage WHERE fact IN (SELECT value FROM json_each(?))
 -- name: part_rows
@@ -167,7 +172,7 @@ WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.has
 -- name: pending_count
 SELECT count(*) FROM passage p WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.hash)
 -- name: part_codes
-SELECT p.id & 4294967295, e.code FROM passage p JOIN embedding e ON e.model = ? AND e.hash = p.hash
+SELECT p.id & 4294967295, e.code FROM passage p CROSS JOIN embedding e ON e.model = ? AND e.hash = p.hash
 WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: blocks
 SELECT number, epoch, builder, sha256, codes FROM block WHERE model = ? AND part = ? AND number >= ? ORDER BY number
@@ -281,7 +286,7 @@ SELECT l.id & 1099511627775, l.src, l.rel, l.dst, s.user_id, s.agent_id, s.run_i
 FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY l.id
 -- name: rows_passages
 SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, p.until, p.expires, p.length, p.hash,
-    ifnull(p.text, f.text), p.id & 4294967295
+    ifnull(p.text, f.text), p.terms, p.id & 4294967295
 FROM passage p JOIN space s ON s.id = p.space JOIN fact f ON f.id = p.fact
 WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact
 -- name: rows_postings

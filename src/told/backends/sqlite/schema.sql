@@ -51,6 +51,7 @@ CREATE TABLE part (
     account INTEGER NOT NULL,
     home TEXT NOT NULL,
     rows INTEGER NOT NULL DEFAULT 0,
+    folded INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL DEFAULT 0,
     epoch INTEGER NOT NULL DEFAULT 0,
     UNIQUE (account, home)
@@ -79,7 +80,6 @@ CREATE TABLE evidence (
     source TEXT
 );
 CREATE INDEX evidence_digest ON evidence (space, digest);
-CREATE INDEX evidence_name ON evidence (name);
 CREATE INDEX evidence_source ON evidence (source) WHERE source IS NOT NULL;
 
 CREATE TABLE fact (
@@ -128,7 +128,8 @@ CREATE TABLE link (
 CREATE INDEX link_src ON link (src);
 CREATE INDEX link_dst ON link (dst);
 
--- A passage's id is part << 32 | ordinal; its text is kept only where it differs from its fact's.
+-- A passage's id is part << 32 | ordinal; its text is kept only where it differs from its fact's, its terms only until they
+-- are folded into postings, a stretch of passages at a time.
 
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY,
@@ -138,7 +139,8 @@ CREATE TABLE passage (
     expires INTEGER NOT NULL,
     length INTEGER NOT NULL,
     hash BLOB NOT NULL,
-    text TEXT
+    text TEXT,
+    terms TEXT
 );
 CREATE INDEX passage_fact ON passage (fact);
 CREATE INDEX passage_hash ON passage (hash);

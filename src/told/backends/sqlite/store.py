@@ -213,6 +213,11 @@ class SqliteStore:
             scopes = Scopes(db, account)
             return [link_of(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
 
+    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+        """The threads taken from this evidence; rare enough that a walk over the facts is cheaper than an index."""
+        with self._in(account) as (db, number):
+            return [thread for (thread,) in run(db, "derived", *span(number), json_list(evidence))]
+
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
         """Evidence by scope, by source or by id."""
@@ -222,12 +227,12 @@ class SqliteStore:
             elif source is not None:
                 rows = run(db, "evidence_by_source", source, *span(number))
             else:
-                rows = run(db, "evidence_by_name", json_list(ids), *span(number))
-            scopes = Scopes(db, account)
+                rows = run(db, "evidence_of_account", *span(number))
+            scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
             return [
                 Witness(name, id_ - base(number), scopes[space], digest, said_by)
                 for id_, name, space, digest, said_by in rows.fetchall()
-                if source in (None, said_by) and (not ids or name in ids)
+                if source in (None, said_by) and (name in wanted or (not wanted and asked))
             ]
 
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:

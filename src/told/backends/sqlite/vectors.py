@@ -80,7 +80,7 @@ def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: 
         codes = run(db, "part_codes", model.id, lo, lo + BLOCK).fetchall()
         if len(codes) == BLOCK:
             body = b"".join(code for _, code in codes)
-            epoch = run(db, "part_state", part).fetchone()[2]
+            epoch = run(db, "part_state", part).fetchone()[3]
             run(db, "add_block", model.id, part, number, epoch, BUILDER, sha256(body), body)
             made += 1
     return made

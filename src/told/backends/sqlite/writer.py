@@ -1,4 +1,4 @@
-"""Group commit: whoever holds the lock writes for everybody who waits, in one transaction with one sync.
+"""Group commit: whoever gets the lock writes for everybody who waits, in one transaction with one sync.
 
 There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Every job is
 acknowledged after COMMIT, and a job that fails takes no other job with it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -30,6 +31,7 @@ class Job(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
+    stir: threading.Event = field(default_factory=threading.Event)
     done: bool = False
     result: T | None = None
     error: BaseException | None = None
@@ -49,9 +51,17 @@ class Writer:
         """Do some work in a transaction and return once it is durable."""
         job = Job(work)
         self._queue.append(job)
-        with self._lock:
-            while not job.done:
-                self._write()
+        while not job.done:
+            if self._lock.acquire(blocking=False):
+                try:
+                    while not job.done:
+                        self._write()
+                finally:
+                    self._lock.release()
+                self._pass_on()
+            else:
+                job.stir.wait()
+                job.stir.clear()
         if job.error is not None:
             with translated():
                 raise job.error
@@ -59,8 +69,16 @@ class Writer:
 
     def alone(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
-        with self._lock, translated():
-            return work(self._connection())
+        try:
+            with self._lock, translated():
+                return work(self._connection())
+        finally:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let the first of those who came meanwhile write for them all; done once the lock is free, so none sleeps on."""
+        with suppress(IndexError):
+            self._queue[0].stir.set()
 
     def _connection(self) -> apsw.Connection:
         if self.database.closed:
@@ -81,6 +99,7 @@ class Writer:
         finally:
             for job in jobs:
                 job.done = True
+                job.stir.set()
 
     def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> None:
         db.execute("BEGIN IMMEDIATE")

@@ -105,10 +105,11 @@ class CareLaws(Laws):
         book.tell("two", "t1")
         book.tell("three", "t2", BOB)
         book.tell("four", "t3", Scope(ACCOUNT, user_id="alice", agent_id="a", run_id="r"))
+        book.link("t3", "supports", "t1")
         erase(book, [4])
         stats = book.store.stats(ACCOUNT)
         wanted = {
-            "entries": 6, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
+            "entries": 7, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
             "runs": 1, "faults": 0, "model": None, "pending_vectors": 0,
         }  # fmt: skip
         assert {name: stats.get(name, "missing") for name in wanted} == wanted

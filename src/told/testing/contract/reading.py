@@ -267,18 +267,28 @@ class ReadingLaws(Laws):
         assert (fact.id, fact.seq, fact.tx, fact.scope) == ("t", 1, 1, ALICE)
 
     def test_links_are_found_from_both_ends_at_a_position(self, book: Scribe) -> None:
-        book.observe("said", "e1")
-        book.tell("claimed", "t1", evidence="e1")
+        book.tell("claimed", "t1")
+        book.write(Linked("t1", "relates_to", "t3"))
         book.write(Linked("t2", "supersedes", "t1", 0.5, {"why": "newer"}))
         found = book.store.links(ACCOUNT, ["t1"])
         assert [(link.src, link.rel, link.dst, link.weight) for link in found] == [
-            ("t1", "derived_from", "e1", 1.0),
+            ("t1", "relates_to", "t3", 1.0),
             ("t2", "supersedes", "t1", 0.5),
         ]
-        assert [link.rel for link in book.store.links(ACCOUNT, ["t1"], 2)] == ["derived_from"]
-        assert [link.rel for link in book.store.links(ACCOUNT, ["e1", "t2"])] == ["derived_from", "supersedes"]
+        assert [link.rel for link in book.store.links(ACCOUNT, ["t1"], 2)] == ["relates_to"]
+        assert [link.rel for link in book.store.links(ACCOUNT, ["t3", "t2"])] == ["relates_to", "supersedes"]
         assert list(book.store.links(ACCOUNT, [])) == []
         assert list(book.store.links("umbrella", ["t1"])) == []
+
+    def test_what_was_taken_from_evidence_is_found_by_it(self, book: Scribe) -> None:
+        book.observe("said", "e1")
+        book.tell("one claim", "t1", evidence="e1")
+        book.tell("another", "t2", evidence="e1")
+        book.tell("changed since", "t1")
+        book.tell("from elsewhere", "t3", evidence="e2")
+        assert list(book.store.derived(ACCOUNT, ["e1"])) == ["t1", "t2"]
+        assert list(book.store.derived(ACCOUNT, ["e1", "e2"])) == ["t1", "t2", "t3"]
+        assert list(book.store.derived(ACCOUNT, [])) == list(book.store.derived("umbrella", ["e1"])) == []
 
     def test_evidence_is_found_by_scope_source_and_id(self, book: Scribe) -> None:
         below = Scope(ACCOUNT, user_id="alice", run_id="r")
