@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from told.core.entry import Draft, Entry
+from told.core.errors import EmbeddingError
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked
@@ -333,3 +335,13 @@ class LLM(Protocol):
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The model's reply."""
+
+
+def sound(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
+    """An embedder's answer, if it is as many vectors of finite numbers as were asked for, each of its dimension."""
+    try:
+        if len(vectors) == count and all(len(vec) == embedder.dim and isfinite(sum(vec)) for vec in vectors):
+            return cast(Sequence[Vector], vectors)
+    except TypeError as error:
+        raise EmbeddingError(f"{embedder.model} did not answer with vectors: {error}.") from error
+    raise EmbeddingError(f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers.")

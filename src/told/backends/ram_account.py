@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
-from told.core.entry import GENESIS, Draft, Entry, Erased, chain, decode, seal, thread_of
+from told.core.entry import GENESIS, Draft, Entry, Erased, decode, seal, thread_of, follows
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
 from told.core.fact import NEVER, Fact, Link, Passage, Witness
 from told.core.ids import Mint, canonical, sha256
@@ -261,8 +261,7 @@ def flaw(entry: Entry, head: Head) -> str:
     """Why an entry does not continue a chain, or nothing."""
     if entry.seq != head.seq + 1:
         return f"entry {head.seq + 1} is missing before it"
-    mark = chain(head.hash, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
-    if mark != entry.hash:
+    if not follows(head.hash, entry):
         return "its hash does not follow from the entry before it"
     if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
         return "its content is not what was written"

@@ -176,13 +176,22 @@ def seal(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) 
     envelope = encode(draft)
     sort = sort_of(draft.verb)
     digest = sha256(salt, envelope)
-    mark = chain(prev, seq=seq, tx=tx, at=at, sort=sort, digest=digest)
-    return Entry(seq, tx, at, sort, thread_of(draft.verb), digest, mark, salt, envelope, draft)
+    thread = thread_of(draft.verb)
+    mark = chain(prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest)
+    return Entry(seq, tx, at, sort, thread, digest, mark, salt, envelope, draft)
 
 
-def chain(prev: bytes, *, seq: int, tx: int, at: int, sort: str, digest: bytes) -> bytes:
+def chain(prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes) -> bytes:
     """The hash of an entry over its predecessor's and everything that can never be erased."""
-    return sha256(prev, f"{seq}\n{tx}\n{at}\n{sort}\n".encode(), digest)
+    return sha256(prev, f"{seq}\n{tx}\n{at}\n{sort}\n{thread or ''}\n".encode("utf-8", "surrogatepass"), digest)
+
+
+def follows(prev: bytes, entry: Entry) -> bool:
+    """Whether an entry's hash is what its place after another and its own header make it."""
+    mark = chain(
+        prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, thread=entry.thread, digest=entry.digest
+    )
+    return mark == entry.hash
 
 
 # The envelope ---------------------------------------------------------------------------------------------------------
@@ -200,10 +209,34 @@ def decode(sort: str, account: str, envelope: bytes) -> Draft:
     """Read an envelope of this or any earlier version."""
     try:
         data = upcast(sort, json.loads(envelope))
-        scope = None if data["scope"] is None else Scope.from_json(account, data["scope"])
-        return Draft(_unpack(sort, data["body"]), scope, data["author"], data["policy"])
-    except (ValueError, KeyError, TypeError) as error:
+        scope = None if data["scope"] is None else Scope.from_json(account, _fields(data["scope"], {}))
+        verb = _unpack(sort, _fields(data["body"], SHAPES[sort]))
+        return Draft(verb, scope, str(data["author"]), str(data["policy"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreCorrupt(f"A {sort} entry cannot be read: {error}.") from error
+
+
+_MAYBE_TEXT = (str, type(None))
+_MAYBE_INT = (int, type(None))
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "observed": {"id": str, "content": str, "role": str, "name": _MAYBE_TEXT, "said_at": _MAYBE_INT, "meta": dict},
+    "asserted": {"thread": str, "text": str, "kind": str, "meta": dict, "since": _MAYBE_INT, "expires": _MAYBE_INT,
+                 "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT},
+    "retracted": {"thread": str, "why": str},
+    "linked": {"src": str, "rel": str, "dst": str, "weight": (int, float), "meta": dict},
+    "ruled": {"sort": str, "name": str, "rule": dict},
+    "erased": {"seqs": list, "why": str, "was": dict},
+}  # fmt: skip
+
+
+def _fields(body: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object whose known fields have the types they were written with."""
+    if not isinstance(body, dict):
+        raise TypeError(f"an object was expected, not {type(body).__name__}")
+    for name, kind in shape.items():
+        if name in body and (not isinstance(body[name], kind) or isinstance(body[name], bool)):
+            raise TypeError(f"{name} is {type(body[name]).__name__}")
+    return body
 
 
 Upcast: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -212,6 +245,8 @@ UPCASTS: dict[int, Upcast] = {}
 
 def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
     """Bring an envelope of an earlier version up to this one, a version at a time."""
+    if not isinstance(data, dict) or type(data["v"]) is not int:
+        raise TypeError("an envelope with a version was expected")
     while data["v"] < VERSION:
         step = UPCASTS.get(data["v"])
         if step is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from told.core.entry import Asserted, Draft, Erased, Linked
+from told.core.entry import Asserted, Draft, Entry, Erased, Linked, Verb
 from told.core.errors import NotFoundError
 from told.core.ids import HASH
 from told.core.query import Certificate
@@ -72,28 +72,68 @@ def _close(
 
 def _positions(store: Store, account: str, found: Closure, *, upstream: bool) -> Flow[None]:
     """Every ledger entry that holds content of the closure; a sibling taken from the same evidence stays."""
+    texts: set[str] = set()
     for thread in found.threads:
         for entry in (yield from call(store.thread, account, thread)):
             if entry.envelope is not None:
                 found.seqs.add(entry.seq)
-            if upstream and isinstance(entry.verb, Asserted) and entry.verb.claim.evidence is not None:
-                found.evidence[entry.verb.claim.evidence] = None
-            if upstream and isinstance(entry.verb, Linked) and entry.verb.rel == SUPPORTS:
-                found.evidence[entry.verb.src] = None
+            if isinstance(entry.verb, Asserted):
+                texts.add(entry.verb.claim.text)
+            if upstream:
+                found.evidence.update(dict.fromkeys(_sources(entry.verb)))
     witnesses = yield from call(store.witnesses, account, ids=list(found.evidence))
     found.evidence = {witness.id: None for witness in witnesses}
     found.seqs.update(witness.seq for witness in witnesses)
     links = yield from call(store.links, account, [*found.threads, *found.evidence])
     found.seqs.update(link.seq for link in links)
+    if upstream:
+        yield from _copies(store, account, found, texts)
+
+
+def _sources(verb: Verb | None) -> tuple[str, ...]:
+    """The evidence an entry points to."""
+    match verb:
+        case Asserted(claim=claim) if claim.evidence is not None:
+            return (claim.evidence,)
+        case Linked(src=src, rel=rel) if rel == SUPPORTS:
+            return (src,)
+        case _:
+            return ()
+
+
+def _copies(store: Store, account: str, found: Closure, texts: set[str]) -> Flow[None]:
+    """Other threads taken from the same evidence that say the very same, such as an earlier one that was deleted."""
+    for thread in (yield from call(store.derived, account, list(found.evidence))):
+        if thread in found.threads:
+            continue
+        entries = yield from call(store.thread, account, thread)
+        if any(isinstance(entry.verb, Asserted) and entry.verb.claim.text in texts for entry in entries):
+            found.threads[thread] = None
+            found.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
 
 
 def destroy(store: Store, account: str, found: Closure, why: str) -> Flow[Certificate]:
-    """Shred the closure in one transaction and say what was destroyed."""
-    seqs: Sequence[int] = sorted(found.seqs)
-    draft = Draft(Erased(tuple(seqs), why), None, author="told")
-    tombstone, destroyed = yield from call(store.erase, account, seqs, draft)
+    """Shred the closure in one transaction and say what was destroyed; a version that came meanwhile goes too."""
+    tombstone, destroyed = yield from _shred(store, account, found.seqs, why)
+    entries = len(found.seqs)
+    while late := (yield from _left(store, account, found)):
+        tombstone, counts = yield from _shred(store, account, late, why)
+        destroyed = {sort: destroyed.get(sort, 0) + count for sort, count in counts.items()}
+        entries += len(late)
     warnings = yield from call(store.scrub)
     return Certificate(
-        tombstone.seq, tombstone.at, f"{HASH}:{tombstone.hash.hex()}", len(seqs),
+        tombstone.seq, tombstone.at, f"{HASH}:{tombstone.hash.hex()}", entries,
         tuple(found.threads), len(found.evidence), destroyed, tuple(warnings),
     )  # fmt: skip
+
+
+def _shred(store: Store, account: str, seqs: set[int], why: str) -> Flow[tuple[Entry, Mapping[str, int]]]:
+    ordered = sorted(seqs)
+    return (yield from call(store.erase, account, ordered, Draft(Erased(tuple(ordered), why), None, author="told")))
+
+
+def _left(store: Store, account: str, found: Closure) -> Flow[set[int]]:
+    """What of the closure's threads was written after it was drawn."""
+    again = Closure(dict(found.threads))
+    yield from _positions(store, account, again, upstream=False)
+    return again.seqs

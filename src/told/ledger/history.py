@@ -47,8 +47,7 @@ def history(store: Store, account: str, thread: str, scope: Scope | None = None)
     A thread that another scope wrote to has no history here.
     """
     entries = yield from call(store.thread, account, thread)
-    scopes = [entry.draft.scope for entry in entries if entry.draft is not None]
-    if scope is not None and not all(other is not None and scope.covers(other) for other in scopes):
+    if scope is not None and not all(_inside(scope, entry) for entry in entries):
         return []
     changes: list[Change] = []
     current: str | None = None
@@ -61,16 +60,23 @@ def history(store: Store, account: str, thread: str, scope: Scope | None = None)
     return changes
 
 
+def _inside(scope: Scope, entry: Entry) -> bool:
+    """Whether a scope may see what an entry says of a thread; who links to it from outside is no matter."""
+    if entry.draft is None or isinstance(entry.draft.verb, Linked):
+        return True
+    return entry.draft.scope is not None and scope.covers(entry.draft.scope)
+
+
 def _change(entry: Entry, thread: str, current: str | None) -> Change | None:
     match entry.draft:
-        case None:
+        case None if entry.sort != "linked":
             return Change("ERASE", entry.seq, entry.at, thread, why="erased on request")
         case Draft(verb=Asserted(claim=claim)):
             event = "ADD" if current is None else "UPDATE"
             return Change(event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor)
         case Draft(verb=Retracted(why=why)):
             return Change("DELETE", entry.seq, entry.at, thread, current, None, why)
-        case Draft(verb=Linked(rel="supports")):
+        case Draft(verb=Linked(meta={"said": "again"})):
             return Change("NONE", entry.seq, entry.at, thread, current, current, "said again")
         case _:
             return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from told.core.entry import GENESIS, Entry, chain, decode, thread_of
+from dataclasses import dataclass, field
+
+from told.core.entry import GENESIS, Entry, Erased, decode, follows, thread_of
 from told.core.errors import ToldError
 from told.core.ids import HASH, sha256
 from told.core.query import Verdict
@@ -12,32 +14,86 @@ from told.ports import Store
 PAGE = 2000
 
 
+@dataclass(slots=True)
+class Walk:
+    """How far a verification has come, what it found empty, and what tombstones speak for."""
+
+    hash: bytes = GENESIS
+    seq: int = 0
+    empty: dict[int, bytes] = field(default_factory=dict)
+    named: set[int] = field(default_factory=set)
+
+    def verdict(self, problem: str = "", seq: int | None = None) -> Verdict:
+        """What the walk comes to."""
+        bad = seq if seq is not None else self.seq + 1 if problem else None
+        return Verdict(not problem, self.seq, len(self.empty), f"{HASH}:{self.hash.hex()}", bad, problem)
+
+
 def verify(store: Store, account: str) -> Flow[Verdict]:
     """Walk an account's chain from the beginning and name the first entry that does not fit."""
-    prev, seq, erased = GENESIS, 0, 0
-    while page := (yield from call(store.scan, account, seq, PAGE)):
-        gone = yield from call(store.tombstoned, account, [e.digest for e in page if e.envelope is None])
+    walk = Walk()
+    while page := (yield from call(store.scan, account, walk.seq, PAGE)):
         for entry in page:
-            problem = flaw(account, entry, prev, seq + 1, gone)
+            problem = flaw(account, entry, walk.hash, walk.seq + 1)
             if problem:
-                return Verdict(False, seq, erased, f"{HASH}:{prev.hex()}", seq + 1, problem)
-            erased += entry.envelope is None
-            prev, seq = entry.hash, entry.seq
+                return walk.verdict(problem)
+            _step(walk, entry)
     head = yield from call(store.head, account)
-    if (head.seq, head.hash) != (seq, prev if seq else head.hash):
-        return Verdict(False, seq, erased, f"{HASH}:{prev.hex()}", seq + 1, "the ledger was cut short")
-    return Verdict(True, seq, erased, f"{HASH}:{prev.hex()}")
+    if (head.seq, head.hash) != (walk.seq, walk.hash if walk.seq else head.hash):
+        return walk.verdict("the ledger was cut short")
+    unnamed = {seq: digest for seq, digest in walk.empty.items() if seq not in walk.named}
+    if unnamed:
+        elsewhere = yield from _erased_elsewhere(store, account)
+        unnamed = {seq: digest for seq, digest in unnamed.items() if digest not in elsewhere}
+    if unnamed:
+        return walk.verdict("the content is missing and was never erased", min(unnamed))
+    return walk.verdict()
 
 
-def flaw(account: str, entry: Entry, prev: bytes, seq: int, gone: frozenset[bytes]) -> str:
+def _step(walk: Walk, entry: Entry) -> None:
+    walk.hash, walk.seq = entry.hash, entry.seq
+    if entry.envelope is None:
+        walk.empty[entry.seq] = entry.digest
+    elif isinstance(entry.verb, Erased):
+        walk.named.update(seq for seq in entry.verb.seqs if seq < entry.seq)
+
+
+def _erased_elsewhere(store: Store, account: str) -> Flow[set[bytes]]:
+    """Digests that another account's tombstones speak for: a copy of that ledger came here without its content.
+
+    An account that was reset has no entries left to point at, so there the store's own list of digests has to do.
+    """
+    found: set[bytes] = set()
+    for other in (yield from call(store.accounts)):
+        walk = Walk()
+        digests: dict[int, bytes] = {}
+        while page := (yield from call(store.scan, other, walk.seq, PAGE)):
+            for entry in page:
+                digests[entry.seq] = entry.digest
+                _step(walk, entry)
+                if isinstance(entry.verb, Erased) and entry.verb.was:
+                    found |= yield from _listed(store, account)
+        found |= {digests[seq] for seq in walk.named if seq in digests and other != account}
+    return found
+
+
+def _listed(store: Store, account: str) -> Flow[frozenset[bytes]]:
+    digests: list[bytes] = []
+    seq = 0
+    while page := (yield from call(store.scan, account, seq, PAGE)):
+        digests += [entry.digest for entry in page if entry.envelope is None]
+        seq = page[-1].seq
+    return (yield from call(store.tombstoned, account, digests))
+
+
+def flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
     """What is wrong with one entry, or nothing."""
     if entry.seq != seq:
         return f"entry {seq} is missing"
-    mark = chain(prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
-    if mark != entry.hash:
+    if not follows(prev, entry):
         return "the hash does not follow from the entry before it"
     if entry.envelope is None:
-        return "" if entry.digest in gone else "the content is missing and was never erased"
+        return ""
     if sha256(entry.salt or b"", entry.envelope) != entry.digest:
         return "the content is not what was written"
     try:

@@ -17,14 +17,23 @@ class Fused:
     parts: Mapping[str, float | None]
 
 
-def rrf(ranked: Ranked, k: int, limit: int) -> tuple[list[Fused], int]:
-    """The best of the lists together, and how many were in any; 1.0 is the first place in every list there is."""
+def rrf(ranked: Ranked, *, k: int, depth: int, limit: int) -> tuple[list[Fused], int]:
+    """The best of the lists together, and how many were in any; 1.0 is the first place in every list there is.
+
+    Only the first `depth` of each list are fused. What lies deeper follows after all of them, in the order of the
+    lists, so that asking for more never moves what was first.
+    """
     near, words = _places(ranked.near), _places(ranked.words)
-    totals = {seq: 1.0 / (k + place) for seq, place in near.items()}
-    for seq, place in words.items():
-        totals[seq] = totals.get(seq, 0.0) + 1.0 / (k + place)
+    totals: dict[int, float] = {}
+    for places in (near, words):
+        for seq, place in places.items():
+            if place <= depth:
+                totals[seq] = totals.get(seq, 0.0) + 1.0 / (k + place)
     order = [(-score, -seq) for seq, score in totals.items()]
     order.sort()
+    if limit > len(order):
+        deeper = dict.fromkeys(seq for places in (near, words) for seq in places if seq not in totals)
+        order += [(-1.0 / (k + depth + place), -seq) for place, seq in enumerate(deeper, 1)]
     perfect = (bool(near) + bool(words)) / (k + 1)
     cosines, bm25s = dict(ranked.near), dict(ranked.words)
     fused = [

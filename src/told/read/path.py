@@ -8,11 +8,11 @@ from time import perf_counter_ns
 
 from told.core.errors import InvalidInput, ModelMismatch
 from told.core.fact import Fact
-from told.core.query import Bundle, Candidate, Find, Hit, Probe, Step, Trace
+from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Probe, Step, Trace
 from told.core.text import clean, query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
-from told.ports import Embedder, Store, Vector
+from told.ports import Embedder, Store, Vector, sound
 from told.read.assemble import assemble
 from told.read.fuse import rrf
 from told.settings import Settings
@@ -61,7 +61,8 @@ def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0
     vector, warnings = yield from _vector(eye, query)
     clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
     model = eye.embedder.model if eye.embedder else None
-    probe = Probe(find, words, vector, max(eye.settings.depth, limit), model)
+    depth = eye.settings.depth if limit <= eye.settings.depth else MAX_LIMIT
+    probe = Probe(find, words, vector, depth, model)
     try:
         ranked = yield from call(eye.store.index.search, probe)
     except ModelMismatch as mismatch:
@@ -69,7 +70,7 @@ def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0
         ranked = yield from call(eye.store.index.search, replace(probe, vector=None))
     near, by_words = len(ranked.near), len(ranked.words)
     clock.mark("gather", near + by_words, note=f"{near} by vector, {by_words} by words")
-    fused, offered = rrf(ranked, eye.settings.rrf_k, limit)
+    fused, offered = rrf(ranked, k=eye.settings.rrf_k, depth=eye.settings.depth, limit=limit)
     clock.mark("fuse", len(fused), offered - len(fused))
     chosen = [item for item in fused if item.score >= threshold]
     clock.mark("rank", len(chosen), len(fused) - len(chosen))
@@ -135,10 +136,15 @@ def _vector(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]
     if eye.embedder is None:
         bound = yield from call(eye.store.model)
         return None, (OTHER_EMBEDDER.format(bound[0]) if bound else NO_EMBEDDER,)
-    vectors = yield from attempt(call(eye.embedder.embed, [query], "query"))
-    if isinstance(vectors, Failure):
-        return None, (f"The embedder failed, so memories are found by their words only: {vectors}",)
-    return vectors[0], ()
+    vector = yield from attempt(_asked(eye.embedder, query))
+    if isinstance(vector, Failure):
+        return None, (f"The embedder failed, so memories are found by their words only: {vector}",)
+    return vector, ()
+
+
+def _asked(embedder: Embedder, query: str) -> Flow[Vector]:
+    vectors = yield from call(embedder.embed, [query], "query")
+    return sound(embedder, vectors, 1)[0]
 
 
 def _kept(hit: Hit) -> Candidate:

@@ -9,7 +9,7 @@ from told.core.ids import text_hash
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Consumer, Failure, attempt
-from told.ports import Embedder, Store, Vector
+from told.ports import Embedder, Store, Vector, sound
 from told.views.passages import wording
 
 CONSUMER = "vectors"
@@ -42,8 +42,13 @@ def _vectors(store: Store, embedder: Embedder, texts: Mapping[bytes, str]) -> Fl
     wanted = {key: text for key, text in texts.items() if key not in known}
     if not wanted:
         return {}
-    vectors = yield from call(embedder.embed, list(wanted.values()), "passage")
-    return dict(zip(wanted, vectors, strict=True))
+    return (yield from embedded(embedder, wanted))
+
+
+def embedded(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
+    """The vectors of texts, if the embedder gives what it promises."""
+    vectors = yield from call(embedder.embed, list(texts.values()), "passage")
+    return dict(zip(texts, sound(embedder, vectors, len(texts)), strict=True))
 
 
 def consumer(store: Store, embedder: Embedder) -> Consumer:
@@ -63,8 +68,8 @@ def fill(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int
     """Embed every passage that has no vector under a model; searches go on meanwhile."""
     done = 0
     while texts := (yield from call(store.pending, PAGE, model)):
-        vectors = yield from call(embedder.embed, list(texts.values()), "passage")
-        yield from call(store.put_vectors, dict(zip(texts, vectors, strict=True)), model)
+        vectors = yield from embedded(embedder, texts)
+        yield from call(store.put_vectors, vectors, model)
         done += len(texts)
     return done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
@@ -23,6 +23,9 @@ from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store,
 from told.settings import Settings
 from told.write import embed
 from told.write.messages import Said, Turn
+
+AGAIN = {"said": "again"}
+HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Plan:
     drafts: list[Draft]
     guards: list[Guard]
     events: list[Event]
+    warnings: dict[str, None] = field(default_factory=dict)
 
 
 def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
@@ -75,7 +79,8 @@ def curate(
 ) -> Plan:  # fmt: skip
     """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
     plan = Plan([], [], [])
-    held = {text: fact.id for text, fact in known.facts.items()}
+    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > desk.mint.now()}
+    faded = {text: fact for text, fact in known.facts.items() if text not in held}
     seen = dict(known.evidence)
     for turn, text, digest in zip(turns, hashes, digests, strict=True):
         evidence, thread = seen.get(digest), held.get(text)
@@ -85,14 +90,20 @@ def curate(
             plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
             plan.guards.append(NoEvidence(scope, digest))
         if thread is None:
-            event, thread = "ADD", desk.mint.id()
+            claim, old = _claim(turn, evidence, expires, kind), faded.get(text)
+            event, thread = ("ADD", desk.mint.id()) if old is None else ("UPDATE", old.id)
             held[text] = thread
-            plan.drafts.append(Draft(Asserted(thread, _claim(turn, evidence, expires, kind)), scope, desk.author))
-            plan.guards.append(NoFact(scope, text))
-        elif fresh:
-            plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread), scope, desk.author))
+            said_since = None if old is None else old.created_at
+            plan.drafts.append(Draft(Asserted(thread, claim, said_since), scope, desk.author))
+            plan.guards.append(NoFact(scope, text) if old is None else ThreadAt(thread, old.seq))
+        else:
+            if fresh:
+                plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN), scope, desk.author))
+            if turn.meta or expires is not None:
+                plan.warnings[HELD] = None
         said = turn.evidence
-        plan.events.append(Event(event, thread, said.content, role=said.role, actor=said.name))
+        previous = said.content if event == "UPDATE" else None
+        plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
     return plan
 
 
@@ -117,12 +128,13 @@ def _settle(
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
-    return Receipt(tuple(plan.events), tuple(skipped), warnings, tx)
+    return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)
 
 
 def _outcome(events: Sequence[Event], skipped: Sequence[Mapping[str, Any]]) -> str:
-    """What a key remembers of its receipt: ids and events, never content."""
-    return json.dumps({"events": [[event.event, event.id] for event in events], "skipped": list(skipped)})
+    """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
+    rows = [[event.event, event.id, event.role, event.actor] for event in events]
+    return json.dumps({"events": rows, "skipped": list(skipped)})
 
 
 def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
@@ -131,11 +143,10 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
         raise IdempotencyConflict()
     outcome = json.loads(ticket.outcome)
     events: list[Event] = []
-    for event, thread in outcome["events"]:
+    for event, thread, role, actor in outcome["events"]:
         fact = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
-        events.append(
-            Event(event, thread, fact.text, role=fact.role, actor=fact.actor) if fact else Event(event, thread)
-        )
+        text = fact.text if fact else None
+        events.append(Event(event, thread, text, text if event == "UPDATE" else None, role, actor))
     return Receipt(tuple(events), tuple(outcome["skipped"]))
 
 

@@ -1,6 +1,7 @@
 """One partition in memory as NumPy arrays: exact scans of small ones, a one-bit sketch with exact rescoring of large.
 
-Codes are small integers, so single-precision sums of their products are exact and the order of summing cannot matter.
+Codes are small integers, so single-precision sums of their products are exact for a stretch of dimensions, and sums of
+stretches are exact in double precision: the order of summing cannot matter.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Array: TypeAlias = npt.NDArray[Any]
 COLUMNS: Final = ("seq", "space", "until", "expires", "length")
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50
+EXACT_DIMS: Final = 2**24 // 128**2
 NO_DOCS: Final = np.zeros(0, np.uint32)
 
 
@@ -206,8 +208,11 @@ def _sketch(codes: Array) -> Array:
 
 
 def _dots(codes: Array, query: Array) -> Floats:
+    dots: Floats = np.zeros(len(codes), np.float64)
     with one_thread():
-        dots: Floats = np.inner(codes, query.astype(np.float32)).astype(np.float64)
+        for first in range(0, len(query), EXACT_DIMS):
+            stretch = slice(first, first + EXACT_DIMS)
+            dots += np.inner(codes[:, stretch], query[stretch].astype(np.float32))
     return dots
 
 

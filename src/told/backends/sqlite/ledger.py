@@ -12,7 +12,7 @@ from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import entry_of, hex_list, position, space_of, span
-from told.core.entry import GENESIS, Draft, Entry, Erased, chain, decode, seal, thread_of
+from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.ids import Mint, sha256
 from told.ports import Batch, Fold, Guard, NoEvidence, NoFact, ThreadAt, View
@@ -133,8 +133,7 @@ def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) 
 
 def _continue(account: Account, entry: Entry) -> None:
     """Move an account's head over an entry, or say why it does not fit."""
-    mark = chain(account.hash, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
-    if entry.seq != account.seq + 1 or mark != entry.hash:
+    if entry.seq != account.seq + 1 or not follows(account.hash, entry):
         raise StoreCorrupt(f"Entry {entry.seq} does not follow from the entry before it.", hint="Export it again.")
     if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
         raise StoreCorrupt(f"The content of entry {entry.seq} is not what was written.", hint="Export it again.")

@@ -67,9 +67,10 @@ SELECT id FROM part WHERE account = ?
 -- name: add_evidence
 INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
 -- name: evidence_by_digest
-SELECT digest, name FROM evidence WHERE space = ? AND digest = ?
+SELECT digest, name FROM evidence WHERE space = ? AND digest = ? ORDER BY id DESC
 -- name: evidence_by_digests
 SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(value) FROM json_each(?))
+ORDER BY id DESC
 -- name: evidence_by_space
 SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
@@ -94,9 +95,9 @@ UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 46116
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
 -- name: facts_by_text
 SELECT f.* FROM fact f
-WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904
+WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904 ORDER BY f.id
 -- name: fact_by_text
-SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904
+SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904 ORDER BY f.id
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -212,6 +213,8 @@ UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT N
 SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 -- name: bury
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
+-- name: bury_range
+INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id > ? AND id < ?
 -- name: facts_of_entries
 SELECT id FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: parts_of_facts

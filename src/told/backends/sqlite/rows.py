@@ -13,6 +13,7 @@ from told.backends.sqlite.connect import run
 from told.core.entry import Entry, decode
 from told.core.errors import ToldError
 from told.core.fact import Fact, Link
+from told.core.ids import canonical
 from told.core.scope import Scope
 
 SEQ_BITS: Final = 40
@@ -57,8 +58,8 @@ def hex_list(values: Sequence[bytes]) -> str:
 
 
 def meta_text(meta: Mapping[str, Any]) -> str:
-    """Metadata as stored."""
-    return json.dumps(meta, ensure_ascii=False) if meta else "{}"
+    """Metadata as stored: its one canonical form, so that what was grown, rebuilt or imported is the same row."""
+    return canonical(meta).decode() if meta else "{}"
 
 
 def fact_row(fact: Fact, account: int, space: int) -> tuple[Any, ...]:

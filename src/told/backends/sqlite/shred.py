@@ -31,8 +31,8 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     parts = [part for (part,) in run(db, "parts_of_facts", listed)]
     spaces = [space for (space,) in run(db, "spaces_of_rows", listed).fetchall()]
     counts = {"entries": shredded, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
-    hashes = {digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()}
-    counts["passages"] = len(hashes)
+    dropped = [digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()]
+    counts["passages"] = len(dropped)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
@@ -40,11 +40,12 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     for part in parts:
         repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():
-        for digest in hashes:
+        for digest in set(dropped):
             run(db, "drop_orphan_embedding", model, digest)
             counts["vectors"] += db.changes()
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
+    counts["faults"] = db.changes()
     _sweep(db, spaces)
     return counts
 
@@ -88,8 +89,9 @@ def _sweep(db: apsw.Connection, spaces: Sequence[int]) -> None:
 
 
 def wipe(db: apsw.Connection, account: int) -> None:
-    """Remove everything an account has."""
+    """Remove everything an account has; what its entries said is buried, so that no older copy brings it back."""
     lo, hi = span(account)
+    run(db, "bury_range", lo, hi)
     run(db, "begin_reset")
     for query in ("range_entry", "range_fact", "range_link", "range_evidence"):
         run(db, query, lo, hi)
