@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from told.core.entry import Draft, Erased, Linked
-from told.core.errors import Denied, InvalidInput, NotFoundError
+from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import DEFAULTS, Action, allows
 from told.core.query import AsOf, Bundle, Certificate, Receipt, Verdict
-from told.core.scope import Caller, Scope
-from told.core.text import clean
+from told.core.scope import ID_LIMIT, Caller, Scope
+from told.core.text import clean, label, shown
 from told.flow import Flow, call
 from told.ledger import erase as erasing
 from told.ledger import history as past
 from told.ledger import transfer
 from told.ledger import verify as proof
+from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
 from told.ports import VIEWS, Embedder, Fault, Store, View
 from told.read import path as reading
@@ -33,6 +34,7 @@ from told.write import path as writing
 from told.write.path import Change, Desk, Key
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
+T = TypeVar("T")
 VERBS: dict[str, Action] = {}
 
 
@@ -96,13 +98,14 @@ class Engine:
     @verb(Action.WRITE)
     def add(
         self, said: Any, ids: Mapping[str, Any], *, metadata: Any = None, timestamp: Any = None, expires: Any = None,
-        kind: str = "memory", source: str | None = None, key: str | None = None,
+        kind: str = "memory", source: Any = None, key: Any = None,
     ) -> Flow[Receipt]:  # fmt: skip
         """Remember what was said."""
         scope = self.scope(ids)
         turns = messages.read(said, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings)
         until = messages.expiry(expires, self.settings)
-        idem = None if key is None else Key(clean(key, limit=256), _digest(ids, turns, until, kind))
+        name = None if key is None else label(key, "idempotency_key", limit=256)
+        idem = None if name is None else Key(name, _digest(scope, turns, until, kind))
         return (yield from writing.add(self.desk, scope, turns, expires=until, kind=kind, key=idem))
 
     @verb(Action.WRITE)
@@ -142,9 +145,9 @@ class Engine:
     ) -> Flow[Receipt]:
         """Say that one memory bears on another."""
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            raise InvalidInput(f"weight must be a number from 0 to 1, not {weight!r}.")
+            raise InvalidInput(f"weight must be a number from 0 to 1, not {shown(weight)}.")
         meta = messages.check_metadata(metadata, self.settings)
-        link = Linked(_id(src), clean(rel, limit=64), _id(dst), float(weight), meta)
+        link = Linked(_id(src), label(rel, "rel", limit=64), _id(dst), float(weight), meta)
         return (yield from writing.link(self.desk, self.scope(ids), link))
 
     # Reading ----------------------------------------------------------------------------------------------------------
@@ -162,11 +165,11 @@ class Engine:
         return (yield from reading.explain(self.eye, query, find, limit=limit, threshold=threshold))
 
     @verb(Action.READ_CONTENT)
-    def context(self, query: str | None, ids: Mapping[str, Any], *, budget: int | None, **options: Any) -> Flow[Bundle]:
+    def context(self, query: str | None, ids: Mapping[str, Any], *, budget: Any, **options: Any) -> Flow[Bundle]:
         """A block of memories that fits a token budget."""
         find, limit, _ = yield from self._find(ids, **options)
-        budget = self.settings.budget if budget is None else budget
-        return (yield from reading.context(self.eye, query, find, limit=limit, budget=budget))
+        tokens = self.settings.budget if budget is None else plan.whole(budget, "budget", 1, plan.MAX_BUDGET)
+        return (yield from reading.context(self.eye, query, find, limit=limit, budget=tokens))
 
     @verb(Action.READ_CONTENT)
     def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
@@ -188,9 +191,11 @@ class Engine:
         return (yield from past.history(self.store, self.account, _id(id), self._within(ids)))
 
     @verb(Action.READ_CONTENT)
-    def timeline(self, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
-        """Everything a scope came to believe or gave up."""
-        return (yield from past.timeline(self.store, self.scope(ids)))
+    def timeline(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[past.Change]]:
+        """Everything a scope came to believe or gave up; with a limit, the newest of it."""
+        newest = 0 if limit is None else plan.whole(limit, "limit", 1, plan.MAX_CHANGES)
+        changes = yield from past.timeline(self.store, self.scope(ids))
+        return changes[-newest:]
 
     @verb(Action.READ_CONTENT)
     def diff(self, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -201,7 +206,7 @@ class Engine:
     # Forgetting -------------------------------------------------------------------------------------------------------
 
     @verb(Action.REQUEST_DELETION)
-    def reach(self, id: str | None, ids: Mapping[str, Any], *, source: str | None) -> Flow[Closure]:
+    def reach(self, id: str | None, ids: Mapping[str, Any], *, source: Any) -> Flow[Closure]:
         """What an erasure would destroy: the target, its evidence and everything derived from it."""
         named = {name: value for name, value in ids.items() if value is not None}
         if (id is not None) + bool(named) + (source is not None) != 1:
@@ -209,7 +214,7 @@ class Engine:
         if id is not None:
             found = yield from erasing.of_thread(self.store, self.account, _id(id))
         elif source is not None:
-            found = yield from erasing.of_source(self.store, self.account, source)
+            found = yield from erasing.of_source(self.store, self.account, messages.check_source(source))
         else:
             found = yield from erasing.of_scope(self.store, self.scope(ids))
         if not found.seqs:
@@ -217,7 +222,7 @@ class Engine:
         return found
 
     @verb(Action.REQUEST_DELETION)
-    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str) -> Flow[Certificate]:
+    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: Any, why: str) -> Flow[Certificate]:
         """Destroy content and everything derived from it, and certify it."""
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
@@ -243,16 +248,14 @@ class Engine:
     @verb(Action.ADMINISTER)
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
         """Drop views and fold them again from the ledger; no model is asked."""
-        unknown = set(views or ()) - set(VIEWS)
-        if unknown:
-            raise InvalidInput(f"There is no view {min(unknown)!r}.", hint=f"Views: {', '.join(VIEWS)}.")
-        chosen = tuple(views or VIEWS)
+        chosen = VIEWS if views is None else _views(views)
         return (yield from call(self.store.rebuild, self.account, chosen, folding(chosen)))
 
     @verb(Action.DERIVE_EMBEDDINGS)
     def reindex(self, embedder: Embedder) -> Flow[int]:
         """Embed everything with a model while searches go on with the old one, then switch."""
-        return (yield from embed.reindex(self.store, embedder, self.settings.conflict_retries))
+        done = yield from attempt(embed.reindex(self.store, embedder, self.settings.conflict_retries))
+        return answer(embedder.model, done)
 
     @verb(Action.READ_METADATA)
     def stats(self) -> Flow[Mapping[str, Any]]:
@@ -270,13 +273,14 @@ class Engine:
         return (yield from transfer.export(self.store, self.account, write))
 
     @verb(Action.ADMINISTER)
-    def import_(self, lines: Iterable[bytes]) -> Flow[int]:
+    def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
         """Append an exported ledger to the account it continues."""
         new = yield from transfer.import_(self.store, self.account, lines)
         yield from call(self.store.scrub)
-        if new and self.embedder is not None:
-            yield from embed.fill(self.store, self.embedder)
-        return new
+        if not new or self.embedder is None:
+            return new, ()
+        filled = yield from attempt(embed.fill(self.store, self.embedder))
+        return new, (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:
@@ -291,7 +295,7 @@ class Engine:
 
     def _find(
         self, ids: Mapping[str, Any], *, filters: Any = None, limit: Any = None, top_k: Any = None,
-        threshold: Any = None, as_of: Any = None, valid_at: Any = None, show_expired: bool = False, offset: int = 0,
+        threshold: Any = None, as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
     ) -> Flow[tuple[Any, int, float]]:  # fmt: skip
         scope, rest = plan.scope_and_filter(ids, filters, self.account)
         at = yield from self.point(as_of, valid_at)
@@ -301,11 +305,30 @@ class Engine:
 
 
 def _id(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"A memory id is text, not {value!r}.")
-    return value.strip()
+    return label(value, "A memory id", limit=ID_LIMIT)
 
 
-def _digest(ids: Mapping[str, Any], said: messages.Said, expires: int | None, kind: str) -> bytes:
-    turns = [[turn.evidence.digest().hex(), dict(turn.meta)] for turn in said.turns]
-    return sha256(canonical([dict(ids), turns, expires, kind]))
+def answer(model: str, done: T | Failure) -> T:
+    """What an embedder was asked for, or the error that says which one failed."""
+    if not isinstance(done, Failure):
+        return done
+    if isinstance(done.error, ToldError):
+        raise done.error
+    hint = "An embedder turns a list of texts into a list of vectors."
+    raise EmbeddingError(f"The embedder {model} failed: {done}.", hint=hint) from done.error
+
+
+def _views(names: Any) -> tuple[View, ...]:
+    hint = f"Views: {', '.join(VIEWS)}. Give a list of them, or leave it out for all."
+    if not isinstance(names, list | tuple | set | frozenset) or not names:
+        raise InvalidInput(f"views must be a list of names, not {shown(names)}.", hint=hint)
+    unknown = [name for name in names if name not in VIEWS]
+    if unknown:
+        raise InvalidInput(f"There is no view {shown(unknown[0])}.", hint=hint)
+    return tuple(view for view in VIEWS if view in names)
+
+
+def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str) -> bytes:
+    """What a request comes to, whichever way it was spelled."""
+    turns = [[turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json()] for turn in said.turns]
+    return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind]))

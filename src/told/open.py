@@ -8,8 +8,12 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any
 
-from told.core.errors import ConfigError, ModelMissing
+from told.core.errors import ConfigError, EmbeddingError, ModelMissing
 from told.core.ids import Mint
+from told.core.text import shown
+from told.engine import answer
+from told.flow import call, run
+from told.ledger.consume import attempt
 from told.ports import Embedder, Purpose, Store, Vector
 from told.settings import Settings, store_url
 
@@ -29,6 +33,8 @@ def plugin(group: str, name: str) -> Any:
 
 def open_store(settings: Settings, mint: Mint | None = None) -> Store:
     """The store a URL names."""
+    if not isinstance(mint, Mint | None):
+        raise ConfigError(f"mint must be a told.core.ids.Mint, not {shown(mint)}.")
     url = store_url(settings)
     scheme, mark, _ = url.partition("://")
     if not mark:
@@ -46,16 +52,25 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
     """The embedder a choice names; `auto` prefers the model the store was indexed with, then the best installed."""
     if choice is None or choice == "none":
         return None
-    if isinstance(choice, Embedder):
-        return choice
+    if isinstance(choice, Embedder) and not isinstance(choice, type):
+        return _promising(choice)
     if callable(choice):
         return CallableEmbedder.probe(choice)
     if not isinstance(choice, str):
-        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {choice!r}.")
+        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {shown(choice)}.")
     if choice == "auto":
         return _auto(store)
     name, _, model = choice.partition(":")
     embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
+    return embedder
+
+
+def _promising(embedder: Embedder) -> Embedder:
+    """The embedder, if it says who it is and how long its vectors are."""
+    if not isinstance(embedder.model, str) or not embedder.model.strip():
+        raise ConfigError(f"An embedder's model must be its name, not {shown(embedder.model)}.")
+    if type(embedder.dim) is not int or embedder.dim < 1:
+        raise ConfigError(f"The dim of {embedder.model} must be a positive whole number, not {shown(embedder.dim)}.")
     return embedder
 
 
@@ -86,7 +101,15 @@ class CallableEmbedder:
     def probe(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
         """Learn the dimension by asking once."""
         name = f"custom:{getattr(function, '__qualname__', type(function).__name__)}"
-        return cls(function, name, len(function(["told"])[0]))
+        vectors = answer(name, run(attempt(call(function, ["told"]))))
+        try:
+            (vector,) = vectors
+            width = len(vector)
+        except (TypeError, ValueError) as error:
+            raise EmbeddingError(f"The embedder {name} gave no vector for one text: {error}.") from error
+        if not width:
+            raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
+        return cls(function, name, width)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
         """One vector for each text; a plain function does not ask what it is for."""

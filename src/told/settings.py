@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -15,13 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.text import shown
 
 PREFIX = "TOLD_"
+MOST = 2**53
+"""The largest number that every store and every format keeps exactly."""
 
 
-def knob(default: Any, about: str, *, choices: tuple[str, ...] = (), least: float | None = None) -> Any:
+def knob(
+    default: Any, about: str, *, choices: tuple[str, ...] = (), least: float | None = None, most: float = MOST
+) -> Any:
     """A field with its documentation and limits."""
-    return field(default=default, metadata={"about": about, "choices": choices, "least": least})
+    return field(default=default, metadata={"about": about, "choices": choices, "least": least, "most": most})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class Settings:
         "never on a crash of the process.",
         choices=("full", "normal"),
     )
-    busy_timeout: float = knob(60.0, "Seconds to wait for another process that is writing.", least=0.0)
+    busy_timeout: float = knob(60.0, "Seconds to wait for another process that is writing.", least=0.0, most=86_400.0)
     group_limit: int = knob(256, "How many waiting writes may share one transaction.", least=1)
     cache_bytes: int = knob(256 * 2**20, "Memory for index partitions kept in RAM.", least=0)
     exact_rows: int = knob(4096, "Scopes up to this many passages are scanned exactly; larger ones by sketch.", least=1)
@@ -47,7 +53,7 @@ class Settings:
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
-    limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1)
+    limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
     depth: int = knob(100, "How many candidates each retriever may offer.", least=1)
@@ -132,11 +138,13 @@ def check(name: str, value: Any, where: str) -> Any:
         raise ConfigError(f"{where}: there is no setting {name!r}.", hint=hint)
     kind = type(knob.default)
     value = _read(name, value, kind, where)
-    choices, least = knob.metadata["choices"], knob.metadata["least"]
+    choices, least, most = (knob.metadata[limit] for limit in ("choices", "least", "most"))
     if choices and value not in choices:
-        raise ConfigError(f"{where}: {name} must be one of {', '.join(choices)}, not {value!r}.")
-    if least is not None and value < least:
-        raise ConfigError(f"{where}: {name} must be at least {least:g}, not {value!r}.")
+        raise ConfigError(f"{where}: {name} must be one of {', '.join(choices)}, not {shown(value)}.")
+    if least is not None and not value >= least:  # written so that NaN is refused too
+        raise ConfigError(f"{where}: {name} must be at least {least:g}, not {shown(value)}.")
+    if least is not None and value > most:
+        raise ConfigError(f"{where}: {name} must be at most {most:g}, not {shown(value)}.")
     return value
 
 
@@ -148,11 +156,14 @@ def _read(name: str, value: Any, kind: type, where: str) -> Any:
             return kind(value)
         except ValueError:
             pass
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) <= MOST:
         return float(value)
+    if isinstance(value, str) and _UNWRITABLE.search(value):
+        raise ConfigError(f"{where}: {name} holds a NUL or half a character: {shown(value)}.")
     if type(value) is kind:
         return value
-    raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {value!r}.")
+    raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {shown(value)}.")
 
 
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

@@ -1,13 +1,15 @@
 """The ram store: every storage port in plain Python, the executable specification and the oracle of the other stores.
 
 One lock stands around every method. A write changes a copy of its account and puts it in place at the end, so nothing
-is seen of a write that failed. Nothing outlives the process.
+is seen of a write that failed. Whatever is handed out is the caller's own: changing it changes nothing here. Nothing
+outlives the process.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
@@ -17,7 +19,7 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 from told.backends.ram_account import Account, Filed
 from told.backends.ram_index import believed, filtered, search, visible
 from told.core.entry import Draft, Entry
-from told.core.errors import ConfigError, Conflict, ModelMismatch, StoreClosed, Unsupported
+from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Find, Probe, Ranked
@@ -27,6 +29,7 @@ from told.ports import Batch, Fault, Fold, Head, Index, Known, View
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Row = TypeVar("Row", Fact, Link)
 
 
 def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
@@ -74,6 +77,8 @@ class RamStore:
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
         account = self._account(batch.account).copy()
+        if batch.ticket is not None:
+            _storable(batch.ticket.key, batch.ticket.outcome)
         _check(account, batch)
         ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
         vectors = _quantised(batch.vectors, self._bound()) if ours else {}
@@ -84,11 +89,12 @@ class RamStore:
             account.tickets[ticket.key] = Filed(ticket, entries[0].tx if entries else 0)
         self._accounts[batch.account] = account
         self._current().update(vectors)
-        return entries
+        return account.told(entries)
 
     @_locked
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere; a tombstone among them erases here too."""
+        _storable(account)
         changed = self._account(account).copy()
         before = changed.head.seq
         changed.adopt(entries, self._buried())
@@ -106,7 +112,7 @@ class RamStore:
         changed = self._account(account).copy()
         texts = _texts(changed)
         counts = changed.destroy(seqs)
-        [tombstone] = changed.append([draft], self.mint)
+        [tombstone] = changed.told(changed.append([draft], self.mint))
         self._accounts[account] = changed
         return tombstone, {**counts, "vectors": self._forget(texts)}
 
@@ -116,10 +122,12 @@ class RamStore:
 
     @_locked
     def reset(self, account: str, draft: Draft) -> Entry:
-        """Begin the account's ledger anew; what was erased stays erased."""
-        texts = _texts(self._account(account))
-        changed = Account(account, tombstones=self._account(account).tombstones.copy())
-        [entry] = changed.append([draft], self.mint)
+        """Begin the account's ledger anew; what was erased stays erased, and so does all that is destroyed now."""
+        _storable(account)
+        before = self._account(account)
+        texts = _texts(before)
+        changed = Account(account, tombstones=before.tombstones | {entry.digest for entry in before.entries})
+        [entry] = changed.told(changed.append([draft], self.mint))
         self._accounts[account] = changed
         self._forget(texts)
         return entry
@@ -153,12 +161,14 @@ class RamStore:
     @_locked
     def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
-        return list(islice((e for e in self._account(account).entries if e.seq > after), limit))
+        found = self._account(account)
+        return found.told(islice((entry for entry in found.entries if entry.seq > after), limit))
 
     @_locked
     def thread(self, account: str, thread: str) -> Sequence[Entry]:
         """The entries of one thread."""
-        return [entry for entry in self._account(account).entries if entry.thread == thread]
+        found = self._account(account)
+        return found.told(entry for entry in found.entries if entry.thread == thread)
 
     @_locked
     def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
@@ -176,7 +186,7 @@ class RamStore:
         filed = None if key is None else account.tickets.get(key)
         return Known(
             account.head.seq,
-            {md5: fact for md5, fact in facts.items() if fact is not None},
+            {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             None if filed is None else filed.ticket,
         )
@@ -185,30 +195,31 @@ class RamStore:
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
         found = filtered(visible(self._account(find.scope.account), find), find)
-        return found[find.offset :][: find.limit]
+        return list(map(_own, found[find.offset :][: find.limit]))
 
     @_locked
     def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
-        found = self._account(account)
-        return found.latest(thread) if as_of is None else believed(found.versions(thread), as_of)
+        known = self._account(account)
+        found = known.latest(thread) if as_of is None else believed(known.versions(thread), as_of)
+        return None if found is None else _own(found)
 
     @_locked
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The versions asserted by entries."""
         facts = self._account(account).facts
-        return {seq: facts[seq] for seq in seqs if seq in facts}
+        return {seq: _own(facts[seq]) for seq in seqs if seq in facts}
 
     @_locked
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version the scope covers, closed and retracted ones too."""
-        return [fact for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
+        return [_own(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
 
     @_locked
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
         at, asked = NEVER - 1 if seq is None else seq, set(nodes)
-        return [x for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
+        return [_own(x) for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
 
     @_locked
     def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
@@ -272,6 +283,7 @@ class RamStore:
     @_locked
     def use_model(self, name: str, dim: int) -> None:
         """Bind the store to its first embedder, or insist on it."""
+        _storable(name)
         if self._model not in (None, (name, dim)):
             raise ModelMismatch(
                 f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), not {name} ({dim}).",
@@ -294,6 +306,7 @@ class RamStore:
     @_locked
     def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
+        _storable(model or "")
         current = model is None or (self._model is not None and model == self._model[0])
         found = _quantised(vectors, self._bound() if current else None)
         self._vectors.setdefault(model or self._bound()[0], {}).update(found)
@@ -301,6 +314,7 @@ class RamStore:
     @_locked
     def switch_model(self, name: str, dim: int) -> None:
         """Search with another model from now on and forget the vectors of all others."""
+        _storable(name)
         vectors = self._vectors.get(name, {})
         if missing := len(self.pending(NEVER, name)):
             raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
@@ -319,11 +333,13 @@ class RamStore:
     @_locked
     def advance(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
+        _storable(account, consumer)
         self._accounts.setdefault(account, Account(account)).cursors[consumer] = seq
 
     @_locked
     def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
+        _storable(account, consumer, error)
         faults = self._accounts.setdefault(account, Account(account)).faults
         self._faults += 1
         known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
@@ -369,6 +385,20 @@ def _check(account: Account, batch: Batch) -> None:
     for guard in batch.guards:
         if not account.holds(guard):
             raise Conflict(guard=type(guard).__name__)
+
+
+def _storable(*texts: str) -> None:
+    """Raise unless these are texts that a store on disk could keep."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
+
+
+def _own(row: Row) -> Row:
+    """A row whose metadata is the caller's own."""
+    return replace(row, meta=deepcopy(row.meta))
 
 
 def _texts(account: Account) -> set[bytes]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
-from told.core.entry import GENESIS, Draft, Entry, Erased, decode, seal, thread_of, follows
+from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
 from told.core.fact import NEVER, Fact, Link, Passage, Witness
 from told.core.ids import Mint, canonical, sha256
@@ -90,10 +90,19 @@ class Account:
         if entry.envelope is None:
             return _shredded(entry)
         draft = decode(entry.sort, self.name, entry.envelope)
-        return replace(entry, thread=thread_of(draft.verb), draft=draft)
+        if thread_of(draft.verb) != entry.thread:
+            raise StoreCorrupt(f"Entry {entry.seq} is not of the thread it names.", hint="", seq=entry.seq)
+        return replace(entry, draft=draft)
+
+    def told(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Entries to hand out, read anew from their envelopes, so that nobody holds what the ledger holds."""
+        return [self.read(entry) for entry in entries]
 
     def adopt(self, entries: Sequence[Entry], buried: set[bytes]) -> None:
-        """Append what continues the chain and skip what is already here; what is buried comes without its content."""
+        """Append what continues the chain and skip what is already here; what is buried comes without its content.
+
+        What comes empty is a hole until a tombstone of the chain names it, on this page or a later one.
+        """
         for entry in entries:
             if 0 < entry.seq <= self.head.seq:
                 if self.entries[entry.seq - 1].hash != entry.hash:

@@ -6,13 +6,14 @@ import ast
 import hashlib
 import json
 import re
+import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
 from operator import add
-from typing import Final
+from typing import Any, Final
 
 from told.core.errors import InvalidInput, TooLarge
 from told.core.stem import stem
@@ -230,6 +231,26 @@ def clean(text: str, *, limit: int) -> str:
     if not text.isascii():
         _refuse_surrogates(text)
     return text
+
+
+def shown(value: Any) -> str:
+    """A value as an error message shows it: never long, whatever it is."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # a number with more digits than Python agrees to write
+        return f"that {type(value).__name__}"
+
+
+def label(value: Any, name: str, *, limit: int) -> str:
+    """A short text that names something: trimmed, not empty, and safe to keep."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, not {type(value).__name__}.", hint="Pass a str.")
+    text = value.strip()
+    if not text:
+        raise InvalidInput(f"{name} is empty.", hint="Leave it out, or give a real one.")
+    if len(text) > limit:
+        raise TooLarge(f"{name} has {len(text):,} characters; at most {limit:,} are accepted.", hint="Shorten it.")
+    return clean(text, limit=limit)
 
 
 def _refuse_surrogates(text: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.text import shown
 from told.settings import KNOBS
 
 IGNORED = frozenset({"version", "history_db_path", "custom_prompts", "custom_instructions"})
@@ -23,20 +25,27 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "embedder":
             found["embedder"] = _embedder(value)
         elif name == "history":
-            found.setdefault("store", _path(value, "db_path"))
+            found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
         elif name in ("llm", "graph_store", "reranker"):
             found.update(_absent(name, value))
         elif name in KNOBS:
             found[name] = value
         elif name not in IGNORED:
-            raise ConfigError(f"There is no configuration {name!r}.", hint="See the reference of Memory.from_config.")
+            hint = "See the reference of Memory.from_config."
+            raise ConfigError(f"There is no configuration {shown(name)}.", hint=hint)
     return {name: value for name, value in found.items() if value is not None}
 
 
 def _section(value: Any, name: str) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(value, Mapping) or not isinstance(value.get("provider"), str):
         raise ConfigError(f'{name} must look like {{"provider": "…", "config": {{…}}}}.')
-    return value["provider"], value.get("config") or {}
+    return value["provider"], _mapping(value.get("config") or {}, f"The config of {name}")
+
+
+def _mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} must be a mapping, not {shown(value)}.")
+    return value
 
 
 def _store(value: Any) -> str | None:
@@ -50,6 +59,8 @@ def _store(value: Any) -> str | None:
 
 def _path(config: Mapping[str, Any], key: str) -> str | None:
     path = config.get(key)
+    if not isinstance(path, str | os.PathLike | None):
+        raise ConfigError(f"{key} must be a path, not {shown(path)}.")
     return None if path is None else f"sqlite:///{path}"
 
 
@@ -58,6 +69,8 @@ def _embedder(value: Any) -> Any:
         return value
     provider, config = _section(value, "embedder")
     model = config.get("model")
+    if not isinstance(model, str | None):
+        raise ConfigError(f"The model of the embedder must be its name, not {shown(model)}.")
     return f"{provider}:{model}" if model else provider
 
 

@@ -283,8 +283,10 @@ def _tail_problem(memory: Memory, account: str, start: int) -> str:
     last, *entries = store.scan(account, start - 1, WHOLE + 1)
     gone = store.tombstoned(account, [entry.digest for entry in entries if entry.envelope is None])
     for entry in entries:
-        if problem := verify.flaw(account, entry, last.hash, last.seq + 1, gone):
+        if problem := verify.flaw(account, entry, last.hash, last.seq + 1):
             return f"entry {last.seq + 1}: {problem}"
+        if entry.envelope is None and entry.digest not in gone:
+            return f"entry {entry.seq}: the content is missing and was never erased"
         last = entry
     return ""
 

@@ -10,6 +10,7 @@ from told.core.errors import ConfigError, StoreClosed
 from told.core.ids import Mint
 from told.core.query import Bundle
 from told.core.scope import Caller, identifier
+from told.core.text import shown
 from told.engine import Engine
 from told.faces import config, verbs
 from told.faces.verbs import UNSET, scope_ids
@@ -29,6 +30,8 @@ class _Base:
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed."""
         _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
+        if not isinstance(settings, Settings | None):
+            raise ConfigError(f"settings must be a told.Settings, not {shown(settings)}.")
         chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
             store=store, account=account, **knobs
         )  # fmt: skip
@@ -96,7 +99,7 @@ class Memory(_Base):
         return run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
-            prompt=prompt, filters=filters,
+            prompt=prompt, filters=filters, infer=infer,
         ))  # fmt: skip
 
     def search(
@@ -282,7 +285,7 @@ class AsyncMemory(_Base):
         return await arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
-            prompt=prompt, filters=filters,
+            prompt=prompt, filters=filters, infer=infer,
         ))  # fmt: skip
 
     async def search(

@@ -15,7 +15,7 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory."""
     created = iso(fact.created_at)
     row: dict[str, Any] = {
-        "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": dict(fact.meta), "score": score,
+        "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": _copied(dict(fact.meta)), "score": score,
         "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
         **fact.scope.ids(),
     }  # fmt: skip
@@ -26,6 +26,13 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
         "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
     }  # fmt: skip
     return {**row, **{name: value for name, value in extras.items() if value is not None}}
+
+
+def _copied(value: Any) -> Any:
+    """The same JSON, the caller's to change."""
+    if isinstance(value, dict):
+        return {key: _copied(member) for key, member in value.items()}
+    return [_copied(member) for member in value] if isinstance(value, list) else value
 
 
 def event(change: Event) -> dict[str, Any]:

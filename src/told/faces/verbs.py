@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from told.core.errors import InvalidInput, Unsupported
+from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
+from told.core.text import shown, snippet
 from told.engine import Engine
 from told.faces import shapes
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
+from told.read.plan import flag
 
 NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
 NOT_RANKED = "this version ranks by words and vectors alone."
+BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
 
@@ -32,11 +35,13 @@ def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 
 def add(
     engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
-    memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
+    infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """Remember what was said."""
+    flag(infer, "infer")
     if memory_type not in MEMORY_TYPES:
-        raise InvalidInput(f"memory_type {memory_type!r} is unknown.", hint='Leave it out, or use "procedural_memory".')
+        hint = 'Leave it out, or use "procedural_memory".'
+        raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
     kind = "skill" if memory_type == "procedural_memory" else "memory"
     done = yield from engine.add(
         messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, kind=kind, source=source,
@@ -47,18 +52,19 @@ def add(
 
 def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
     """Say which arguments had no effect; nothing is ignored in silence."""
-    given = [name for name, value in unused.items() if value]
+    given = [name for name, value in unused.items() if value is not None and value is not False]
     notes = [f"{name} had no effect: {why}" for name in given]
     return {**body, "warnings": [*body.get("warnings", ()), *notes]} if notes else body
 
 
 def search(
-    engine: Engine, query: str, ids: Mapping[str, Any], *, explain: bool, rerank: bool, reference_date: Any,
+    engine: Engine, query: str, ids: Mapping[str, Any], *, explain: Any, rerank: Any, reference_date: Any,
     **options: Any,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """The memories that answer a query best."""
+    explained, ranked = flag(explain, "explain"), flag(rerank, "rerank")
     seen = yield from engine.search(query, ids, **options)
-    return _warn(shapes.results(seen, explained=explain), NOT_RANKED, rerank=rerank, reference_date=reference_date)
+    return _warn(shapes.results(seen, explained=explained), NOT_RANKED, rerank=ranked, reference_date=reference_date)
 
 
 def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
@@ -119,10 +125,9 @@ def history(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[list
     return [change.as_dict() for change in (yield from engine.history(memory_id, ids=ids))]
 
 
-def timeline(engine: Engine, ids: Mapping[str, Any], *, limit: int | None) -> Flow[dict[str, Any]]:
+def timeline(engine: Engine, ids: Mapping[str, Any], *, limit: Any) -> Flow[dict[str, Any]]:
     """Everything a scope came to believe or gave up; with a limit, the newest of it."""
-    changes = yield from engine.timeline(ids)
-    return {"results": [change.as_dict() for change in (changes if limit is None else changes[-limit:])]}
+    return {"results": [change.as_dict() for change in (yield from engine.timeline(ids, limit=limit))]}
 
 
 def diff(engine: Engine, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -139,10 +144,10 @@ def link(
 
 
 def erase(
-    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: str | None, why: str, dry_run: bool
+    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: Any, why: str, dry_run: Any
 ) -> Flow[dict[str, Any]]:
     """Destroy content and everything derived from it; the certificate, or for a dry run what would go."""
-    if dry_run:
+    if flag(dry_run, "dry_run"):
         found = yield from engine.reach(memory_id, ids, source=source)
         held = {}
         for thread in found.threads:
@@ -184,32 +189,78 @@ def stats(engine: Engine) -> Flow[dict[str, Any]]:
 
 def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write the ledger as JSONL to a path, readable by its owner alone, or to a binary file."""
-    if isinstance(target, str | Path):
-        with _opened(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb") as file:
-            return {"entries": (yield from engine.export(file.write)), "path": str(target)}
-    return {"entries": (yield from engine.export(target.write))}
+    if isinstance(target, str | os.PathLike):
+        path = _path(target, "target")
+        with _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb") as file:
+            return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
+    return {"entries": (yield from engine.export(_writing(target)))}
+
+
+def _writing(target: Any) -> Callable[[bytes], Any]:
+    """How bytes are written to a file that a caller opened."""
+    write = getattr(target, "write", None)
+    if not callable(write) or isinstance(target, type):
+        raise InvalidInput(f"target must be a path or a binary file, not {shown(target)}.", hint=BINARY)
+
+    def put(data: bytes) -> Any:
+        try:
+            return write(data)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY) from error
+        except OSError as error:
+            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
+
+    return put
 
 
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
     """Append an exported ledger from a path, bytes or a binary file."""
-    if isinstance(source, str | Path):
-        with _opened(source, os.O_RDONLY, "rb") as file:
-            return {"entries": (yield from engine.import_(file))}
-    lines: Iterable[bytes] = io.BytesIO(source) if isinstance(source, bytes) else source
-    return {"entries": (yield from engine.import_(lines))}
+    if isinstance(source, str | os.PathLike):
+        with _opened(_path(source, "source"), os.O_RDONLY, "rb") as file:
+            return _imported((yield from engine.import_(file)))
+    lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
+    if not isinstance(lines, Iterable):
+        raise InvalidInput(f"source must be a path, bytes or a binary file, not {shown(source)}.", hint=BINARY)
+    return _imported((yield from engine.import_(lines)))
 
 
-def _opened(path: str | Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
+def _imported(done: tuple[int, Sequence[str]]) -> dict[str, Any]:
+    entries, warnings = done
+    return {"entries": entries, **({"warnings": list(warnings)} if warnings else {})}
+
+
+def _path(value: Any, name: str) -> Path:
+    """A path that a file can have on this machine."""
+    hint = "Give a path such as memory.jsonl."
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+        raise InvalidInput(f"{name} must be a path, not {shown(value)}.", hint=hint)
+    try:
+        if b"\0" not in os.fsencode(value):
+            return Path(value)
+    except UnicodeEncodeError:
+        pass
+    raise InvalidInput(f"No file can be called {shown(value)}.", hint=hint)
+
+
+def _opened(path: Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
     try:
         return os.fdopen(os.open(path, flags, 0o600), mode)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be opened: {error.strerror}.", hint="Check the path.") from error
+        raise InvalidInput(f"{_brief(path)} cannot be opened: {error.strerror}.", hint="Check the path.") from error
+
+
+def _brief(path: Path) -> str:
+    return snippet(str(path), 200)
 
 
 def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write a consistent copy of the store."""
-    yield from engine.backup(Path(target))
-    return {"path": str(target)}
+    path = _path(target, "target")
+    try:
+        yield from engine.backup(path)
+    except OSError as error:
+        raise InvalidInput(f"{_brief(path)} cannot be written: {error.strerror}.", hint="Check the path.") from error
+    return {"path": str(path)}
 
 
 VERBS: Mapping[str, Callable[..., Any]] = {

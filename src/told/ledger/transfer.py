@@ -6,18 +6,25 @@ The form is canonical: exporting, importing and exporting again gives the same b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
-from told.core.entry import Entry, decode
-from told.core.errors import InvalidInput
+from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Ruled, decode, thread_of
+from told.core.errors import InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical
+from told.core.scope import Scope
+from told.core.text import clean, label, shown
+from told.core.when import Interval, from_us
 from told.flow import Flow, call
 from told.ports import Store
 from told.views import fold_all
 
 FORMAT = "told-ledger/1"
 PAGE = 1000
+MOST = 2**53
+HASH_SIZE, SALT_SIZE = 32, 16
+THREAD_LIMIT = 256
 
 
 def export(store: Store, account: str, write: Any) -> Flow[int]:
@@ -42,10 +49,10 @@ def line(entry: Entry) -> bytes:
     return canonical(row) + b"\n"
 
 
-def import_(store: Store, account: str, lines: Iterable[bytes]) -> Flow[int]:
+def import_(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[int]:
     """Append a ledger's entries to the account they continue; return how many were new."""
-    rows = iter(lines)
-    _header(next(rows, b""))
+    rows = _numbered(lines)
+    _header(next(rows, (1, b""))[1])
     new, page = 0, []
     for entry in _entries(account, rows):
         page.append(entry)
@@ -57,27 +64,136 @@ def import_(store: Store, account: str, lines: Iterable[bytes]) -> Flow[int]:
     return new
 
 
-def _header(row: bytes) -> None:
+def _numbered(lines: Iterable[bytes | str]) -> Iterator[tuple[int, bytes | str]]:
+    """The lines of a file that may turn out to be unreadable in the middle."""
+    number = 0
+    try:
+        for number, row in enumerate(lines, 1):
+            yield number, row
+    except (ValueError, OSError) as error:
+        raise _unreadable(number + 1, error) from error
+
+
+def _header(row: bytes | str) -> None:
     try:
         header = json.loads(row)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InvalidInput(f"This is not a told export: the first line must name the format {FORMAT}.")
 
 
-def _entries(account: str, rows: Iterator[bytes]) -> Iterator[Entry]:
-    for number, row in enumerate(rows, 2):
-        if not row.strip():
-            continue
+def _entries(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry]:
+    for number, row in rows:
         try:
-            data = json.loads(row)
-            envelope = None if data["envelope"] is None else data["envelope"].encode()
-            salt = None if data["salt"] is None else bytes.fromhex(data["salt"])
-            draft = None if envelope is None else decode(data["sort"], account, envelope)
-            yield Entry(
-                data["seq"], data["tx"], data["at"], data["sort"], data["thread"],
-                bytes.fromhex(data["digest"]), bytes.fromhex(data["hash"]), salt, envelope, draft,
-            )  # fmt: skip
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInput(f"Line {number} of the export cannot be read: {error}.") from error
+            if row.strip():
+                yield _entry(account, json.loads(row))
+        except (ValueError, TypeError, AttributeError, RecursionError, StoreError) as error:
+            raise _unreadable(number, error) from error
+
+
+def _unreadable(number: int, error: Exception) -> InvalidInput:
+    why = error.message if isinstance(error, ToldError) else str(error)
+    hint = error.hint if isinstance(error, StoreVersion) else "Export the ledger again."
+    return InvalidInput(f"Line {number} of the export cannot be read: {why.rstrip('.')}.", hint=hint, line=number)
+
+
+# What a line may say: whoever makes a file can make its hashes fit, so every field is checked -------------------------
+
+
+def _entry(account: str, row: Any) -> Entry:
+    """The entry a line holds, if each of its fields is what an export writes."""
+    if not isinstance(row, dict) or (missing := [name for name in FIELDS if name not in row]):
+        raise InvalidInput(f"{missing[0]} is missing" if isinstance(row, dict) else "it is no object")
+    seq, sort, thread = _whole(row, "seq", 1, MOST), row["sort"], row["thread"]
+    if not isinstance(sort, str) or sort not in VERBS:
+        raise InvalidInput(f"there is no verb {shown(sort)}")
+    if thread is not None and label(thread, "thread", limit=THREAD_LIMIT) != thread:
+        raise InvalidInput("thread is not trimmed")
+    envelope = None if row["envelope"] is None else _envelope(row["envelope"])
+    if (row["salt"] is None) != (envelope is None):
+        raise InvalidInput("salt and envelope belong together")
+    draft = None if envelope is None else _draft(sort, account, thread, envelope)
+    return Entry(
+        seq, _whole(row, "tx", 1, seq), _instant(row), sort, thread, _hex(row, "digest", HASH_SIZE),
+        _hex(row, "hash", HASH_SIZE), None if envelope is None else _hex(row, "salt", SALT_SIZE), envelope, draft,
+    )  # fmt: skip
+
+
+FIELDS = ("seq", "tx", "at", "sort", "thread", "digest", "hash", "salt", "envelope")
+
+
+def _whole(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    value = row[name]
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, not {shown(value)}")
+    return value
+
+
+def _instant(row: Mapping[str, Any]) -> int:
+    at = _whole(row, "at", 0, 10**18)
+    from_us(at)
+    return at
+
+
+def _hex(row: Mapping[str, Any], name: str, size: int) -> bytes:
+    value = row[name]
+    if not isinstance(value, str) or len(value) != 2 * size:
+        raise InvalidInput(f"{name} must be {2 * size} hexadecimal digits, not {shown(value)}")
+    return bytes.fromhex(value)
+
+
+def _envelope(text: Any) -> bytes:
+    """The bytes of an envelope that is JSON every store can keep."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"envelope must be text, not {shown(text)}")
+    canonical(json.loads(text))
+    return text.encode()
+
+
+def _draft(sort: str, account: str, thread: str | None, envelope: bytes) -> Draft:
+    """What an envelope says, if every part of it is what told writes."""
+    draft = decode(sort, account, envelope)
+    _check(draft.verb)
+    if thread_of(draft.verb) != thread:
+        raise InvalidInput("thread is not the one the envelope names")
+    if draft.scope is not None and Scope.of(**draft.scope.ids(), account=account) != draft.scope:
+        raise InvalidInput("the ids of the scope are not trimmed and normalised")
+    if draft.scope is None and not isinstance(draft.verb, Ruled | Erased):
+        raise InvalidInput("the scope is missing")
+    return draft
+
+
+def _check(part: Any) -> None:
+    """Refuse a part of a verb in which a field is not of the type it is declared with."""
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Evidence | Claim):
+            _check(value)
+        elif not HOLDS[str(field.type)](value):
+            raise InvalidInput(f"{field.name} cannot be {shown(value)}")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and clean(value, limit=MOST) == value
+
+
+def _is_moment(value: Any) -> bool:
+    return type(value) is int and bool(from_us(value))
+
+
+def _are_positions(value: Any, least: int = 1) -> bool:
+    return isinstance(value, tuple) and all(type(member) is int and least <= member <= MOST for member in value)
+
+
+HOLDS: Mapping[str, Callable[[Any], bool]] = {
+    "str": _is_text,
+    "str | None": lambda value: value is None or _is_text(value),
+    "int | None": lambda value: value is None or _is_moment(value),
+    "float": lambda value: type(value) in (int, float) and 0 <= value <= 1,
+    "Interval": lambda value: isinstance(value, Interval),
+    "Mapping[str, Any]": lambda value: isinstance(value, dict | Mapping),
+    "tuple[int, int] | None": lambda value: value is None or (len(value) == 2 and _are_positions(value, 0)),
+    "tuple[int, ...]": _are_positions,
+}
+"""What a field may hold, by the type it is declared with."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from told.core.errors import InvalidInput, TimeError
@@ -11,10 +11,16 @@ from told.core.filter import parse, split_scope
 from told.core.ids import Mint
 from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
 from told.core.scope import Scope, identifier
+from told.core.text import shown
 from told.core.when import from_us, instant, moment
 from told.flow import Flow, call
 from told.ports import Store
 from told.settings import Settings
+
+MAX_OFFSET = 10**9
+MAX_BUDGET = 10**9
+MAX_POSITION = 10**15
+MAX_CHANGES = 10 * MAX_LIMIT
 
 
 def scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
@@ -45,37 +51,52 @@ def point(
 
 
 def _position(text: str) -> int:
-    if not text[1:].isdecimal() or int(text[1:]) < 1:
-        raise TimeError(f"{text!r} is not a ledger position.", hint="Positions look like #12.")
-    return int(text[1:])
+    digits = text[1:] if len(text) <= len(str(MAX_POSITION)) else ""
+    if not digits.isdecimal() or int(digits) < 1:
+        raise TimeError(f"{shown(text)} is not a ledger position.", hint="Positions look like #12.")
+    return int(digits)
 
 
 def _instant(value: Any, now: int, settings: Settings) -> int:
     zone = settings.zone or None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
     if isinstance(value, str):
         return moment(value, now=from_us(now), zone=zone)
     if isinstance(value, datetime) or not isinstance(value, bool):
         return instant(value, zone=zone)
-    raise TimeError(f"{value!r} is not a time.")
+    raise TimeError(f"{shown(value)} is not a time.")
 
 
 def size(limit: Any, top_k: Any, settings: Settings) -> int:
     """How many results are wanted, by either name."""
-    if limit is not None and top_k is not None and limit != top_k:
+    given = {"limit": limit, "top_k": top_k}
+    wanted = {whole(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None}
+    if len(wanted) > 1:
         raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
-    wanted = limit if limit is not None else top_k
-    if wanted is None:
-        return settings.limit
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= MAX_LIMIT:
-        raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {wanted!r}.")
-    return wanted
+    return wanted.pop() if wanted else settings.limit
+
+
+def whole(value: Any, name: str, least: int, most: int) -> int:
+    """A whole number between two others."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, not {shown(value)}.")
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """A truth value; what merely counts as one is refused, for it may have been meant otherwise."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False, not {shown(value)}.")
+    return value
 
 
 def find(
-    scope: Scope, as_of: AsOf, filters: Any, *, limit: int | None, offset: int = 0, show_expired: bool = False
+    scope: Scope, as_of: AsOf, filters: Any, *, limit: int | None, offset: Any = 0, show_expired: Any = False
 ) -> Find:
     """A read of facts."""
-    return Find(scope, as_of, parse(filters), show_expired, limit, offset)
+    expired, skip = flag(show_expired, "show_expired"), whole(offset, "offset", 0, MAX_OFFSET)
+    return Find(scope, as_of, parse(filters), expired, limit, skip)
 
 
 def floor(threshold: Any) -> float:
@@ -83,5 +104,5 @@ def floor(threshold: Any) -> float:
     if threshold is None:
         return 0.0
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise InvalidInput(f"threshold must be a number from 0 to 1, not {threshold!r}.")
+        raise InvalidInput(f"threshold must be a number from 0 to 1, not {shown(threshold)}.")
     return float(threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,19 @@ from typing import Any
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.ids import canonical
-from told.core.text import clean
+from told.core.text import clean, label, shown
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
 
 ROLES = ("user", "assistant", "tool", "system", "developer")
+EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
-TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+TEXT_PARTS = ("text", "input_text", "output_text")
+NAME_LIMIT = 256
+SOURCE_LIMIT = 1024
+KEY_LIMIT = 128
+MAX_DEPTH = 16
+"""How many objects and lists of metadata may stand one inside another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +43,11 @@ class Said:
 
 
 def read(
-    messages: Any, *, metadata: Any, timestamp: Any, source: str | None, settings: Settings
+    messages: Any, *, metadata: Any, timestamp: Any, source: Any, settings: Settings
 ) -> Said:
     """Turn a string, a message or a list of messages into evidence; nothing is half-read."""
     rows = _rows(messages, settings)
+    origin = None if source is None else check_source(source)
     shared = check_metadata(metadata, settings)
     turns: list[Turn] = []
     skipped: list[Mapping[str, Any]] = []
@@ -53,7 +61,7 @@ def read(
         meta = {**shared, **check_metadata(row.get("metadata"), settings)}
         valid = since(row.get("timestamp", timestamp), settings)
         name = _name(row.get("name"), number)
-        turns.append(Turn(Evidence(content, role, name, valid.start, source=source), meta, valid))
+        turns.append(Turn(Evidence(content, role, name, valid.start, source=origin), meta, valid))
     return Said(tuple(turns), tuple(skipped))
 
 
@@ -76,7 +84,7 @@ def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
 def _role(row: Mapping[str, Any], number: int) -> str:
     role = row.get("role", "user")
     if role not in ROLES:
-        raise InvalidInput(f"Message {number} has the role {role!r}.", hint=f"Use one of {', '.join(ROLES)}.")
+        raise InvalidInput(f"Message {number} has the role {shown(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
     return str(role)
 
 
@@ -101,16 +109,17 @@ def _part(part: Any, number: int) -> str:
     if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
         return str(part["text"])
     sort = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise Unsupported(f"Message {number} holds {sort!r} content; only text is remembered.",
+    raise Unsupported(f"Message {number} holds {shown(sort)} content; only text is remembered.",
                       hint="Describe images and files in words, or leave them out.")  # fmt: skip
 
 
 def _name(value: Any, number: int) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"The name of message {number} must be text.")
-    return clean(value.strip(), limit=256)
+    return None if value is None else label(value, f"The name of message {number}", limit=NAME_LIMIT)
+
+
+def check_source(value: Any) -> str:
+    """Where something comes from, by name."""
+    return label(value, "source", limit=SOURCE_LIMIT)
 
 
 def since(value: Any, settings: Settings) -> Interval:
@@ -119,22 +128,37 @@ def since(value: Any, settings: Settings) -> Interval:
         return ALWAYS
     said = interval(value, zone=settings.zone or None)
     if said.start is None:
-        raise TimeError(f"{value!r} has no beginning.")
+        raise TimeError(f"{shown(value)} has no beginning.")
     return Interval(said.start, None, said.precision)
 
 
 def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
-    """Metadata as a plain JSON object of bounded size."""
+    """Metadata as a plain JSON object of bounded size, in a copy that nobody else can change."""
     if value is None:
         return {}
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InvalidInput("metadata must be an object with text keys.", hint='Such as {"topic": "travel"}.')
-    size = len(canonical(dict(value)))
-    if size > settings.metadata_limit:
-        raise TooLarge(f"metadata is {size} bytes of JSON; the limit is {settings.metadata_limit}.")
-    for key in value:
-        clean(key, limit=128)
-    return dict(value)
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"metadata must be an object, not {type(value).__name__}.", hint=EXAMPLE)
+    given = dict(value)
+    _check_keys(given, MAX_DEPTH)
+    written = canonical(given)
+    if len(written) > settings.metadata_limit:
+        raise TooLarge(f"metadata is {len(written)} bytes of JSON; the limit is {settings.metadata_limit}.")
+    copy: dict[str, Any] = json.loads(written)
+    return copy
+
+
+def _check_keys(value: Any, depth: int) -> None:
+    """Refuse keys that JSON would turn into text, for they would come back as something else."""
+    if not isinstance(value, dict | list | tuple):
+        return
+    if not depth:
+        raise InvalidInput(f"metadata is nested more than {MAX_DEPTH} deep.", hint="Flatten it.")
+    for key in value if isinstance(value, dict) else ():
+        if not isinstance(key, str):
+            raise InvalidInput(f"metadata has the key {shown(key)}, which is not text.", hint=EXAMPLE)
+        clean(key, limit=KEY_LIMIT)
+    for member in value.values() if isinstance(value, dict) else value:
+        _check_keys(member, depth - 1)
 
 
 def expiry(value: Any, settings: Settings) -> int | None:

@@ -21,6 +21,7 @@ from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, Pu
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
+DOC_BYTES: Final = 4
 STRETCH: Final = 64
 
 
@@ -158,7 +159,8 @@ def fold_terms(db: apsw.Connection, part: int, first: int, rows: int) -> int:
     postings: dict[tuple[int, str, int], bytearray] = {}
     for ordinal, words in run(db, "part_terms", lo + folded, lo + goal):
         for term, doc in docs_of(ordinal, words):
-            postings.setdefault((part, term, ordinal >> CHUNK_BITS), bytearray()).extend(doc.to_bytes(4, "little"))
+            docs = postings.setdefault((part, term, ordinal >> CHUNK_BITS), bytearray())
+            docs.extend(doc.to_bytes(DOC_BYTES, "little"))
     run_many(db, "add_posting", [(*key, bytes(docs)) for key, docs in sorted(postings.items())])
     run(db, "drop_terms", lo + folded, lo + goal)
     return goal

@@ -98,6 +98,10 @@ class ArrayPartition(Partition):
     def _unpack(self, blob: bytes) -> npt.NDArray[np.uint32]:
         return np.frombuffer(blob, "<u4")
 
+    def _ascending(self, docs: npt.NDArray[np.uint32]) -> bool:
+        ordinals = docs >> TF_BITS
+        return bool((ordinals[1:] > ordinals[:-1]).all())
+
     def _joined(self, docs: npt.NDArray[np.uint32], tail: list[int]) -> npt.NDArray[np.uint32]:
         return np.concatenate((docs, np.array(tail, np.uint32)))
 

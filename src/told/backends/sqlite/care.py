@@ -1,4 +1,4 @@
-"""Looking after the file: checks, repairs, counts, copies and the traces an erasure must not leave."""
+"""Looking after the file: counts, copies and the traces an erasure must not leave."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run
+from told.backends.sqlite.connect import run, unusable
 from told.backends.sqlite.rows import span
 from told.core.errors import StoreError
 
@@ -18,37 +18,6 @@ STILL_READ: Final = (
     "`told verify` finishes the erasure once they are done."
 )
 PATIENCE_MS: Final = 2000
-
-
-def check(db: apsw.Connection) -> list[str]:
-    """What is wrong with the file or its index; nothing when all is well."""
-    problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
-    models = {row[0]: vectors.Model(*row[:3]) for row in run(db, "models")}
-    for model, part, number, made_in, builder, digest, codes, epoch in run(db, "all_blocks"):
-        known = models.get(model)
-        if known is None or epoch is None:
-            problems.append(f"block {number} of partition {part} belongs to nothing")
-        elif not vectors.sound(known, epoch, (number, made_in, builder, digest, codes)):
-            problems.append(f"block {number} of partition {part} is not what was written; it is not used")
-    if run(db, "scrub_owed").get:
-        problems.append(f"erasure: {STILL_READ}")
-    return problems
-
-
-def repair(db: apsw.Connection) -> int:
-    """Make every block anew that does not fit its manifest; return how many were dropped."""
-    models = {row[0]: vectors.Model(*row[:3]) for row in run(db, "models")}
-    dropped = 0
-    for model, part, number, made_in, builder, digest, codes, epoch in run(db, "all_blocks").fetchall():
-        known = models.get(model)
-        if known and epoch is not None and vectors.sound(known, epoch, (number, made_in, builder, digest, codes)):
-            continue
-        run(db, "drop_block", model, part, number)
-        dropped += 1
-        if known and epoch is not None:
-            start = number * vectors.BLOCK
-            vectors.fold_blocks(db, known, part, start, start + vectors.BLOCK)
-    return dropped
 
 
 def stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any]:
@@ -81,7 +50,7 @@ def files(path: Path) -> list[Path]:
 
 
 def backup(db: apsw.Connection, target: Path) -> None:
-    """Copy the file page by page while writers go on."""
+    """Copy the file in one go: done in steps, it would begin anew whenever somebody writes between two of them."""
     if target.exists():
         raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
     private(target)
@@ -89,7 +58,7 @@ def backup(db: apsw.Connection, target: Path) -> None:
     try:
         with copy.backup("main", db, "main") as work:
             while not work.done:
-                work.step(1000)
+                work.step(-1)
         copy.execute("PRAGMA journal_mode = DELETE")
     finally:
         copy.close()
@@ -100,7 +69,7 @@ def private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except OSError as error:
-        raise StoreError(f"{path} cannot be created: {error.strerror}.") from error
+        raise unusable(path, error) from error
 
 
 def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:

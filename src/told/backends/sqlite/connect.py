@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import weakref
@@ -15,6 +16,7 @@ import apsw
 from told.backends.sqlite.sql import QUERIES, schema
 from told.core.errors import (
     ConfigError,
+    InvalidInput,
     StoreBusy,
     StoreClosed,
     StoreCorrupt,
@@ -28,14 +30,23 @@ from told.core.errors import (
 LEAST_SQLITE: Final = (3, 51, 3)
 SCHEMA: Final = 1
 STATEMENTS: Final = 256
+LEAST_BYTES: Final = 512
+MAGIC: Final = b"SQLite format 3\0"
+OURS: Final = frozenset({"meta", "account", "entry", "tombstone"})
+READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+NO_ROOM: Final = frozenset({apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP})
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def path_of(url: str) -> Path:
     """The file a `sqlite:///` URL names."""
     scheme, mark, path = url.partition(":///")
-    if scheme != "sqlite" or not mark or not path:
+    if scheme != "sqlite" or not mark or not path or "\0" in path:
         raise ConfigError(f"{url!r} is not a SQLite URL.", hint="Such as sqlite:///memory.db or sqlite:////tmp/m.db.")
-    return Path(path).expanduser()
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{url!r} names a home that cannot be found: {error}.") from error
 
 
 def check_version(version: str = apsw.sqlite_lib_version()) -> None:
@@ -54,6 +65,10 @@ def translated() -> Iterator[None]:
         raise StoreBusy() from error
     except apsw.FullError as error:
         raise StoreFull() from error
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in NO_ROOM:
+            raise StoreFull() from error
+        raise StoreError(f"SQLite could not serve the request: {error}.") from error
     except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
         raise StoreReadOnly() from error
     except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
@@ -62,6 +77,18 @@ def translated() -> Iterator[None]:
         raise StoreClosed() from error
     except apsw.Error as error:
         raise StoreError(f"SQLite could not serve the request: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(f"The store's file is damaged: {error}.") from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
+    except OverflowError as error:
+        raise InvalidInput("A number is beyond 64 bits.") from error
+
+
+def unusable(path: Path, error: OSError) -> StoreError:
+    """What the system's refusal of a path means for a store."""
+    kind = StoreReadOnly if error.errno in READ_ONLY else StoreFull if error.errno in FULL else StoreError
+    return kind(f"{path} cannot be used: {error.strerror}.")
 
 
 class Database:
@@ -134,33 +161,61 @@ class Database:
         return db
 
     def _first(self) -> apsw.Connection:
-        """Open the file, making it and its tables if they are not there."""
+        """Open the file, making it and its tables if they are not there; what is not ours is left as it is."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = not self.path.exists()
-            if fresh:
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-        except PermissionError as error:
-            raise StoreReadOnly(f"{self.path} cannot be created: {error.strerror}.") from error
+            _touch(self.path)
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be opened: {error.strerror}.") from error
+            raise unusable(self.path, error) from error
         with translated():
-            db = self._connect()
+            try:
+                return self._ready()
+            except apsw.CantOpenError as error:
+                if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+                    raise
+                raise StoreReadOnly() from error
+
+    def _ready(self) -> apsw.Connection:
+        db = self._connect()
+        try:
+            _recognise(db, self.path)
             db.execute("PRAGMA journal_mode = WAL")
             _prepare(db)
+        except BaseException:
+            db.close(True)
+            raise
         return db
 
 
+def _touch(path: Path) -> None:
+    """Make the file, for its owner alone, if it is not there; refuse one that can never have been a database."""
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    with path.open("rb") as file:
+        head = file.read(LEAST_BYTES)
+    if head and (len(head) < LEAST_BYTES or not head.startswith(MAGIC)):
+        raise StoreCorrupt(f"{path} is not a SQLite database, or no longer one.")
+
+
+def _recognise(db: apsw.Connection, path: Path) -> None:
+    """Refuse the database of another program and a store of another age before anything is changed in it."""
+    tables = {name for (name,) in db.execute(QUERIES["tables"])}
+    if not tables:
+        return
+    if not tables >= OURS:
+        raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
+    version = db.execute(QUERIES["schema_version"]).get
+    if version != SCHEMA:
+        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
+
+
 def _prepare(db: apsw.Connection) -> None:
-    """Create the tables once, however many processes try, and refuse a file of another age."""
+    """Create the tables once, however many processes try."""
     if not db.execute(QUERIES["has_schema"]).get:
         with immediate(db):
             if not db.execute(QUERIES["has_schema"]).get:
                 db.execute(schema())
                 db.execute(QUERIES["set_schema_version"], (SCHEMA,))
-    version = db.execute(QUERIES["schema_version"]).get
-    if version != SCHEMA:
-        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
 
 
 @contextmanager
@@ -193,16 +248,42 @@ class Result(Protocol):
         """Row by row."""
 
 
+class Nothing:
+    """The rows that match what no row can hold."""
+
+    get = None
+
+    def fetchone(self) -> None:
+        """No row."""
+
+    def fetchall(self) -> list[Any]:
+        """No rows."""
+        return []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
 def run(db: apsw.Connection, name: str, *params: Any) -> Result:
     """Execute a named query."""
-    return cast(Result, db.execute(QUERIES[name], params))
+    return _execute(db, QUERIES[name], params)
+
+
+def run_named(db: apsw.Connection, name: str, params: Mapping[str, Any]) -> Result:
+    """Execute a named query with named parameters."""
+    return _execute(db, QUERIES[name], params)
+
+
+def _execute(db: apsw.Connection, query: str, params: Any) -> Result:
+    """A lookup of what is not even text finds nothing; writing it is an error."""
+    try:
+        return cast(Result, db.execute(query, params))
+    except UnicodeEncodeError:
+        if query.startswith("SELECT"):
+            return Nothing()
+        raise
 
 
 def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
     """Execute a named query once for each row."""
     db.executemany(QUERIES[name], rows)
-
-
-def run_named(db: apsw.Connection, name: str, params: Mapping[str, Any]) -> Result:
-    """Execute a named query with named parameters."""
-    return cast(Result, db.execute(QUERIES[name], params))

@@ -106,6 +106,8 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
 def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) -> tuple[int, int]:
     """Append entries that continue the chain; what was erased here stays erased, and what was erased there goes.
 
+    An entry without content is a hole until a tombstone of the chain, on this page or a later one, says that it was
+    erased: only the tombstone buries its digest, so whoever cuts content out of an export is found by `verify`.
     Returns how many entries were new, and how many were shredded.
     """
     account = account_of(db, name)
@@ -118,13 +120,13 @@ def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) 
             continue
         _continue(account, entry)
         kept = _read(entry, name) if entry.digest not in gone else _emptied(entry)
-        if kept.envelope is None:
-            run(db, "add_tombstone", kept.digest)
         run(db, "add_entry", *_row(account.id, kept))
         fresh.append(kept)
     Grower(db, account.id, account.name, vectors.current(db)).grow(fold(fresh))
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
-    erased = [seq for entry in fresh if isinstance(entry.verb, Erased) for seq in entry.verb.seqs if seq < entry.seq]
+    erased = sorted(
+        {seq for entry in fresh if isinstance(entry.verb, Erased) for seq in entry.verb.seqs if 0 < seq < entry.seq}
+    )
     if erased:
         shred.shred(db, account.id, erased)
         run(db, "owe_scrub")
@@ -145,7 +147,9 @@ def _read(entry: Entry, account: str) -> Entry:
     if entry.envelope is None:
         return _emptied(entry)
     draft = decode(entry.sort, account, entry.envelope)
-    return replace(entry, thread=thread_of(draft.verb), draft=draft)
+    if thread_of(draft.verb) != entry.thread:
+        raise StoreCorrupt(f"Entry {entry.seq} is not of the thread it names.", hint="Export it again.")
+    return replace(entry, draft=draft)
 
 
 def _emptied(entry: Entry) -> Entry:
@@ -176,7 +180,7 @@ def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
 
 
 def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -> dict[str, int]:
-    """Drop views and fold them again, a page of entries at a time."""
+    """Drop views and fold them again, a page of entries at a time; with the passages go vectors that are damaged."""
     account = account_of(db, name)
     lo, hi = span(account.id)
     for view, query in (("evidence", "range_evidence"), ("facts", "range_fact"), ("links", "range_link")):
@@ -185,6 +189,7 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():
             shred.empty_part(db, part)
+        run(db, "drop_misfit_vectors")
     grower = Grower(db, account.id, account.name, vectors.current(db))
     after = lo
     while rows := run(db, "scan", after, hi, PAGE).fetchall():

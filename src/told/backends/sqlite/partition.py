@@ -9,14 +9,16 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.apply import TF_BITS, docs_of
+from told.backends.sqlite.apply import DOC_BYTES, TF_BITS, docs_of
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
+from told.core.errors import StoreCorrupt
 from told.core.score import Corpus, bm25, cosine, quantise, top
 
 ROW_BYTES = 200
@@ -83,10 +85,13 @@ class Partition:
         if epoch != self.epoch:
             self._clear()
             self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
+        self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
         self._load_terms(db, folded, first)
         if rows > first:
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
+            if [row[0] for row in fresh] != list(range(first, rows)):
+                raise self._damaged("passages")
             self._append(fresh)
             self.missing.update(range(first, rows))
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
@@ -112,18 +117,32 @@ class Partition:
             self._tail.clear()
         if self.rows > first:
             for ordinal, words in run(db, "part_terms", *part_span(self.part, max(first, folded))):
-                for term, doc in docs_of(ordinal, words or ""):
+                if not isinstance(words, str):
+                    raise self._damaged("terms")
+                for term, doc in docs_of(ordinal, words):
                     self._tail.setdefault(term, []).append(doc)
 
     def postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""
         found = self._postings.get(term)
         if found is None:
-            blob = b"".join([docs for (docs,) in run(db, "postings", self.part, term)])
-            found = self._postings[term] = self._unpack(blob)
-            self._words += len(blob)
+            found = self._postings[term] = self._load_postings(db, term)
+            self._words += len(found) * DOC_BYTES
         tail = self._tail.get(term)
         return self._joined(found, tail) if tail else found
+
+    def _load_postings(self, db: apsw.Connection, term: str) -> Any:
+        """A term's folded postings: whole numbers, each of a later passage than the one before, all of them folded."""
+        blobs = [docs for (docs,) in run(db, "postings", self.part, term)]
+        if not all(isinstance(blob, bytes) and len(blob) % DOC_BYTES == 0 for blob in blobs):
+            raise self._damaged("postings")
+        found = self._unpack(b"".join(blobs))
+        if len(found) and not (found[-1] >> TF_BITS < self.folded and self._ascending(found)):
+            raise self._damaged("postings")
+        return found
+
+    def _damaged(self, what: str) -> StoreCorrupt:
+        return StoreCorrupt(f"The {what} of partition {self.part} are damaged.", hint="Run `told rebuild`.")
 
     @property
     def size(self) -> int:
@@ -149,6 +168,9 @@ class Partition:
         raise NotImplementedError
 
     def _unpack(self, blob: bytes) -> Any:
+        raise NotImplementedError
+
+    def _ascending(self, docs: Any) -> bool:
         raise NotImplementedError
 
     def _joined(self, docs: Any, tail: list[int]) -> Any:
@@ -197,6 +219,9 @@ class PlainPartition(Partition):
 
     def _unpack(self, blob: bytes) -> array[int]:
         return array("I", blob)
+
+    def _ascending(self, docs: array[int]) -> bool:
+        return all(one >> TF_BITS < other >> TF_BITS for one, other in pairwise(docs))
 
     def _joined(self, docs: array[int], tail: list[int]) -> array[int]:
         return docs + array("I", tail)

@@ -183,6 +183,29 @@ INSERT OR REPLACE INTO block (model, part, number, epoch, builder, sha256, codes
 SELECT max(number) FROM block WHERE model = ? AND part = ?
 -- name: drop_block
 DELETE FROM block WHERE model = ? AND part = ? AND number = ?
+-- name: drop_homeless_postings
+DELETE FROM posting WHERE part NOT IN (SELECT id FROM part)
+-- name: homeless_postings
+SELECT DISTINCT part FROM posting WHERE part NOT IN (SELECT id FROM part)
+-- name: full_stretches
+SELECT (p.id & 4294967295) / ?1 FROM passage p CROSS JOIN embedding e ON e.model = ?2 AND e.hash = p.hash
+WHERE p.id >= ?3 AND p.id < ?4 AND typeof(e.code) = 'blob' AND length(e.code) = ?5 GROUP BY 1 HAVING count(*) = ?1
+-- name: block_numbers
+SELECT number FROM block WHERE model = ? AND part = ?
+-- name: misfit_vectors
+SELECT count(*) FROM embedding e LEFT JOIN model m ON m.id = e.model
+WHERE m.id IS NULL OR typeof(e.code) <> 'blob' OR length(e.code) <> m.dim
+-- name: drop_misfit_vectors
+DELETE FROM embedding WHERE NOT EXISTS (
+    SELECT 1 FROM model m WHERE m.id = embedding.model AND typeof(code) = 'blob' AND length(code) = m.dim)
+-- name: part_passages
+SELECT p.id & 4294967295, ifnull(p.text, f.text), p.terms, p.length, p.hash,
+    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires)
+FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+-- name: part_postings
+SELECT term, chunk, docs FROM posting WHERE part = ?
+-- name: facts_without_passage
+SELECT count(*) FROM fact f WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id)
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -312,6 +335,8 @@ SELECT count(*) FROM fault WHERE account = ?
 SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version
 INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', ?)
+-- name: tables
+SELECT name FROM sqlite_schema
 -- name: has_schema
 SELECT 1 FROM sqlite_schema WHERE name = 'meta'
 -- name: begin_reset
@@ -322,8 +347,8 @@ DELETE FROM meta WHERE key = 'resetting'
 SELECT page_count * page_size FROM pragma_page_count, pragma_page_size
 -- name: all_parts
 SELECT id, rows FROM part
--- name: add_tombstone
-INSERT OR IGNORE INTO tombstone (digest) VALUES (?)
+-- name: part_shapes
+SELECT id, account, rows, folded FROM part ORDER BY id
 -- name: owe_scrub
 INSERT OR REPLACE INTO meta (key, value) VALUES ('scrub', 1)
 -- name: scrub_owed

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from told.backends.sqlite import care, ledger, vectors
+from told.backends.sqlite import care, health, ledger, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.rows import (
@@ -312,11 +312,11 @@ class SqliteStore:
     def check(self) -> Sequence[str]:
         """Problems of the file and of the index."""
         with self._database.reading() as db:
-            return care.check(db)
+            return health.check(db)
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""
-        dropped = self._write(care.repair)
+        dropped = self._write(health.repair)
         self.index.cache.clear()
         return dropped
 

@@ -1,25 +1,25 @@
 """Vectors in the file: a cache by text hash is the truth, blocks of 256 are a faster copy that may be thrown away.
 
-A block carries what it was made from (partition epoch, builder version, hash of its bytes). One that does not fit is
-never used: the cache answers in its place, and the next repair makes the block anew.
+A block carries what it was made from (partition epoch, builder version) and a hash over that, its place and its bytes.
+One that does not fit is never used: the cache answers in its place, and the next repair makes the block anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
-from told.core.errors import ModelMismatch
+from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
 from told.core.score import quantise
 
 BLOCK: Final = 256
-BUILDER: Final = 1
+BUILDER: Final = 2
 
 
 def pack(rows: Sequence[Sequence[float]]) -> list[bytes]:
@@ -51,6 +51,10 @@ class Model:
                 hint="Open it again with that embedder.",
             )
 
+    def fits(self, code: Any) -> bool:
+        """Whether this can be the code of one of the model's vectors."""
+        return isinstance(code, bytes) and len(code) == self.dim
+
     def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
         """Cache the vectors of texts by their hashes."""
         for vector in vectors.values():
@@ -78,27 +82,36 @@ def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: 
         start = number * BLOCK
         lo, _ = part_span(part, start)
         codes = run(db, "part_codes", model.id, lo, lo + BLOCK).fetchall()
-        if len(codes) == BLOCK:
+        if len(codes) == BLOCK and all(model.fits(code) for _, code in codes):
             body = b"".join(code for _, code in codes)
             epoch = run(db, "part_state", part).fetchone()[3]
-            run(db, "add_block", model.id, part, number, epoch, BUILDER, sha256(body), body)
+            digest = manifest(model, part, number, epoch, body)
+            run(db, "add_block", model.id, part, number, epoch, BUILDER, digest, body)
             made += 1
     return made
 
 
-def sound(model: Model, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
-    """Whether a block is what its manifest says and belongs to this epoch of its partition."""
-    _, made_in, builder, digest, codes = row
-    fits = made_in == epoch and builder == BUILDER and len(codes) == BLOCK * model.dim
-    return fits and sha256(codes) == digest
+def manifest(model: Model, part: int, number: int, epoch: int, codes: bytes) -> bytes:
+    """The hash of a block, over its place and what it was made from as well as its bytes: none stands for another."""
+    return sha256(f"{model.id}\n{part}\n{number}\n{epoch}\n{BUILDER}\n".encode(), codes)
+
+
+def sound(model: Model, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
+    """Whether a block is what its manifest says and belongs to this place in this epoch of its partition."""
+    number, made_in, builder, digest, codes = row
+    fits = made_in == epoch and builder == BUILDER and isinstance(codes, bytes) and len(codes) == BLOCK * model.dim
+    return fits and manifest(model, part, number, epoch, codes) == digest
 
 
 def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, rows: int) -> dict[int, bytes]:
-    """Runs of codes by the ordinal they begin at: whole sound blocks, single rows elsewhere."""
+    """Runs of codes by the ordinal they begin at: whole sound blocks, single rows elsewhere.
+
+    A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
+    """
     found: dict[int, bytes] = {}
     start = -(-first // BLOCK)
     for row in run(db, "blocks", model.id, part, start).fetchall():
-        if row[0] < rows // BLOCK and sound(model, epoch, row):
+        if sound(model, part, epoch, row) and row[0] < rows // BLOCK:
             found[row[0] * BLOCK] = row[4]
     ordinal = first
     while ordinal < rows:
@@ -107,9 +120,17 @@ def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, r
             continue
         stop = min(rows, next((begin for begin in sorted(found) if begin > ordinal), rows))
         lo, _ = part_span(part)
-        found.update(run(db, "part_codes", model.id, lo + ordinal, lo + stop).fetchall())
+        found.update(_codes(db, model, lo + ordinal, lo + stop))
         ordinal = stop
     return found
+
+
+def _codes(db: apsw.Connection, model: Model, lo: int, hi: int) -> dict[int, bytes]:
+    """The codes of single passages by ordinal, each known to be a vector of the model."""
+    codes = dict(run(db, "part_codes", model.id, lo, hi).fetchall())
+    if not all(map(model.fits, codes.values())):
+        raise StoreCorrupt("A vector of the index is damaged.", hint="Run `told rebuild`, then `told reindex`.")
+    return codes
 
 
 def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[float]], *, live: bool) -> None:

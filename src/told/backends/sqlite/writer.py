@@ -76,7 +76,7 @@ class Writer:
             self._pass_on()
 
     def _pass_on(self) -> None:
-        """Let the first of those who came meanwhile write for all; done once the lock is free, so that none sleeps on."""
+        """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
         with suppress(IndexError):
             self._queue[0].stir.set()
 

@@ -20,7 +20,7 @@ def json_object(text: str) -> dict[str, Any]:
     """The JSON object an option holds."""
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"not JSON: {error}") from error
     if not isinstance(value, dict):
         raise typer.BadParameter("it must be a JSON object such as '{\"topic\": \"travel\"}'")
@@ -164,7 +164,7 @@ def _pair(text: str) -> dict[str, Any]:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="'--where'")
     try:
         read = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         read = value
     return {key: value if isinstance(read, str | list | dict) else read}
 
@@ -173,6 +173,8 @@ def messages(text: str, name: str) -> Any:
     """The messages in a file: one JSON value, or one on each line."""
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise InvalidInput(f"{name} is nested too deeply.") from error
     except ValueError as whole:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or name.endswith(".json"):
@@ -183,7 +185,7 @@ def messages(text: str, name: str) -> Any:
 def _message(line: str, number: int, name: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"Line {number} of {name} is not JSON: {error}.") from error
 
 

@@ -130,12 +130,14 @@ def explain(
 
 
 @command(app, rich_help_panel=PANEL)
-def history(shell: Shell, memory_id: MemoryId) -> None:
+def history(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Show everything that happened to a memory."""
     from told.faces.cli import views
 
     with shell.words() as memory:
-        found = memory.history(memory_id)
+        found = memory.history(memory_id, **scope(user, agent, run))
     shell.show(found, views.changes)
 
 

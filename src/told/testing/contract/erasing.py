@@ -132,8 +132,16 @@ class ErasureLaws(Laws):
         )  # fmt: skip
         book.link("e1", "supports", "t1")
         _, counts = book.store.erase(ACCOUNT, [1, 2, 3], Draft(Erased((1, 2, 3)), None))
-        wanted = {"entries": 3, "facts": 1, "links": 1, "evidence": 1, "vectors": 1, "tickets": 1}
-        assert {sort: counts.get(sort) for sort in wanted} == wanted
+        wanted = {"entries": 3, "facts": 1, "links": 1, "evidence": 1, "passages": 1, "vectors": 1, "tickets": 1}
+        assert counts == {**wanted, "faults": 0}
+
+    def test_the_counts_are_of_rows_even_where_two_say_the_same(self, book: Scribe) -> None:
+        book.store.use_model("m", 2)
+        for thread in ("t1", "t2"):
+            book.write(Asserted(thread, Claim(SECRET)), vectors={text_hash(SECRET): [1.0, 0.0]})
+        book.store.fault(ACCOUNT, "extract", 1, "garbled")
+        _, counts = book.store.erase(ACCOUNT, [1, 2], Draft(Erased((1, 2)), None))
+        assert (counts["passages"], counts["vectors"], counts["faults"]) == (2, 1, 1)
 
     def test_erasing_again_destroys_nothing_more(self, book: Scribe) -> None:
         book.tell(SECRET)

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from told.core.entry import Draft, Entry, Ruled, seal
+from told.core.entry import GENESIS, Draft, Entry, Ruled, chain, seal
 from told.core.errors import Diverged, StoreCorrupt
 from told.core.ids import sha256, text_hash
 from told.core.scope import Scope
@@ -179,6 +179,38 @@ class MovingLaws(Laws):
         assert there.search("secret") == {}
         assert list(there.entries()) == list(here.entries())
 
+    def test_content_cut_out_by_hand_is_not_remembered_as_erased(self, open_book: Callable[[], Scribe]) -> None:
+        here, there = open_book(), open_book()
+        here.tell("kept", "t1")
+        here.tell("secret", "t2")
+        whole = here.entries()
+        cut = replace(whole[1], salt=None, envelope=None, draft=None)
+        assert adopt(there, [whole[0], cut]) == 2
+        assert not there.store.tombstoned(ACCOUNT, [cut.digest])
+
+    def test_a_tombstone_on_a_later_page_speaks_for_what_came_empty(self, open_book: Callable[[], Scribe]) -> None:
+        here, there = open_book(), open_book()
+        here.tell("kept", "t1")
+        here.tell("secret", "t2")
+        erase(here, [2])
+        pages = here.entries()
+        adopt(there, pages[:2])
+        assert not there.store.tombstoned(ACCOUNT, [pages[1].digest])
+        adopt(there, pages[2:])
+        assert there.store.tombstoned(ACCOUNT, [pages[1].digest]) == {pages[1].digest}
+        assert there.rows() == here.rows()
+
+    def test_an_entry_that_names_another_thread_than_its_content_is_refused(
+        self, open_book: Callable[[], Scribe]
+    ) -> None:
+        here, there = open_book(), open_book()
+        here.tell("claimed", "t1")
+        told = here.entries()[0]
+        mark = chain(GENESIS, seq=told.seq, tx=told.tx, at=told.at, sort=told.sort, thread="t2", digest=told.digest)
+        with pytest.raises(StoreCorrupt, match=r"\b1\b"):
+            adopt(there, [replace(told, thread="t2", hash=mark)])
+        assert there.seq == 0
+
     # Beginning anew
 
     def test_a_reset_account_begins_a_new_chain(self, book: Scribe) -> None:
@@ -213,6 +245,20 @@ class MovingLaws(Laws):
         assert other.texts(theirs) == ["tea"]
         assert other.search(scope=theirs, vector=[1.0, 0.0])["tea"].cosine == 1.0
 
+    def test_an_older_copy_brings_nothing_back_after_a_reset(self, book: Scribe) -> None:
+        book.tell("secret", "t1")
+        copy = list(book.entries())
+        book.store.reset(ACCOUNT, BEGINNING)
+        with pytest.raises(Diverged):
+            adopt(book, copy)
+        other = self.elsewhere(book, "umbrella")
+        adopt(other, copy)
+        theirs = Scope("umbrella", user_id="alice")
+        assert other.texts(theirs) == []
+        assert other.search("secret", theirs) == {}
+        assert other.entries()[0].envelope is None
+        assert_chained(other.entries())
+
     # Building views again
 
     @pytest.mark.parametrize("seed", range(4))
@@ -242,6 +288,15 @@ class MovingLaws(Laws):
         here.retract("t1")
         adopt(there, here.entries())
         assert there.rows() == here.rows()
+
+    def test_metadata_is_one_row_however_its_keys_were_ordered(self, open_book: Callable[[], Scribe]) -> None:
+        here, there = open_book(), open_book()
+        here.tell("tea", "t1", meta={"z": 1, "a": {"y": "\u00fc", "b": [1.0, None]}})
+        adopt(there, here.entries())
+        grown = here.rows()
+        assert there.rows() == grown
+        here.store.rebuild(ACCOUNT, VIEWS, here.folding(VIEWS))
+        assert here.rows() == grown
 
     def test_rebuilding_loses_no_vector(self, book: Scribe) -> None:
         book.store.use_model("m", 2)

@@ -9,11 +9,14 @@ import pytest
 
 from told.core.entry import Asserted, Claim, Linked
 from told.core.fact import NEVER
+from told.core.query import Probe
 from told.core.scope import Scope
+from told.core.text import md5
 from told.core.when import Interval
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
 from told.testing.fakes import ManualClock
 
+HALF = "half \ud800"
 HOMES = {
     "u": Scope(ACCOUNT, user_id="u"),
     "ua": Scope(ACCOUNT, user_id="u", agent_id="a"),
@@ -306,3 +309,39 @@ class ReadingLaws(Laws):
         book.observe("one", "e1")
         assert list(book.store.witnesses(ACCOUNT)) == []
         assert list(book.store.witnesses(ACCOUNT, ids=[])) == []
+
+    # What is handed out
+
+    def test_metadata_that_is_handed_out_is_the_readers_own(self, book: Scribe) -> None:
+        link = Linked("t", "supports", "t", meta={"n": [1]})
+        wrote = book.write(Asserted("t", Claim("tea", meta={"deep": [1]})), link)
+        store: Any = book.store
+        facts = [
+            *store.known(ALICE, [md5("tea")], [], None).facts.values(), *store.facts(book.find()), *store.lives(ALICE),
+            *store.versions(ACCOUNT, [1]).values(), store.fact(ACCOUNT, "t"),
+        ]  # fmt: skip
+        entries: list[Any] = [wrote[0], book.entries()[0], store.thread(ACCOUNT, "t")[0]]
+        for meta in [*(fact.meta for fact in facts), *(entry.verb.claim.meta for entry in entries)]:
+            meta["deep"].append(2)
+        store.links(ACCOUNT, ["t"])[0].meta["n"].append(2)
+        assert store.fact(ACCOUNT, "t").meta == {"deep": [1]}
+        assert store.scan(ACCOUNT)[0].verb.claim.meta == {"deep": [1]}
+        assert store.links(ACCOUNT, ["t"])[0].meta == {"n": [1]}
+
+    def test_what_is_not_even_text_is_nowhere(self, book: Scribe) -> None:
+        book.observe("said", "e", source="mail")
+        book.tell("tea", "t")
+        book.store.use_model("m", 2)
+        store, half = book.store, Scope(ACCOUNT, user_id=HALF)
+        assert (store.head(HALF).seq, store.position(HALF, NEVER), store.cursor(ACCOUNT, HALF)) == (0, 0, 0)
+        assert not [*store.scan(HALF), *store.thread(ACCOUNT, HALF), *store.faults(HALF), *store.rows(HALF, "facts")]
+        assert (store.fact(ACCOUNT, HALF), store.fact(HALF, "t")) == (None, None)
+        assert not [*store.lives(half), *store.links(ACCOUNT, [HALF]), *store.derived(ACCOUNT, [HALF])]
+        assert not [*store.witnesses(ACCOUNT, source=HALF), *store.witnesses(ACCOUNT, ids=[HALF])]
+        assert store.known(ALICE, [HALF], [], HALF).ticket is None
+        assert not store.known(half, [md5("tea")], [], None).facts
+        assert book.texts(half) == []
+        assert book.search("tea", half) == {}
+        assert store.index.search(Probe(book.find(), (HALF,))).words in ((), [])
+        assert list(store.pending(10, HALF).values()) == ["tea"]
+        assert store.stats(HALF)["entries"] == 0

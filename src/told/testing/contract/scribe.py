@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Linked, Observed, Retracted, Verb, chain
+from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Linked, Observed, Retracted, Verb, follows
 from told.core.fact import Fact
 from told.core.filter import parse
 from told.core.ids import Mint, sha256
@@ -122,7 +122,7 @@ def assert_chained(entries: Sequence[Entry]) -> None:
     prev = GENESIS
     for number, entry in enumerate(entries, 1):
         assert entry.seq == number
-        assert entry.hash == chain(prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, digest=entry.digest)
+        assert follows(prev, entry)
         if entry.envelope is not None:
             assert entry.digest == sha256(entry.salt or b"", entry.envelope)
         prev = entry.hash

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from told.core.entry import Asserted, Claim, Draft, Entry, Evidence, Observed, Retracted
-from told.core.errors import Conflict, ScopeError
+from told.core.errors import Conflict, InvalidInput, ScopeError
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.text import md5
@@ -22,6 +22,19 @@ from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, asse
 T = TypeVar("T")
 WRITERS = 8
 ALICE_AT_WORK = Scope(ACCOUNT, user_id="alice", agent_id="work")
+
+HALF = "half \ud800"
+UNWRITABLE: dict[str, Callable[[Scribe], Any]] = {
+    "a claim": lambda book: book.tell(HALF),
+    "a thread": lambda book: book.tell("tea", HALF),
+    "metadata": lambda book: book.tell("tea", meta={"deep": [HALF]}),
+    "a scope": lambda book: book.tell("tea", scope=Scope(ACCOUNT, user_id=HALF)),
+    "a ticket": lambda book: book.write(ticket=ticket(HALF)),
+    "an account": lambda book: book.store.reset(HALF, Draft(Retracted("t"), None)),
+    "a consumer": lambda book: book.store.advance(ACCOUNT, HALF, 1),
+    "a fault": lambda book: book.store.fault(ACCOUNT, "graph", 1, HALF),
+    "a model": lambda book: book.store.put_vectors({b"x": [1.0, 0.0]}, HALF),
+}
 
 BROKEN: dict[str, Guard] = {
     "an older version": ThreadAt("t1", 1),
@@ -136,6 +149,19 @@ class WritingLaws(Laws):
         for scope in (BOB, ALICE_AT_WORK, Scope("umbrella", user_id="alice")):
             known = book.store.known(scope, [md5("second")], [digest], None)
             assert (dict(known.facts), dict(known.evidence)) == ({}, {})
+
+    def test_of_facts_with_one_text_the_newest_is_known(self, book: Scribe) -> None:
+        for thread in ("t3", "t1", "t2"):
+            book.tell("tea", thread)
+        for texts in ([md5("tea")], [md5("tea"), md5("coffee")]):
+            assert book.store.known(ALICE, texts, [b"x"], None).facts[md5("tea")].id == "t2"
+
+    @pytest.mark.parametrize("name", UNWRITABLE)
+    def test_what_is_not_even_text_cannot_be_written(self, book: Scribe, name: str) -> None:
+        book.store.use_model("m", 2)
+        with pytest.raises(InvalidInput):
+            UNWRITABLE[name](book)
+        assert book.seq == 0
 
     def test_eight_writers_lose_no_write(self, book: Scribe) -> None:
         def write(writer: int) -> None:
