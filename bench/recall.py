@@ -5,11 +5,12 @@
     python bench/recall.py --conversations 1      the first conversation of each
     python bench/recall.py --peer                 and mem0 (infer=False) with the same vectors, in bench/.venv-peer
     python bench/recall.py --only told            told alone, for a quick look while tuning
+    python bench/recall.py --only told --knob depth=50        told with another setting, for an ablation
 
 Each conversation goes in by `add` with time, speaker and an id for each turn; each question goes through
 `search(question, limit=50)` and `context(question, budget=T)`. A gold turn is recalled at T tokens when its text stands
 verbatim, white space folded, in a context of at most T o200k tokens, everything counted. Vectors are computed once and
-kept, so the time of a query is what told adds to the embedding.
+kept in bench/results/work-recall; the time the embedder takes does not count in any cost.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -30,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import _table
 from bench._recall import measure, peer
 from bench._recall.contenders import ENCODING, Contender, Told, baselines
-from bench._recall.data import FILES, Conversation, load
+from bench._recall.data import FILES, Conversation, Question, load
 from bench._recall.measure import BUDGETS, Seen
 from bench._recall.vectors import MODEL, Remembered
 from told.core.errors import ModelMissing
@@ -47,6 +48,10 @@ TARGETS = {
 }
 CHAT = ("R@500t", "R@1000t", "R@2000t", "R@4000t", "all@1000t", "R@5", "R@10", "R@20", "R@50", "nDCG@10", "AUROC")
 LONG = ("R@5", "R@10", "R@20", "R@50", "nDCG@10", "words@1000t", "words@2000t", "R@2000t", "newest first", "AUROC")
+COSTS = {
+    "ingest_ms_per_turn": "ingest ms/turn", "search_ms": "search ms", "context_ms": "context ms",
+    "bytes_per_turn": "bytes/turn",
+}  # fmt: skip
 COLUMNS = {"locomo": CHAT, "beam": LONG, "longmemeval": LONG}
 
 
@@ -62,6 +67,7 @@ class Run:
     ingest: float = 0.0
     search: float = 0.0
     context: float = 0.0
+    bytes: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The run as JSON."""
@@ -74,19 +80,24 @@ class Run:
             "ingest_ms_per_turn": 1e3 * self.ingest / max(self.turns, 1),
             "search_ms": 1e3 * self.search / max(len(self.rows), 1),
             "context_ms": 1e3 * self.context / max(len(self.rows) * len(BUDGETS), 1),
+            "bytes_per_turn": self.bytes / max(self.turns, 1),
             "misses": self.misses,
         }  # fmt: skip
 
 
-def measured(contender: Contender, conversations: Sequence[Conversation]) -> Run:
+def measured(contender: Contender, conversations: Sequence[Conversation], embedder: Remembered) -> Run:
     """One contender on every conversation."""
     run = Run(contender.name)
+
+    def now() -> float:
+        return perf_counter() - embedder.seconds
+
     for conversation in conversations:
-        start = perf_counter()
+        start = now()
         contender.ingest(conversation)
-        run.ingest += perf_counter() - start
+        run.ingest += now() - start
         run.turns += len(conversation.turns)
-        rows = [_asked(contender, conversation, number, run) for number in range(len(conversation.questions))]
+        rows = [_asked(contender, conversation, question, run, now) for question in conversation.questions]
         run.rows += rows
         run.owners += [conversation.id] * len(rows)
         run.misses += measure.misses(conversation, rows, 1000) if contender.name == Told.name else []
@@ -94,14 +105,15 @@ def measured(contender: Contender, conversations: Sequence[Conversation]) -> Run
     return run
 
 
-def _asked(contender: Contender, conversation: Conversation, number: int, run: Run) -> Seen:
-    question = conversation.questions[number]
-    start = perf_counter()
+def _asked(
+    contender: Contender, conversation: Conversation, question: Question, run: Run, now: Callable[[], float]
+) -> Seen:
+    start = now()
     answer = contender.search(question)
-    middle = perf_counter()
+    middle = now()
     contexts = {budget: contender.context(question, budget) for budget in BUDGETS}
     run.search += middle - start
-    run.context += perf_counter() - middle
+    run.context += now() - middle
     for budget, text in contexts.items():
         assert count(text, ENCODING) <= budget, f"{contender.name} gave {count(text, ENCODING)} of {budget} tokens"
     return measure.seen(conversation, question, answer, contexts)
@@ -115,13 +127,14 @@ def raced(
     if options.only != "baselines":
         WORK.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=WORK) as folder:
-            told = Told(Path(folder), embedder)
-            runs.append(measured(told, conversations))
-            told.close()
+            told = Told(Path(folder), embedder, dict(knob.split("=", 1) for knob in options.knob))
+            runs.append(measured(told, conversations, embedder))
+            runs[-1].bytes = told.close()
     if options.only != "told":
-        runs += [measured(one, conversations) for one in baselines(embedder)]
+        runs += [measured(one, conversations, embedder) for one in baselines(embedder)]
     if options.peer:
-        runs.append(measured(peer.Mem0(WORK / f"peer-{name}", conversations, embedder), conversations))
+        found = peer.Mem0(WORK / f"peer-{name}", conversations, embedder)
+        runs.append(measured(found, conversations, embedder))
     return runs
 
 
@@ -138,10 +151,9 @@ def shown(name: str, runs: Sequence[Run]) -> str:
     ]
     parts.append(_table.plain([column, *categories], rows))
     costs = [
-        [run, *(_table.number(result[cost]) for cost in ("ingest_ms_per_turn", "search_ms", "context_ms"))]
-        for run, result in results.items()
+        [run, *(_table.number(result[cost] or None) for cost in COSTS)] for run, result in results.items() if run != "mem0"
     ]
-    parts.append(_table.plain(["cost beside the embedding", "ingest ms/turn", "search ms", "context ms"], costs))
+    parts.append(_table.plain(["cost beside the embedding", *COSTS.values()], costs))
     return "\n\n".join(parts)
 
 
@@ -175,6 +187,8 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(FILES), help="which data sets, separated by commas")
     parser.add_argument("--conversations", type=int, help="how many conversations of each")
     parser.add_argument("--only", choices=("told", "baselines"), help="leave the others out")
+    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of told")
+    parser.add_argument("--no-captions", action="store_true", help="leave out what pictures show")
     parser.add_argument("--peer", action="store_true", help="measure mem0 too")
     parser.add_argument("--model", default=MODEL, help="the local embedding model")
     parser.add_argument("--name", default="recall", help="the name of the results file")
@@ -185,7 +199,7 @@ def main() -> None:
         raise SystemExit(f"{problem}") from problem
     sets: dict[str, list[Run]] = {}
     for name in options.sets.split(","):
-        conversations = load(options.data, name, options.conversations)
+        conversations = load(options.data, name, options.conversations, captions=not options.no_captions)
         if conversations is None:
             print(f"{FILES[name]} is not in {options.data}: skipped", file=sys.stderr)
             continue

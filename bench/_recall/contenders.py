@@ -57,9 +57,9 @@ class Told:
 
     name = "told"
 
-    def __init__(self, folder: Path, embedder: Remembered) -> None:
+    def __init__(self, folder: Path, embedder: Remembered, knobs: Mapping[str, str]) -> None:
         self.path = folder / "told.db"
-        self.memory = Memory(f"sqlite:///{self.path}", embedder=embedder, durability="normal")
+        self.memory = Memory(f"sqlite:///{self.path}", embedder=embedder, durability="normal", **knobs)
         self.user = ""
         self.ids: dict[str, tuple[str, ...]] = {}
 
@@ -79,9 +79,10 @@ class Told:
         asked = _accepted(self.memory.context, reference_date=question.date)
         return str(self.memory.context(question.text, user_id=self.user, budget=budget, **asked))
 
-    def close(self) -> None:
-        """Let go of the file."""
+    def close(self) -> int:
+        """Let go of the file, and say how many bytes it has."""
         self.memory.close()
+        return self.path.stat().st_size
 
     def _turns(self, hit: Mapping[str, Any]) -> tuple[str, ...]:
         """The turns a hit stands for: its own and those that said the very same."""

@@ -80,22 +80,26 @@ def words(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def load(folder: Path, name: str, most: int | None = None) -> list[Conversation] | None:
+def load(folder: Path, name: str, most: int | None = None, *, captions: bool = True) -> list[Conversation] | None:
     """The conversations of a data set, None where its file is not there."""
     path = folder / FILES[name]
     if not path.is_file():
         return None
-    return [_conversation(row) for row in json.loads(path.read_text("utf-8"))[:most]]
+    return [_conversation(row, captions) for row in json.loads(path.read_text("utf-8"))[:most]]
 
 
-def _conversation(row: Mapping[str, Any]) -> Conversation:
+def _conversation(row: Mapping[str, Any], captions: bool) -> Conversation:
     turns = tuple(
-        Turn(turn["id"], turn["session"], turn["date"], turn["speaker"], turn["text"], turn.get("image_caption") or "")
+        Turn(*(turn[name] for name in ("id", "session", "date", "speaker", "text")), _caption(turn) if captions else "")
         for turn in row["turns"]
     )
     known = {turn.id: place for place, turn in enumerate(turns)}
     questions = tuple(_dated(_question(one, known), turns, known) for one in row["questions"])
     return Conversation(row["id"], turns, questions)
+
+
+def _caption(turn: Mapping[str, Any]) -> str:
+    return turn.get("image_caption") or ""
 
 
 def _question(row: Mapping[str, Any], known: Mapping[str, int]) -> Question:

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ BATCH = 256
 
 
 class Remembered:
-    """A local embedder with a memory; `asked` counts what had to be computed."""
+    """A local embedder with a memory; `seconds` is the time spent in here, by whoever asked."""
 
     local = True
 
@@ -30,7 +31,7 @@ class Remembered:
         self.inner = embedder(name)
         self.model = self.inner.model
         self.dim = self.inner.dim
-        self.asked = 0
+        self.seconds = 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.file.execute("PRAGMA journal_mode = WAL")
@@ -38,12 +39,15 @@ class Remembered:
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Sequence[float]]:
         """One unit vector for each text."""
+        start = perf_counter()
         keys = [self._key(text, purpose) for text in texts]
         missing = {key: text for key, text in zip(keys, texts, strict=True) if self._value(key) is None}
         rows = list(missing.items())
         for start in range(0, len(rows), BATCH):
             self._compute(rows[start : start + BATCH], purpose)
-        return [array("f", self._value(key) or b"") for key in keys]
+        vectors = [array("f", self._value(key) or b"") for key in keys]
+        self.seconds += perf_counter() - start
+        return vectors
 
     def matrix(self, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
         """The vectors as rows."""
@@ -55,7 +59,6 @@ class Remembered:
 
     def _compute(self, rows: Sequence[tuple[bytes, str]], purpose: Purpose) -> None:
         found = self.inner.embed([text for _, text in rows], purpose)
-        self.asked += len(rows)
         values = [(key, array("f", vector).tobytes()) for (key, _), vector in zip(rows, found, strict=True)]
         self.file.execute("BEGIN")
         self.file.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", values)

@@ -345,7 +345,7 @@ def forged(envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: i
     body = json.dumps(envelope).encode()
     salt = bytes(16)
     digest = sha256(salt, body)
-    mark = chain(GENESIS, seq=seq, tx=tx, at=at, sort=sort, digest=digest)
+    mark = chain(GENESIS, seq=seq, tx=tx, at=at, sort=sort, thread="t", digest=digest)
     row = {
         "seq": seq, "tx": tx, "at": at, "sort": sort, "thread": "t", "digest": digest.hex(), "hash": mark.hex(),
         "salt": salt.hex(), "envelope": body.decode(),

@@ -213,7 +213,7 @@ def decode(sort: str, account: str, envelope: bytes) -> Draft:
         verb = _unpack(sort, _fields(data["body"], SHAPES[sort]))
         return Draft(verb, scope, str(data["author"]), str(data["policy"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreCorrupt(f"A {sort} entry cannot be read: {error}.") from error
+        raise StoreCorrupt(f"The entry ({sort}) cannot be read: {error}.") from error
 
 
 _MAYBE_TEXT = (str, type(None))

@@ -123,7 +123,7 @@ def _settle(
     warnings: tuple[str, ...] = ()
     if plan.drafts or key:
         vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts)
-        ticket = Ticket(key.name, key.digest, _outcome(plan.events, skipped)) if key else None
+        ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
         entries = yield from commit(desk.store, batch)
@@ -131,10 +131,10 @@ def _settle(
     return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)
 
 
-def _outcome(events: Sequence[Event], skipped: Sequence[Mapping[str, Any]]) -> str:
+def _outcome(plan: Plan, skipped: Sequence[Mapping[str, Any]]) -> str:
     """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
-    rows = [[event.event, event.id, event.role, event.actor] for event in events]
-    return json.dumps({"events": rows, "skipped": list(skipped)})
+    rows = [[event.event, event.id, event.role, event.actor] for event in plan.events]
+    return json.dumps({"events": rows, "skipped": list(skipped), "warnings": list(plan.warnings)})
 
 
 def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
@@ -147,7 +147,7 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
         fact = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
         text = fact.text if fact else None
         events.append(Event(event, thread, text, text if event == "UPDATE" else None, role, actor))
-    return Receipt(tuple(events), tuple(outcome["skipped"]))
+    return Receipt(tuple(events), tuple(outcome["skipped"]), tuple(outcome["warnings"]))
 
 
 def _catch_up(desk: Desk, account: str, receipt: Receipt) -> Flow[Receipt]:
