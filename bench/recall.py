@@ -151,7 +151,9 @@ def shown(name: str, runs: Sequence[Run]) -> str:
     ]
     parts.append(_table.plain([column, *categories], rows))
     costs = [
-        [run, *(_table.number(result[cost] or None) for cost in COSTS)] for run, result in results.items() if run != "mem0"
+        [run, *(_table.number(result[cost] or None) for cost in COSTS)]
+        for run, result in results.items()
+        if run != peer.Mem0.name
     ]
     parts.append(_table.plain(["cost beside the embedding", *COSTS.values()], costs))
     return "\n\n".join(parts)

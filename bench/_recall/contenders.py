@@ -57,7 +57,7 @@ class Told:
 
     name = "told"
 
-    def __init__(self, folder: Path, embedder: Remembered, knobs: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, embedder: Remembered, knobs: Mapping[str, Any]) -> None:
         self.path = folder / "told.db"
         self.memory = Memory(f"sqlite:///{self.path}", embedder=embedder, durability="normal", **knobs)
         self.user = ""

@@ -90,16 +90,15 @@ def load(folder: Path, name: str, most: int | None = None, *, captions: bool = T
 
 def _conversation(row: Mapping[str, Any], captions: bool) -> Conversation:
     turns = tuple(
-        Turn(*(turn[name] for name in ("id", "session", "date", "speaker", "text")), _caption(turn) if captions else "")
+        Turn(
+            turn["id"], turn["session"], turn["date"], turn["speaker"], turn["text"],
+            turn.get("image_caption", "") if captions else "",
+        )
         for turn in row["turns"]
-    )
+    )  # fmt: skip
     known = {turn.id: place for place, turn in enumerate(turns)}
     questions = tuple(_dated(_question(one, known), turns, known) for one in row["questions"])
     return Conversation(row["id"], turns, questions)
-
-
-def _caption(turn: Mapping[str, Any]) -> str:
-    return turn.get("image_caption") or ""
 
 
 def _question(row: Mapping[str, Any], known: Mapping[str, int]) -> Question:

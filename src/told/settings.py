@@ -48,7 +48,7 @@ class Settings:
     cache_bytes: int = knob(256 * 2**20, "Memory for index partitions kept in RAM.", least=0)
     exact_rows: int = knob(4096, "Scopes up to this many passages are scanned exactly; larger ones by sketch.", least=1)
     erase_vacuum: bool = knob(True, "Rewrite the whole file after an erasure, so that no freed page keeps a trace.")
-    conflict_retries: int = knob(16, "How often a write is decided again after somebody else wrote first.", least=1)
+    conflict_retries: int = knob(100, "How often a write is decided again after somebody else wrote first.", least=1)
     text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
