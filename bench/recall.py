@@ -34,12 +34,14 @@ from bench._recall.contenders import ENCODING, Contender, Told, baselines
 from bench._recall.data import FILES, Conversation, Question, load
 from bench._recall.measure import BUDGETS, Seen
 from bench._recall.vectors import MODEL, Remembered
+from bench.latency import empty_config
 from told.core.errors import ModelMissing
 from told.read.tokens import count
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WORK = _table.RESULTS / "work-recall"
 
+VERDICTS = ("figure", "measured", "target", "")
 TARGETS = {
     "locomo": {"R@500t": 0.84, "R@1000t": 0.90, "R@2000t": 0.94, "R@4000t": 0.97, "AUROC": 0.65},
     "multi-hop": {"R@1000t": 0.72},
@@ -52,6 +54,7 @@ COSTS = {
     "ingest_ms_per_turn": "ingest ms/turn", "search_ms": "search ms", "context_ms": "context ms",
     "bytes_per_turn": "bytes/turn",
 }  # fmt: skip
+HEADLINE = {"locomo": "R@1000t", "beam": "R@10", "longmemeval": "R@10"}
 COLUMNS = {"locomo": CHAT, "beam": LONG, "longmemeval": LONG}
 
 
@@ -143,7 +146,7 @@ def shown(name: str, runs: Sequence[Run]) -> str:
     results = {run.name: run.as_dict() for run in runs}
     figures = {run: [_figure(result["all"].get(column)) for column in COLUMNS[name]] for run, result in results.items()}
     parts = [_table.plain([name, *COLUMNS[name]], [[run, *cells] for run, cells in figures.items()])]
-    column = "R@1000t" if name == "locomo" else "R@10"
+    column = HEADLINE[name]
     categories = list(next(iter(results.values()))["categories"])
     rows = [
         [run, *(_figure(result["categories"][category].get(column)) for category in categories)]
@@ -171,8 +174,20 @@ def verdicts(sets: dict[str, list[Run]]) -> list[dict[str, Any]]:
         found += _against("locomo", told["locomo"]["all"])
         for category in ("multi-hop", "open-domain"):
             found += _against(category, told["locomo"]["categories"].get(category, {}))
+    for name, runs in sets.items():
+        if name in told and len(runs) > 1:
+            found.append(_table.verdict(f"{name} least lead in {HEADLINE[name]}", _lead(name, runs), ">=", 0.0, ""))
     updates = [row for name in ("beam", "longmemeval") if name in told for row in sets[name][0].rows]
     return found + (_against("updates", measure.summary(updates)) if updates else [])
+
+
+def _lead(name: str, runs: Sequence[Run]) -> float:
+    """By how much told leads the best of the others, in the category where it leads least."""
+    own, *others = [measure.by_category(run.rows) for run in runs]
+    column = HEADLINE[name]
+    return min(
+        (own[category][column] or 0.0) - max(other[category][column] or 0.0 for other in others) for category in own
+    )
 
 
 def _against(name: str, figures: dict[str, float | None]) -> list[dict[str, Any]]:
@@ -195,6 +210,7 @@ def main() -> None:
     parser.add_argument("--model", default=MODEL, help="the local embedding model")
     parser.add_argument("--name", default="recall", help="the name of the results file")
     options = parser.parse_args()
+    os.environ["TOLD_CONFIG"] = str(empty_config())
     try:
         embedder = Remembered(WORK / "vectors.db", options.model)
     except ModelMissing as problem:
@@ -209,7 +225,7 @@ def main() -> None:
         print(f"\n{shown(name, sets[name])}\n")
     found = verdicts(sets)
     if found:
-        print(_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(found)))
+        print(_table.plain(VERDICTS, _table.verdict_rows(found)))
     if sets:
         results = {name: {run.name: run.as_dict() for run in runs} for name, runs in sets.items()}
         path = _table.save(options.name, {"machine": _table.machine(), "verdicts": found, "sets": results})

@@ -164,7 +164,7 @@ class Words(Plain):
 
     def ingest(self, conversation: Conversation) -> None:
         super().ingest(conversation)
-        found = [terms(f"{turn.speaker}: {turn.content}") for turn in self.turns]
+        found = [terms(turn.wording) for turn in self.turns]
         self.lengths = [len(one) for one in found]
         self.corpus = Corpus(len(found), sum(self.lengths))
         self.postings: dict[str, list[tuple[int, int]]] = {}
@@ -193,7 +193,7 @@ class Vectors(Plain):
 
     def ingest(self, conversation: Conversation) -> None:
         super().ingest(conversation)
-        self.rows = self.embedder.matrix([f"{turn.speaker}: {turn.content}" for turn in self.turns])
+        self.rows = self.embedder.matrix([turn.wording for turn in self.turns])
 
     def scores(self, question: Question) -> Scores:
         found: Scores = (self.rows @ self.embedder.matrix([question.text], "query")[0]).astype(np.float64)

@@ -36,6 +36,11 @@ class Turn:
         return f"{self.text} [shares {self.caption}]" if self.caption else self.text
 
     @property
+    def wording(self) -> str:
+        """What is embedded and indexed of a turn: the speaker's name, if there is one, and the content."""
+        return self.content if self.is_role else f"{self.speaker}: {self.content}"
+
+    @property
     def line(self) -> str:
         """The turn as a baseline shows it."""
         return f"[{self.date[:10]}] {self.speaker}: {folded(self.content)}"

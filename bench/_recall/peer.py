@@ -70,7 +70,7 @@ def _save(folder: Path, conversation: Conversation, embedder: Remembered) -> Non
     """The texts and queries of a conversation with their vectors, as plain files."""
     import numpy as np
 
-    texts = [f"{turn.speaker}: {turn.content}" for turn in conversation.turns]
+    texts = [turn.wording for turn in conversation.turns]
     queries = [question.text for question in conversation.questions]
     np.save(folder / "vectors.npy", np.concatenate([embedder.matrix(texts), embedder.matrix(queries, "query")]))
     (folder / "texts.json").write_text(json.dumps([texts, queries]), "utf-8")

@@ -76,6 +76,7 @@ class RamStore:
     @_locked
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
+        _storable(batch.account)
         account = self._account(batch.account).copy()
         if batch.ticket is not None:
             _storable(batch.ticket.key, batch.ticket.outcome)

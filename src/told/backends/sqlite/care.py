@@ -60,6 +60,9 @@ def backup(db: apsw.Connection, target: Path) -> None:
             while not work.done:
                 work.step(-1)
         copy.execute("PRAGMA journal_mode = DELETE")
+    except apsw.Error:
+        target.unlink()
+        raise
     finally:
         copy.close()
 

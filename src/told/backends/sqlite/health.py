@@ -30,8 +30,8 @@ def check(db: apsw.Connection) -> list[str]:
     problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
     if problems:
         return problems
-    problems += [f"block {number} of partition {part} {what}" for _, part, number, what in _bad_blocks(db)]
-    problems += [f"block {number} of partition {part} is missing" for part, number in _missing_blocks(db)]
+    problems += [f"block {number} of partition {part} {what}; {REBUILD}" for _, part, number, what in _bad_blocks(db)]
+    problems += [f"block {number} of partition {part} is missing; {REBUILD}" for part, number in _missing_blocks(db)]
     if damaged := run(db, "misfit_vectors").get:
         problems.append(f"vectors: {damaged} are not of their model's size; {REBUILD}, then `told reindex`")
     if bare := run(db, "facts_without_passage").get:
@@ -39,7 +39,8 @@ def check(db: apsw.Connection) -> list[str]:
     for part, _, *shape in run(db, "part_shapes").fetchall():
         if what := _misfit(db, part, *shape):
             problems.append(f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}")
-    problems += [f"postings: those of partition {part} belong to nothing" for (part,) in run(db, "homeless_postings")]
+    for (part,) in run(db, "homeless_postings"):
+        problems.append(f"postings: those of partition {part} belong to nothing; {REBUILD}")
     if run(db, "scrub_owed").get:
         problems.append(f"erasure: {STILL_READ}")
     return problems
@@ -79,7 +80,7 @@ def _bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
         if known is None or epoch is None:
             found.append((model, part, number, "belongs to nothing"))
         elif not vectors.sound(known, part, epoch, (number, made_in, builder, digest, codes)):
-            found.append((model, part, number, "is not what was written; it is not used"))
+            found.append((model, part, number, "is not what was written and is not used"))
     return found
 
 

@@ -180,7 +180,7 @@ def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
 
 
 def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -> dict[str, int]:
-    """Drop views and fold them again, a page of entries at a time; with the passages go vectors that are damaged."""
+    """Drop views and fold them again, page by page of the ledger; with the passages goes what is damaged near them."""
     account = account_of(db, name)
     lo, hi = span(account.id)
     for view, query in (("evidence", "range_evidence"), ("facts", "range_fact"), ("links", "range_link")):
@@ -189,7 +189,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():
             shred.empty_part(db, part)
-        run(db, "drop_misfit_vectors")
+        for query in ("drop_misfit_vectors", "drop_homeless_postings", "drop_homeless_blocks"):
+            run(db, query)
     grower = Grower(db, account.id, account.name, vectors.current(db))
     after = lo
     while rows := run(db, "scan", after, hi, PAGE).fetchall():

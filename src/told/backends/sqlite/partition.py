@@ -90,7 +90,7 @@ class Partition:
         self._load_terms(db, folded, first)
         if rows > first:
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
-            if [row[0] for row in fresh] != list(range(first, rows)):
+            if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
             self._append(fresh)
             self.missing.update(range(first, rows))
@@ -264,4 +264,3 @@ class PlainSight:
         query = quantise(vector)
         codes = {o: code for o in self.chosen if any(code := self.owner.codes.get(o, b""))} if any(query) else {}
         return top({self.owner.table[o][0]: cosine(query, code) for o, code in codes.items()}, depth)
-

@@ -185,6 +185,8 @@ SELECT max(number) FROM block WHERE model = ? AND part = ?
 DELETE FROM block WHERE model = ? AND part = ? AND number = ?
 -- name: drop_homeless_postings
 DELETE FROM posting WHERE part NOT IN (SELECT id FROM part)
+-- name: drop_homeless_blocks
+DELETE FROM block WHERE part NOT IN (SELECT id FROM part) OR model NOT IN (SELECT id FROM model)
 -- name: homeless_postings
 SELECT DISTINCT part FROM posting WHERE part NOT IN (SELECT id FROM part)
 -- name: full_stretches

@@ -101,4 +101,3 @@ def wipe(db: apsw.Connection, account: int) -> None:
     for query in ("tickets", "cursors", "faults", "spaces", "parts"):
         run(db, f"drop_account_{query}", account)
     run(db, "orphan_embeddings")
-
