@@ -39,14 +39,14 @@ class Remembered:
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Sequence[float]]:
         """One unit vector for each text."""
-        start = perf_counter()
+        began = perf_counter()
         keys = [self._key(text, purpose) for text in texts]
         missing = {key: text for key, text in zip(keys, texts, strict=True) if self._value(key) is None}
         rows = list(missing.items())
         for start in range(0, len(rows), BATCH):
             self._compute(rows[start : start + BATCH], purpose)
         vectors = [array("f", self._value(key) or b"") for key in keys]
-        self.seconds += perf_counter() - start
+        self.seconds += perf_counter() - began
         return vectors
 
     def matrix(self, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:

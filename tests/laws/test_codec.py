@@ -91,7 +91,8 @@ def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
     for seq, draft in enumerate(drafted, 1):
         sealed = seal(draft, prev=prev, seq=seq, tx=1, at=7, salt=salt)
         assert sealed.digest == sha256(salt, encode(draft))
-        assert sealed.hash == chain(prev, seq=seq, tx=1, at=7, sort=sealed.sort, digest=sealed.digest)
+        header = {"seq": seq, "tx": 1, "at": 7, "sort": sealed.sort, "thread": sealed.thread}
+        assert sealed.hash == chain(prev, **header, digest=sealed.digest)
         assert sealed.verb == draft.verb
         prev = sealed.hash
 
@@ -153,11 +154,12 @@ def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
 
 def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
     monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
-    envelope, salt = version_0("t", "green tea"), b"salt"
+    envelope, salt = version_0("t", "green tea"), b"sixteen bytes .."
     digest = sha256(salt, envelope)
     row = {
         "seq": 1, "tx": 1, "at": 7, "sort": "asserted", "thread": "t", "digest": digest.hex(), "salt": salt.hex(),
-        "hash": chain(GENESIS, seq=1, tx=1, at=7, sort="asserted", digest=digest).hex(), "envelope": envelope.decode(),
+        "hash": chain(GENESIS, seq=1, tx=1, at=7, sort="asserted", thread="t", digest=digest).hex(),
+        "envelope": envelope.decode(),
     }  # fmt: skip
     header = {"account": "default", "format": "told-ledger/1"}
     for kind in ("ram", "sqlite"):

@@ -212,7 +212,7 @@ def decode(sort: str, account: str, envelope: bytes) -> Draft:
         scope = None if data["scope"] is None else Scope.from_json(account, _fields(data["scope"], {}))
         verb = _unpack(sort, _fields(data["body"], SHAPES[sort]))
         return Draft(verb, scope, str(data["author"]), str(data["policy"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreCorrupt(f"The entry ({sort}) cannot be read: {error}.") from error
 
 

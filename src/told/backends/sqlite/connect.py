@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final, Protocol, cast
 
 import apsw
@@ -30,6 +31,7 @@ from told.core.errors import (
 LEAST_SQLITE: Final = (3, 51, 3)
 SCHEMA: Final = 1
 STATEMENTS: Final = 256
+PAUSE: Final = 0.01
 LEAST_BYTES: Final = 512
 MAGIC: Final = b"SQLite format 3\0"
 OURS: Final = frozenset({"meta", "account", "entry", "tombstone"})
@@ -169,11 +171,22 @@ class Database:
             raise unusable(self.path, error) from error
         with translated():
             try:
-                return self._ready()
+                return self._patiently()
             except apsw.CantOpenError as error:
                 if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
                     raise
                 raise StoreReadOnly() from error
+
+    def _patiently(self) -> apsw.Connection:
+        """Open the file, waiting for a process that is just leaving it: SQLite's own patience does not cover that."""
+        deadline = monotonic() + self._busy / 1000
+        while True:
+            try:
+                return self._ready()
+            except apsw.BusyError:
+                if monotonic() > deadline:
+                    raise
+                sleep(PAUSE)
 
     def _ready(self) -> apsw.Connection:
         db = self._connect()
