@@ -51,8 +51,9 @@ def _places(seqs: Sequence[int]) -> dict[int, int]:
 
 
 def _parts(
-    seq: int, cosines: Mapping[int, float], near: Mapping[int, int], bm25s: Mapping[int, float], words: Mapping[int, int]
-) -> dict[str, float | None]:
+    seq: int, cosines: Mapping[int, float], near: Mapping[int, int], bm25s: Mapping[int, float],
+    words: Mapping[int, int],
+) -> dict[str, float | None]:  # fmt: skip
     return {
         "cosine": cosines.get(seq), "cosine_rank": near.get(seq), "bm25": bm25s.get(seq), "bm25_rank": words.get(seq),
     }  # fmt: skip
