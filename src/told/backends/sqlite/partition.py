@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Sight(Protocol):
         """The best passages by their vectors, as (seq, cosine)."""
 
 
-class Partition:
+class Partition(ABC):
     """What both kinds of partition share: how they follow the file."""
 
     def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
@@ -151,33 +152,42 @@ class Partition:
         return self.rows * (ROW_BYTES + self._vector_bytes(dim)) + self._words
 
     # What a kind of partition must know how to do
+
+    @abstractmethod
     def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
         """What is visible now, with the postings of these terms at hand."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _clear(self) -> None:
-        raise NotImplementedError
+        """Forget every row."""
 
+    @abstractmethod
     def _append(self, rows: Sequence[tuple[int, ...]]) -> None:
-        raise NotImplementedError
+        """Take in rows that follow those known."""
 
+    @abstractmethod
     def _close(self, ordinal: int, until: int) -> None:
-        raise NotImplementedError
+        """Note that a passage stopped being the latest."""
 
+    @abstractmethod
     def _vectors(self, ordinal: int, codes: bytes) -> None:
-        raise NotImplementedError
+        """Take in the codes of one or more passages from an ordinal on."""
 
+    @abstractmethod
     def _unpack(self, blob: bytes) -> Any:
-        raise NotImplementedError
+        """Postings as this kind likes them."""
 
+    @abstractmethod
     def _ascending(self, docs: Any) -> bool:
-        raise NotImplementedError
+        """Whether postings are in order, as they were written."""
 
+    @abstractmethod
     def _joined(self, docs: Any, tail: list[int]) -> Any:
-        raise NotImplementedError
+        """Postings with those of the newest passages after them."""
 
+    @abstractmethod
     def _vector_bytes(self, dim: int) -> int:
-        raise NotImplementedError
+        """What a vector takes in memory."""
 
 
 class PlainPartition(Partition):
