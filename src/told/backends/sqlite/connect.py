@@ -122,16 +122,8 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One consistent snapshot of the file."""
-        db = self.reader()
-        with translated():
-            if db.in_transaction:
-                yield db
-                return
-            db.execute("BEGIN")
-            try:
-                yield db
-            finally:
-                db.execute("COMMIT")
+        with translated(), snapshot(self.reader()) as db:
+            yield db
 
     def renew(self) -> None:
         """Open the file again in a child process; the parent's connections are kept, for closing them would harm."""
@@ -229,6 +221,19 @@ def _prepare(db: apsw.Connection) -> None:
             if not db.execute(QUERIES["has_schema"]).get:
                 db.execute(schema())
                 db.execute(QUERIES["set_schema_version"], (SCHEMA,))
+
+
+@contextmanager
+def snapshot(db: apsw.Connection) -> Iterator[apsw.Connection]:
+    """One consistent view of the file; inside a transaction, that transaction's."""
+    if db.in_transaction:
+        yield db
+        return
+    db.execute("BEGIN")
+    try:
+        yield db
+    finally:
+        db.execute("COMMIT")
 
 
 @contextmanager

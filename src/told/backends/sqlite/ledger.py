@@ -11,11 +11,12 @@ import apsw
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import entry_of, hex_list, position, space_of, span
+from told.backends.sqlite.rows import Scopes, entry_of, hex_list, json_list, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.ids import Mint, sha256
-from told.ports import Batch, Fold, Guard, NoEvidence, NoFact, ThreadAt, View
+from told.core.scope import Scope
+from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
 
 PAGE = 1000
 
@@ -38,6 +39,29 @@ def account_of(db: apsw.Connection, name: str) -> Account:
         run(db, "add_account", name, GENESIS)
         row = run(db, "account", name).fetchone()
     return Account(row[0], name, *row[1:])
+
+
+def known(
+    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None
+) -> Known:
+    """What exactly this scope already holds of some texts and evidence, and what a key stands for."""
+    row = run(db, "account", scope.account).fetchone()
+    if row is None:
+        return Known(0, {}, {})
+    number, seen = row[:2]
+    held = None if key is None else run(db, "ticket", number, key).fetchone()
+    ticket = None if held is None else Ticket(*held)
+    space = space_of(db, number, scope)
+    if space is None:
+        return Known(seen, {}, {}, ticket)
+    if len(md5s) == len(digests) == 1:
+        facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
+        evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
+    else:
+        facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
+        evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
+    found = {fact.md5: fact for fact in Scopes(db, scope.account).facts(sorted(facts))}
+    return Known(seen, found, dict(reversed(evidence)), ticket)
 
 
 def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:

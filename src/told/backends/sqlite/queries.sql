@@ -67,10 +67,9 @@ SELECT id FROM part WHERE account = ?
 -- name: add_evidence
 INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
 -- name: evidence_by_digest
-SELECT digest, name FROM evidence WHERE space = ? AND digest = ? ORDER BY id DESC
+SELECT digest, name FROM evidence WHERE space = ? AND digest = ?
 -- name: evidence_by_digests
 SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(value) FROM json_each(?))
-ORDER BY id DESC
 -- name: evidence_by_space
 SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
@@ -95,9 +94,9 @@ UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 46116
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
 -- name: facts_by_text
 SELECT f.* FROM fact f
-WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904 ORDER BY f.id
+WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904
 -- name: fact_by_text
-SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904 ORDER BY f.id
+SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)

@@ -22,7 +22,6 @@ from told.backends.sqlite.rows import (
     json_list,
     link_of,
     position,
-    space_of,
     spaces_of,
     span,
 )
@@ -33,7 +32,7 @@ from told.core.fact import Fact, Link, Witness
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Known, Ticket, View
+from told.ports import Batch, Fault, Fold, Head, Known, View
 
 NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
@@ -158,24 +157,7 @@ class SqliteStore:
 
     def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
         """What exactly this scope already holds."""
-        with self._database.reading() as db:
-            row = run(db, "account", scope.account).fetchone()
-            if row is None:
-                return Known(0, {}, {})
-            number, seen = row[:2]
-            held = None if key is None else run(db, "ticket", number, key).fetchone()
-            ticket = None if held is None else Ticket(*held)
-            space = space_of(db, number, scope)
-            if space is None:
-                return Known(seen, {}, {}, ticket)
-            if len(md5s) == len(digests) == 1:
-                facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
-                evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
-            else:
-                facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
-                evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
-            found = {fact.md5: fact for fact in Scopes(db, scope.account).facts(facts)}
-            return Known(seen, found, dict(evidence), ticket)
+        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key))
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
@@ -265,11 +247,7 @@ class SqliteStore:
 
     def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
         """Which texts have a vector under the current model."""
-        with self._database.reading() as db:
-            model = vectors.current(db)
-            if model is None:
-                return frozenset()
-            return frozenset(digest for (digest,) in run(db, "embedded", model.id, hex_list(hashes)))
+        return self._write.glance(lambda db: vectors.cached(db, hashes))
 
     def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector under a model."""

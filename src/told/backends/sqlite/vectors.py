@@ -23,16 +23,17 @@ BUILDER: Final = 2
 
 
 def pack(rows: Sequence[Sequence[float]]) -> list[bytes]:
-    """Vectors as stored; all at once where NumPy is installed, and the same bytes where it is not."""
+    """Vectors as stored; faster where NumPy is installed, and the same bytes where it is not."""
     try:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    table = np.asarray(rows, dtype=np.float64)
-    peaks = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
-    scales = np.divide(127.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)
-    codes = np.rint(table * scales).astype(np.int8)
-    return [row.tobytes() for row in codes]
+    codes = []
+    for row in rows:
+        values = np.asarray(row, dtype=np.float64)
+        peak = max(values.max(initial=0.0), -values.min(initial=0.0))
+        codes.append(np.rint(values * (127.0 / peak)).astype(np.int8).tobytes() if peak else bytes(len(row)))
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ def named(db: apsw.Connection, name: str) -> Model | None:
     """A model by name."""
     row = run(db, "model_named", name).fetchone()
     return None if row is None else Model(*row)
+
+
+def cached(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
+    """Which texts have a vector under the current model."""
+    model = current(db)
+    if model is None:
+        return frozenset()
+    return frozenset(digest for (digest,) in run(db, "embedded", model.id, hex_list(hashes)))
 
 
 def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: int) -> int:

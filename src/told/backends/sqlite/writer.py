@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import apsw
 
-from told.backends.sqlite.connect import Database, translated
+from told.backends.sqlite.connect import Database, snapshot, translated
 from told.core.errors import StoreClosed
 
 T = TypeVar("T")
@@ -73,6 +73,18 @@ class Writer:
             with self._lock, translated():
                 return work(self._connection())
         finally:
+            self._pass_on()
+
+    def glance(self, work: Work[T]) -> T:
+        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now."""
+        if not self._lock.acquire(blocking=False):
+            with self.database.reading() as db:
+                return work(db)
+        try:
+            with translated(), snapshot(self._connection()) as db:
+                return work(db)
+        finally:
+            self._lock.release()
             self._pass_on()
 
     def _pass_on(self) -> None:
