@@ -51,7 +51,7 @@ class Effort:
 
 
 QUICK = Effort(3, 60, 500, 60, 3, 10, 20, 4, 30, 1_000)
-FULL = Effort(7, 150, 1000, 200, 5, 20, 50, 5, 300, 10_000)
+FULL = Effort(5, 150, 1000, 200, 5, 20, 50, 5, 90, 10_000)
 
 
 @dataclass(slots=True)
