@@ -43,8 +43,6 @@ WHERE account = ?1 AND user_id = ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS
 SELECT id, part FROM space WHERE account = ?1 AND agent_id = ?3 AND (?2 IS NULL) AND (?4 IS NULL OR run_id = ?4)
 -- name: spaces_by_run
 SELECT id, part FROM space WHERE account = ?1 AND run_id = ?4 AND (?2 IS NULL) AND (?3 IS NULL)
--- name: spaces_of_account
-SELECT id, user_id, agent_id, run_id FROM space WHERE account = ?
 -- name: space_ids
 SELECT user_id, agent_id, run_id FROM space WHERE id = ?
 -- name: part
@@ -178,8 +176,6 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 SELECT number, epoch, builder, sha256, codes FROM block WHERE model = ? AND part = ? AND number >= ? ORDER BY number
 -- name: add_block
 INSERT OR REPLACE INTO block (model, part, number, epoch, builder, sha256, codes) VALUES (?, ?, ?, ?, ?, ?, ?)
--- name: last_block
-SELECT max(number) FROM block WHERE model = ? AND part = ?
 -- name: drop_block
 DELETE FROM block WHERE model = ? AND part = ? AND number = ?
 -- name: drop_homeless_postings
@@ -344,8 +340,6 @@ SELECT 1 FROM sqlite_schema WHERE name = 'meta'
 INSERT INTO meta (key, value) VALUES ('resetting', 1)
 -- name: end_reset
 DELETE FROM meta WHERE key = 'resetting'
--- name: page_count
-SELECT page_count * page_size FROM pragma_page_count, pragma_page_size
 -- name: all_parts
 SELECT id, rows FROM part
 -- name: part_shapes
