@@ -146,12 +146,16 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a writer needs to know before it decides: the head it read at and what is already there."""
+    """What a writer needs to know before it decides: the head it read at and what is already there.
+
+    `last` is the turn last written where the scope is at home, if it is of exactly this scope, held and unchanged.
+    """
 
     seen: int
     facts: Mapping[str, Fact]
     evidence: Mapping[bytes, str]
     ticket: Ticket | None = None
+    last: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +175,13 @@ class Fault:
 
 
 class Index(Protocol):
-    """Finds facts by terms and vectors inside a scope; scores are cosine in [-1, 1] and BM25 of that scope alone."""
+    """Finds facts by terms and vectors inside a scope; `told.core.score` defines each score, to the last bit."""
 
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever, at most `depth`; equal scores go to the newer; the find's limit plays no part.
 
-        A vector of another model than the store's is a `ModelMismatch`.
+        Every passage offered by either is among the marks, with the two turns around it that were said after one
+        another, and what the probe asks for besides. A vector of another model than the store's is a `ModelMismatch`.
         """
 
 
@@ -225,8 +230,12 @@ class Store(Protocol):
         """Which of these digests belong to erased content."""
 
     # read the views
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
-        """What exactly this scope already holds of these texts and evidence."""
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *,
+              last: bool = False) -> Known:  # fmt: skip
+        """What exactly this scope already holds of these texts and evidence, and if asked its last turn."""
+
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of these entries, by hash."""
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""

@@ -52,6 +52,9 @@ class Settings:
     text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
+    pause_minutes: float = knob(
+        30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
+    )
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)

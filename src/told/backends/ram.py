@@ -179,8 +179,10 @@ class RamStore:
     # Read the views
 
     @_locked
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
-        """What exactly this scope already holds, and what was handed in under the key."""
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool = False
+    ) -> Known:
+        """What exactly this scope already holds, what was handed in under the key, and the last turn if asked for."""
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
@@ -190,7 +192,15 @@ class RamStore:
             {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             None if filed is None else filed.ticket,
+            account.newest(scope) if last else None,
         )
+
+    @_locked
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of entries, by hash."""
+        known, asked = self._account(account), set(seqs)
+        texts = [known.embedded(passage) for passage in known.passages.values() if passage.seq in asked]
+        return {text_hash(text): text for text in texts}
 
     @_locked
     def facts(self, find: Find) -> Sequence[Fact]:
@@ -301,7 +311,11 @@ class RamStore:
     def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector, account by account in ledger order."""
         known = self._current() if model is None else self._vectors.get(model, {})
-        texts = {text_hash(p.text): p.text for _, a in sorted(self._accounts.items()) for p in a.passages.values()}
+        texts = {
+            text_hash(text): text
+            for _, account in sorted(self._accounts.items())
+            for text in map(account.embedded, account.passages.values())
+        }
         return dict(islice(((key, text) for key, text in texts.items() if key not in known), limit))
 
     @_locked
@@ -403,7 +417,7 @@ def _own(row: Row) -> Row:
 
 
 def _texts(account: Account) -> set[bytes]:
-    return {text_hash(passage.text) for passage in account.passages.values()}
+    return {text_hash(account.embedded(passage)) for passage in account.passages.values()}
 
 
 def _quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:

@@ -40,22 +40,72 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a query that may name somebody: its case folded, the terms it brings, whether it was capitalised."""
+
+    text: str
+    terms: tuple[str, ...]
+    capital: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
-    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from."""
+    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
+
+    `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
+    everything tells little. Words that name a speaker of the scope are no terms of the search, unless there are no
+    others. Beside the best of each list come the turns around them, what was said inside one of the `spans`, and the
+    positions in `also`.
+    """
 
     find: Find
     terms: tuple[str, ...] = ()
     vector: Sequence[float] | None = None
     depth: int = 100
     model: str | None = None
+    centre: float = 0.0
+    words: tuple[Word, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+    also: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the index knows of one passage it offers, whichever way it came.
+
+    `dense` is how much nearer it is than the scope's average, over the windows that hold it; `cover` is how much of
+    the query its words and those around it hold. `near` and `words` are its places in the two lists.
+    """
+
+    seq: int
+    slot: int
+    said_at: int
+    role: str | None = None
+    actor: str | None = None
+    cosine: float | None = None
+    dense: float | None = None
+    hub: float = 0.0
+    bm25: float = 0.0
+    cover: float = 0.0
+    near: int | None = None
+    words: int | None = None
+    code: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What each retriever offers, best first, as pairs of ledger position and score."""
+    """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
+
+    `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
+    `mean` is the length of the scope's mean vector.
+    """
 
     near: Sequence[tuple[int, float]] = ()
     words: Sequence[tuple[int, float]] = ()
+    marks: Sequence[Mark] = ()
+    named: tuple[str, ...] = ()
+    mass: float = 0.0
+    mean: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

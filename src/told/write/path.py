@@ -21,7 +21,7 @@ from told.ledger.consume import drain
 from told.ledger.erase import SUPPORTS
 from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
 from told.settings import Settings
-from told.write import embed
+from told.write import embed, talk
 from told.write.messages import Said, Turn
 
 AGAIN = {"said": "again"}
@@ -54,6 +54,8 @@ class Plan:
     drafts: list[Draft]
     guards: list[Guard]
     events: list[Event]
+    turns: dict[str, str] = field(default_factory=dict)
+    """The wording of the turns that others were said after, by thread."""
     warnings: dict[str, None] = field(default_factory=dict)
 
 
@@ -61,9 +63,12 @@ def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str,
     """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
     hashes = [md5(turn.evidence.content) for turn in said.turns]
     digests = [turn.evidence.digest() for turn in said.turns]
+    first = said.turns[0] if said.turns else None
+    answering = first is not None and first.evidence.said_at is not None and talk.answerable(first)
 
     def decide() -> Flow[Receipt]:
-        known = yield from call(desk.store.known, scope, hashes, digests, key.name if key else None)
+        name = key.name if key else None
+        known = yield from call(desk.store.known, scope, hashes, digests, name, last=answering)
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket))
         plan = curate(desk, scope, said.turns, hashes, digests, known, expires=expires, kind=kind)
@@ -82,6 +87,7 @@ def curate(
     held = {text: fact.id for text, fact in known.facts.items() if fact.expires > desk.mint.now()}
     faded = {text: fact for text, fact in known.facts.items() if text not in held}
     seen = dict(known.evidence)
+    last = talk.remembered(known.last)
     for turn, text, digest in zip(turns, hashes, digests, strict=True):
         evidence, thread = seen.get(digest), held.get(text)
         event, fresh = "NONE", evidence is None
@@ -90,13 +96,19 @@ def curate(
             plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
             plan.guards.append(NoEvidence(scope, digest))
         if thread is None:
-            claim, old = _claim(turn, evidence, expires, kind), faded.get(text)
+            before = last if talk.answers(turn, last, desk.settings.pause_minutes) else None
+            if before is not None:
+                plan.turns[before.thread] = before.wording
+            old = faded.get(text)
+            claim = _claim(turn, evidence, expires, kind, before.thread if before else None)
             event, thread = ("ADD", desk.mint.id()) if old is None else ("UPDATE", old.id)
             held[text] = thread
+            last = talk.spoken(thread, turn) if old is None else None
             said_since = None if old is None else old.created_at
             plan.drafts.append(Draft(Asserted(thread, claim, said_since), scope, desk.author))
             plan.guards.append(NoFact(scope, text) if old is None else ThreadAt(thread, old.seq))
         else:
+            last = None
             if fresh:
                 plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN), scope, desk.author))
             if turn.meta or expires is not None:
@@ -107,11 +119,11 @@ def curate(
     return plan
 
 
-def _claim(turn: Turn, evidence: str, expires: int | None, kind: str) -> Claim:
+def _claim(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
     said = turn.evidence
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
     )  # fmt: skip
 
 
@@ -122,7 +134,7 @@ def _settle(
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     if plan.drafts or key:
-        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts)
+        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts, plan.turns)
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
@@ -155,7 +167,7 @@ def _catch_up(desk: Desk, account: str, receipt: Receipt) -> Flow[Receipt]:
     if desk.embedder is None or desk.embedder.local or receipt.tx is None:
         return receipt
     failure = yield from drain(
-        desk.store, account, embed.consumer(desk.store, desk.embedder),
+        desk.store, account, embed.consumer(desk.store, desk.embedder, account),
         batch=desk.settings.consumer_batch, attempts=desk.settings.consumer_attempts,
     )  # fmt: skip
     if failure is None:
@@ -210,7 +222,7 @@ def _changed(fact: Fact, change: Change) -> Claim:
         fact.text if change.text is None else change.text, fact.kind, fact.subject, fact.predicate, fact.object,
         fact.polarity, fact.modality, fact.confidence, valid, expires,
         evidence=None if said_again else fact.evidence, role=fact.role, actor=fact.actor,
-        said_at=change.valid.start if anew else fact.said_at, source=fact.source,
+        said_at=change.valid.start if anew else fact.said_at, source=fact.source, after=None if anew else fact.after,
         meta=fact.meta if change.meta is None else change.meta,
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ from told.core.errors import (
 
 # Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
 LEAST_SQLITE: Final = (3, 51, 3)
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 STATEMENTS: Final = 256
 PAUSE: Final = 0.01
 LEAST_BYTES: Final = 512

@@ -11,9 +11,10 @@ import apsw
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import Scopes, entry_of, hex_list, json_list, position, space_of, span
+from told.backends.sqlite.rows import Scopes, entry_of, hex_list, json_list, part_span, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
+from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.scope import Scope
 from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
@@ -42,9 +43,9 @@ def account_of(db: apsw.Connection, name: str) -> Account:
 
 
 def known(
-    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None
+    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool
 ) -> Known:
-    """What exactly this scope already holds of some texts and evidence, and what a key stands for."""
+    """What exactly this scope already holds of some texts and evidence, what a key stands for, and the last turn."""
     row = run(db, "account", scope.account).fetchone()
     if row is None:
         return Known(0, {}, {})
@@ -60,8 +61,18 @@ def known(
     else:
         facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
         evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
-    found = {fact.md5: fact for fact in Scopes(db, scope.account).facts(sorted(facts))}
-    return Known(seen, found, dict(reversed(evidence)), ticket)
+    scopes = Scopes(db, scope.account)
+    found = {fact.md5: fact for fact in scopes.facts(sorted(facts))}
+    return Known(seen, found, dict(reversed(evidence)), ticket, _last(db, scopes, *space) if last else None)
+
+
+def _last(db: apsw.Connection, scopes: Scopes, space: int, part: int) -> Fact | None:
+    """The turn last written to a partition, if it is of this space, held and unchanged."""
+    id_ = run(db, "last_of_part", *part_span(part)).get
+    for fact in scopes.facts(run(db, "versions", json_list([id_])).fetchall()) if id_ is not None else ():
+        if fact.scope == scopes[space] and fact.until == NEVER and fact.created_at == fact.updated_at:
+            return fact
+    return None
 
 
 def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from told.backends.sqlite.apply import Grower
+from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
 from told.backends.sqlite.vectors import current
@@ -56,8 +56,10 @@ def repack(db: apsw.Connection, account: int, part: int) -> None:
     rows = run(db, "part_texts", lo, hi).fetchall()
     empty_part(db, part)
     grower = Grower(db, account, NOWHERE.account, current(db))
-    for fact, space, until, expires, text in rows:
-        grower.index(part, fact, space, Passage(fact & SEQ_MASK, NOWHERE, text, until, expires))
+    turns: dict[int, Turn] = {}
+    for ordinal, fact, slot, space, until, expires, before, text in rows:
+        passage = Passage(fact & SEQ_MASK, NOWHERE, text, slot, until=until, expires=expires)
+        turns[ordinal] = grower.index(part, fact, space, passage, turns.get(before))
     grower.settle()
 
 

@@ -28,7 +28,7 @@ from told.backends.sqlite.rows import (
 from told.backends.sqlite.writer import Writer
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import Fact, Link, Witness
+from told.core.fact import Fact, Link, Witness, together
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find
 from told.core.scope import Scope
@@ -155,9 +155,17 @@ class SqliteStore:
 
     # The views --------------------------------------------------------------------------------------------------------
 
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool = False
+    ) -> Known:
         """What exactly this scope already holds."""
-        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key))
+        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, last=last))
+
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of these entries."""
+        with self._in(account) as (db, number):
+            rows = run(db, "texts", json_list([position(number, seq) for seq in seqs])).fetchall()
+        return {digest: together(earlier, text) for digest, earlier, text in rows}
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
@@ -253,7 +261,8 @@ class SqliteStore:
         """Texts without a vector under a model."""
         with self._database.reading() as db:
             chosen = vectors.current(db) if model is None else vectors.named(db, model)
-            return dict(run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall())
+            rows = run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
+        return {digest: together(earlier, text) for digest, earlier, text in rows}
 
     def put_vectors(self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors by text hash."""
