@@ -24,8 +24,9 @@ from told.ledger import verify as proof
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
 from told.ports import VIEWS, Embedder, Fault, Store, View
+from told.read import cache, plan
 from told.read import path as reading
-from told.read import plan
+from told.read.cache import Overlay
 from told.read.path import Eye, Seen
 from told.settings import Settings
 from told.views import folding
@@ -62,6 +63,7 @@ class Engine:
     settings: Settings
     embedder: Embedder | None = None
     caller: Caller = field(default_factory=Caller)
+    overlay: Overlay = field(default_factory=Overlay)
 
     @property
     def account(self) -> str:
@@ -92,6 +94,10 @@ class Engine:
     def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """A point on both time axes."""
         return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
+
+    def flush(self) -> Flow[tuple[str, ...]]:
+        """Write down what was recalled; what could not be written is a warning."""
+        return cache.flush(self.store, self.overlay)
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -226,7 +232,10 @@ class Engine:
         """Destroy content and everything derived from it, and certify it."""
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
-        return (yield from erasing.destroy(self.store, self.account, found, why))
+        try:
+            return (yield from erasing.destroy(self.store, self.account, found, why))
+        finally:
+            self.overlay.drop(self.account, found.threads)
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:
@@ -234,6 +243,7 @@ class Engine:
         head = yield from call(self.store.head, self.account)
         was = {"entries": head.seq, "head": f"{HASH}:{head.hash.hex()}"}
         yield from call(self.store.reset, self.account, Draft(Erased((), "reset", was), None, self.caller.name))
+        self.overlay.forget(self.account)
         yield from call(self.store.scrub)
 
     # Care -------------------------------------------------------------------------------------------------------------
@@ -260,7 +270,8 @@ class Engine:
     @verb(Action.READ_METADATA)
     def stats(self) -> Flow[Mapping[str, Any]]:
         """Counts and sizes."""
-        return (yield from call(self.store.stats, self.account))
+        found = yield from call(self.store.stats, self.account)
+        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account)}
 
     @verb(Action.READ_METADATA)
     def faults(self) -> Flow[Sequence[Fault]]:
@@ -274,13 +285,18 @@ class Engine:
 
     @verb(Action.ADMINISTER)
     def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
-        """Append an exported ledger to the account it continues."""
-        new = yield from transfer.import_(self.store, self.account, lines)
+        """Append an exported ledger to the account it continues; a tombstone in it erases here too."""
+        warnings = yield from self.flush()
+        try:
+            new = yield from transfer.import_(self.store, self.account, lines)
+        finally:
+            self.overlay.forget(self.account)
         yield from call(self.store.scrub)
         if not new or self.embedder is None:
-            return new, ()
+            return new, warnings
         filled = yield from attempt(embed.fill(self.store, self.embedder))
-        return new, (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
+        bare = (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
+        return new, (*warnings, *bare)
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:

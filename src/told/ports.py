@@ -19,7 +19,7 @@ from told.core.entry import Draft, Entry
 from told.core.errors import EmbeddingError
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
-from told.core.query import AsOf, Find, Probe, Ranked
+from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
@@ -293,6 +293,13 @@ class Store(Protocol):
 
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""
+
+    # recalls: an overlay that no view, export or proof knows of
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Add recalls of threads to those counted; one of a thread that has no version here, or no more, is dropped."""
+
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often each of these threads was recalled; those that never were are left out."""
 
     # care
     def check(self) -> Sequence[str]:

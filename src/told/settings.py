@@ -61,6 +61,9 @@ class Settings:
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
     depth: int = knob(100, "How many candidates each retriever may offer.", least=1)
     rrf_k: int = knob(60, "How flat reciprocal rank fusion is.", least=1)
+    hot_size: int = knob(20, "How many of the memories a scope recalled last are kept at hand.", least=0, most=1000)
+    access_flush: int = knob(256, "Recalls are counted in memory and written down after this many reads.", least=1)
+    hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)
     consumer_batch: int = knob(256, "Ledger entries a consumer takes at a time.", least=1)
     consumer_attempts: int = knob(3, "Failures before a consumer parks an entry as a fault and goes on.", least=1)
 

@@ -22,7 +22,7 @@ from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
-from told.core.query import AsOf, Find, Probe, Ranked
+from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
@@ -364,6 +364,19 @@ class RamStore:
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do, in the order it first happened."""
         return list(self._account(account).faults.values())
+
+    # Recalls
+
+    @_locked
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls; an account without a ledger has no thread to recall."""
+        self._account(account).touch(recalls)
+
+    @_locked
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often threads were recalled."""
+        known = self._account(account).recalls
+        return {thread: known[thread] for thread in threads if thread in known}
 
     # Care
 

@@ -5,7 +5,7 @@ Every value in here is frozen, so a shallow copy is a transaction: change the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
@@ -13,6 +13,7 @@ from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
 from told.core.fact import NEVER, Fact, Link, Passage, Witness, together
 from told.core.ids import Mint, canonical, sha256
+from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import (
     VIEWS,
@@ -59,6 +60,7 @@ class Account:
     tombstones: set[bytes] = field(default_factory=set)
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
+    recalls: dict[str, Touch] = field(default_factory=dict)
 
     def copy(self) -> Account:
         """The same account, free to be changed."""
@@ -199,6 +201,14 @@ class Account:
             case _:
                 assert_never(guard)
 
+    # Recalls
+
+    def touch(self, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls of the threads that have a version here."""
+        for thread in {fact.id for fact in self.facts.values()} & recalls.keys():
+            known, new = self.recalls.get(thread), recalls[thread]
+            self.recalls[thread] = new if known is None else known + new
+
     # Forgetting
 
     def destroy(self, seqs: Iterable[int]) -> dict[str, int]:
@@ -208,6 +218,8 @@ class Account:
             raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
         before = self._sizes()
         self._void_tickets(doomed)
+        for fact in (self.facts[seq] for seq in doomed & self.facts.keys()):
+            self.recalls.pop(fact.id, None)
         self.links = [link for link in self.links if link.seq not in doomed]
         for rows in (self.facts, self.evidence):
             for seq in doomed & rows.keys():
@@ -240,6 +252,7 @@ class Account:
         return {
             "entries": content, "facts": len(self.facts), "links": len(self.links), "evidence": len(self.evidence),
             "passages": len(self.passages), "tickets": len(self.tickets), "faults": len(self.faults),
+            "recalls": sum(touch.count for touch in self.recalls.values()),
         }  # fmt: skip
 
     # Care
@@ -281,6 +294,7 @@ class Account:
             "users": len({scope.user_id for scope in scopes} - {None}),
             "agents": len({scope.agent_id for scope in scopes} - {None}),
             "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
+            "recalls": sum(touch.count for touch in self.recalls.values()),
             "bytes": sum(len(entry.envelope or b"") for entry in self.entries),
         }  # fmt: skip
 

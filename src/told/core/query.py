@@ -246,3 +246,14 @@ class Verdict:
         """The verdict as JSON."""
         body: dict[str, Any] = {"ok": self.ok, "entries": self.entries, "erased": self.erased, "head": self.head}
         return body if self.ok else {**body, "first_bad_seq": self.seq, "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """How often a memory was recalled, and when last."""
+
+    count: int
+    last: int
+
+    def __add__(self, other: Touch) -> Touch:
+        return Touch(self.count + other.count, max(self.last, other.last))

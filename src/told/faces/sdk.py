@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.open import open_embedder, open_store
 from told.ports import Embedder, View
+from told.read.cache import Overlay
 from told.settings import Settings, load
 
 
@@ -44,7 +46,8 @@ class _Base:
         except BaseException:
             opened.close()
             raise
-        self._engine: Engine | None = Engine(opened, chosen, found, caller)
+        overlay = Overlay(chosen.hot_size, chosen.access_flush)
+        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -65,13 +68,13 @@ class _Base:
 
     def _adopt(self, embedder: Any) -> Engine:
         """The engine, ready to be bound to another embedder."""
-        return self.engine if embedder is None else Engine(
-            self.engine.store, self.engine.settings, open_embedder(embedder, self.engine.store), self.engine.caller
-        )  # fmt: skip
+        engine = self.engine
+        return engine if embedder is None else replace(engine, embedder=open_embedder(embedder, engine.store))
 
     def close(self) -> None:
-        """Release the store; closing twice is fine."""
+        """Write down what was recalled and release the store; closing twice is fine."""
         if self._engine is not None:
+            run(self._engine.flush())
             self._engine.store.close()
             self._engine = None
 

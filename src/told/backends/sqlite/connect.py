@@ -211,7 +211,9 @@ def _recognise(db: apsw.Connection, path: Path) -> None:
         raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
     version = db.execute(QUERIES["schema_version"]).get
     if version != SCHEMA:
-        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
+        older = isinstance(version, int) and version < SCHEMA
+        hint = "Export it with the told that made it and import that into a new file." if older else "Upgrade told."
+        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint=hint)
 
 
 def _prepare(db: apsw.Connection) -> None:

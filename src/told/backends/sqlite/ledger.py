@@ -16,6 +16,7 @@ from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
+from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
 
@@ -242,6 +243,14 @@ def advance(db: apsw.Connection, name: str, consumer: str, seq: int) -> None:
 def fault(db: apsw.Connection, name: str, consumer: str, seq: int, error: str, at: int) -> None:
     """Keep what a consumer could not do."""
     run(db, "add_fault", account_of(db, name).id, consumer, seq, error, at)
+
+
+def touch(db: apsw.Connection, name: str, recalls: Mapping[str, Touch]) -> None:
+    """Count recalls of threads that are there; what an erasure took meanwhile does not come back as a number."""
+    row = run(db, "account", name).fetchone()
+    if row is not None:
+        listed = json_list([(thread, touch.count, touch.last) for thread, touch in recalls.items()])
+        run(db, "touch", row[0], listed, *span(row[0]))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

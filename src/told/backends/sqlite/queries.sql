@@ -236,6 +236,16 @@ ON CONFLICT (account, consumer, seq) DO UPDATE SET error = excluded.error, at = 
 -- name: faults
 SELECT id, consumer, seq, error, at, attempts FROM fault WHERE account = ? ORDER BY id
 
+-- name: touch
+INSERT INTO access (account, thread, count, last)
+SELECT ?1, r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM json_each(?2) r
+WHERE EXISTS (SELECT 1 FROM fact f WHERE f.thread = r.value ->> 0 AND f.id > ?3 AND f.id < ?4)
+ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+-- name: touched
+SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
+-- name: drop_access
+DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) RETURNING count
+
 -- name: shred_entry
 UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
 -- name: entries_named
@@ -300,6 +310,8 @@ DELETE FROM ticket WHERE account = ?
 DELETE FROM cursor WHERE account = ?
 -- name: drop_account_faults
 DELETE FROM fault WHERE account = ?
+-- name: drop_account_access
+DELETE FROM access WHERE account = ?
 -- name: drop_account_spaces
 DELETE FROM space WHERE account = ?
 -- name: drop_account_parts
@@ -337,6 +349,8 @@ SELECT count(*) FROM link WHERE id > ? AND id < ?
 SELECT count(*), count(DISTINCT user_id), count(DISTINCT agent_id), count(DISTINCT run_id) FROM space WHERE account = ?
 -- name: count_faults
 SELECT count(*) FROM fault WHERE account = ?
+-- name: count_recalls
+SELECT ifnull(sum(count), 0) FROM access WHERE account = ?
 -- name: schema_version
 SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version

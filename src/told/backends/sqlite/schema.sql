@@ -191,6 +191,16 @@ CREATE TABLE block (
     PRIMARY KEY (part, model, number)
 );
 
+-- Recalls: an overlay, not a view; nothing in it comes from the ledger, and nothing of the ledger comes from it ----------
+
+CREATE TABLE access (
+    account INTEGER NOT NULL,
+    thread TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (account, thread)
+) WITHOUT ROWID;
+
 -- Consumers -----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE cursor (

@@ -46,6 +46,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
     counts["faults"] = db.changes()
+    counts["recalls"] = sum(count for (count,) in run(db, "drop_access", account, json_list(sorted(threads))))
     _sweep(db, spaces)
     return counts
 
@@ -100,6 +101,6 @@ def wipe(db: apsw.Connection, account: int) -> None:
     run(db, "end_reset")
     for (part,) in run(db, "parts_of_account", account).fetchall():
         empty_part(db, part)
-    for query in ("tickets", "cursors", "faults", "spaces", "parts"):
+    for query in ("tickets", "cursors", "faults", "access", "spaces", "parts"):
         run(db, f"drop_account_{query}", account)
     run(db, "orphan_embeddings")

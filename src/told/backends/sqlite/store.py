@@ -30,7 +30,7 @@ from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
 from told.core.fact import Fact, Link, Witness, together
 from told.core.ids import Mint
-from told.core.query import LATEST, AsOf, Find
+from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Known, View
 
@@ -293,6 +293,18 @@ class SqliteStore:
         """What consumers could not do."""
         with self._in(account) as (db, number):
             return [Fault(row[0], account, *row[1:]) for row in run(db, "faults", number)]
+
+    # Recalls ----------------------------------------------------------------------------------------------------------
+
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls, in one statement for all threads."""
+        self._write(lambda db: ledger.touch(db, account, recalls))
+
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often threads were recalled."""
+        with self._in(account) as (db, number):
+            rows = run(db, "touched", number, json_list(threads)).fetchall()
+        return {thread: Touch(count, last) for thread, count, last in rows}
 
     # Care -------------------------------------------------------------------------------------------------------------
 
