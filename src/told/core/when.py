@@ -304,7 +304,7 @@ def _around(moment: datetime, unit: str) -> Interval:
 def moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int:
     """The instant to read a state at: the end of the day, month or year that is named, or the exact time if one is."""
     try:
-        reading = _read(almanac.plain(text), _local_now(now, zone), _zone(zone))
+        reading = _read(almanac.plain(text), local(now, zone), _zone(zone))
     except TimeError:
         raise
     except (ValueError, OverflowError):
@@ -316,7 +316,7 @@ def moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int
 
 def relative(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Interval | None:
     """The interval an expression such as "last tuesday" or "vor drei Tagen" names, `None` if it is not understood."""
-    here, tz = _local_now(now, zone), _zone(zone)
+    here, tz = local(now, zone), _zone(zone)
     try:
         reading = _read(almanac.plain(text), here, tz)
     except (ValueError, OverflowError):
@@ -328,7 +328,8 @@ def _unknown(text: str) -> TimeError:
     return TimeError(f"{_quoted(text)} is not understood as a time.", hint=_EXAMPLES)
 
 
-def _local_now(now: datetime, zone: str | tzinfo | None) -> datetime:
+def local(now: datetime, zone: str | tzinfo | None) -> datetime:
+    """The same moment by the clock of a zone, if one is given."""
     if now.tzinfo is None:
         raise TimeError("`now` has no time zone.", hint=_NAIVE)
     return now.astimezone(_zone(zone) or now.tzinfo)
