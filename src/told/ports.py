@@ -353,6 +353,18 @@ class LLM(Protocol):
         """The model's reply."""
 
 
+@runtime_checkable
+class Reranker(Protocol):
+    """Judges how well texts answer a query, more slowly and better than the index does."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A number for each text, in order; the higher, the better it answers."""
+
+
 def sound(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
     """An embedder's answer, if it is as many vectors of finite numbers as were asked for, each of its dimension."""
     try:

@@ -110,11 +110,13 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact with its score and the parts the score is made of."""
+    """A fact with its score and the parts the score is made of, the passage of it that matched, and its doubles."""
 
     fact: Fact
     score: float
     parts: Mapping[str, float | None] = field(default_factory=dict)
+    slot: int = 0
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +142,14 @@ class Candidate:
     stage: str
     kept: bool
     reason: str = ""
+    sources: tuple[str, ...] = ()
+    level: str = "content"
 
     def as_dict(self) -> dict[str, Any]:
         """The candidate as JSON."""
         return {
             "id": self.id, "memory": self.text, "score": self.score, "parts": dict(self.parts),
+            "sources": list(self.sources), "level": self.level,
             "stage": self.stage, "kept": self.kept, "reason": self.reason,
         }  # fmt: skip
 
@@ -157,11 +162,13 @@ class Trace:
     as_of: AsOf
     steps: tuple[Step, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as JSON; the shape is stable."""
         return {
             "query": self.query,
+            "asked": dict(self.asked),
             "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": iso(self.as_of.at)},
             "valid_at": None if self.as_of.valid_at is None else iso(self.as_of.valid_at),
             "steps": [

@@ -12,7 +12,7 @@ from told.core.query import Mark, Ranked, Touch
 from told.core.score import cosine
 from told.core.text import terms
 from told.core.when import Interval
-from told.read.asked import Asked
+from told.read.asked import Asked, Sort
 from told.read.cache import hotness
 from told.read.fuse import fusion
 from told.settings import Settings
@@ -20,6 +20,8 @@ from told.settings import Settings
 DAY = 86_400_000_000
 ASSISTANT = "assistant"
 NUDGE = 1e-4
+SOUGHT: Mapping[Sort, tuple[str, ...]] = {Sort.SKILL: ("skill", "case", "tool"), Sort.RESOURCE: ("document",)}
+"""The kinds a query of a sort asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def with_facts(
 ) -> list[Scored]:  # fmt: skip
     """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom."""
     names = {term for name in asked.names for term in terms(name)}
+    sought = SOUGHT.get(asked.sort, ())
     changed: list[Scored] = []
     for one in scored:
         fact = facts.get(one.mark.seq)
@@ -118,6 +121,7 @@ def with_facts(
             salience=settings.rank_salience * fresh * weight * fact.confidence,
             hotness=0.0 if touch is None else settings.rank_hotness * heat(touch, now, settings),
             entity=settings.rank_entity * _share(names, fact.text) if names and settings.rank_entity else 0.0,
+            kind=settings.rank_kind if fact.kind in sought else 0.0,
         ))  # fmt: skip
     return ordered(changed)
 
