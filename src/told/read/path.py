@@ -13,7 +13,7 @@ from told.core.text import clean, query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Embedder, Store, Vector, sound
-from told.read.assemble import assemble
+from told.read.assemble import Item, assemble
 from told.read.fuse import rrf
 from told.settings import Settings
 
@@ -105,18 +105,19 @@ def context(eye: Eye, query: str | None, find: Find, *, limit: int, budget: int)
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise InvalidInput(f"budget must be a positive number of tokens, not {budget!r}.")
     seen = yield from search(eye, query, find, limit=limit) if query is not None else _newest(eye, find, limit)
-    block = assemble(seen.hits, budget, eye.settings.encoding)
-    inside = {hit.fact.seq for hit in block.hits}
+    items = [Item(hit, (hit.fact.text,)) for hit in seen.hits]
+    block = assemble(items, budget, eye.settings.encoding, zone=eye.settings.zone or None)
+    inside = {*block.levels}
     candidates = tuple(
         replace(_kept(hit), stage="assemble", kept=hit.fact.seq in inside,
                 reason="" if hit.fact.seq in inside else "does not fit the budget")
         for hit in seen.hits
     )  # fmt: skip
-    dropped = len(seen.hits) - len(block.hits)
-    step = Step("assemble", len(block.hits), dropped, note=f"{block.tokens} of {budget} tokens")
+    hits = tuple(item.hit for item in block.items)
+    step = Step("assemble", len(hits), len(seen.hits) - len(hits), note=f"{block.tokens} of {budget} tokens")
     trace = replace(seen.trace, steps=(*seen.trace.steps, step), candidates=candidates)
-    tight = (f"No memory fits a budget of {budget} tokens.",) if seen.hits and not block.hits else ()
-    return Bundle(block.text, block.tokens, budget, block.hits, trace, (*seen.warnings, *tight))
+    tight = (f"No memory fits a budget of {budget} tokens.",) if seen.hits and not hits else ()
+    return Bundle(block.text, block.tokens, budget, hits, trace, (*seen.warnings, *tight))
 
 
 def _newest(eye: Eye, find: Find, limit: int) -> Flow[Seen]:
