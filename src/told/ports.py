@@ -323,7 +323,10 @@ Purpose: TypeAlias = Literal["query", "passage"]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it."""
+    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it.
+
+    It may say by a number called `spread` how much its cosines with unrelated texts vary.
+    """
 
     @property
     def model(self) -> str:

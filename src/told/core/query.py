@@ -189,6 +189,7 @@ class Bundle:
     hits: tuple[Hit, ...]
     trace: Trace
     warnings: tuple[str, ...] = ()
+    messages: tuple[Mapping[str, str], ...] = ()
 
     def __str__(self) -> str:
         return self.text

@@ -81,7 +81,7 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
     recall = yield from recalled(eye, want)
     seen = _seen(eye, recall)
-    warnings = yield from _noted(eye, want.find, [hit.fact for hit in seen.hits])
+    warnings = yield from noted(eye, want.find, [hit.fact for hit in seen.hits])
     return replace(seen, warnings=(*seen.warnings, *warnings))
 
 
@@ -97,7 +97,7 @@ def explain(eye: Eye, want: Want) -> Flow[Seen]:
 def _seen(eye: Eye, recall: Recall) -> Seen:
     """What is left of a read, as hits."""
     best = rank.best_of_facts(recall.scored)
-    hits = tuple(_hit(one, recall, eye.settings) for one in best)
+    hits = tuple(hit(one, recall, eye.settings) for one in best)
     steps = tuple(recall.clock.steps)
     told = Trace(recall.want.query, recall.want.find.as_of, steps, (), trace.understood(recall.asked))
     sure = rank.confidence(recall.all, recall.found)
@@ -218,7 +218,7 @@ def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
         recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}
 
 
-def _hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
+def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
     fact = recall.facts[one.mark.seq]
     score = rank.calibrated(one.score, settings)
     return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
@@ -233,11 +233,18 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 
-def _noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
+def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
     """Note what was selected, unless the read was one of the past."""
     if find.as_of.seq < LATEST or not facts:
         return ()
     return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at))
+
+
+def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
+    """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through."""
+    facts = yield from call(eye.store.facts, find)
+    denied = denials(facts, eye.guards)
+    return [fact for fact in facts if fact.seq not in denied]
 
 
 def _query(query: str, settings: Settings) -> str:
