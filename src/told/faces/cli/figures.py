@@ -20,7 +20,7 @@ COSTS = {
     "bytes_per_turn": "bytes/turn",
 }  # fmt: skip
 LEGEND = (
-    "R@500t: share of the evidence verbatim in a context of 500 tokens · all@: all of it · R@10: among ten hits · "
+    "R@{0}t: share of the evidence verbatim in a context of {0} tokens · all@: all of it · R@10: among ten hits · "
     "newest first: current before superseded · AUROC: confidence of answerable against unanswerable"
 )
 SHOWN = 100
@@ -34,7 +34,7 @@ def as_json(report: Mapping[str, Any]) -> str:
 
 def report(body: Mapping[str, Any]) -> RenderableType:
     """Every file with its tables."""
-    return Group(*(_file(one, body["budgets"]) for one in body["files"]), quiet(LEGEND))
+    return Group(*(_file(one, body["budgets"]) for one in body["files"]), quiet(LEGEND.format(body["budgets"][0])))
 
 
 def _file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableType:

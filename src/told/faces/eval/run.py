@@ -76,8 +76,12 @@ class Told:
     def ingest(self, conversation: Conversation) -> None:
         """Add the turns of each session in one call, with their times, speakers and ids."""
         self.turn_to(conversation)
-        for _, turns in groupby(conversation.turns, key=lambda turn: turn.session):
-            done = self.memory.add([message(turn) for turn in turns], user_id=self.user)
+        for session, turns in groupby(conversation.turns, key=lambda turn: turn.session):
+            try:
+                done = self.memory.add([message(turn) for turn in turns], user_id=self.user)
+            except InvalidInput as error:
+                where = f"conversation {self.user!r}, session {session!r}"
+                raise type(error)(f"{where}: {error.message}", hint=error.hint) from error
             skipped = [f"a turn of {self.user} was not kept: {row['reason']}" for row in done.get("skipped", ())]
             self._note([*skipped, *done.get("warnings", ())])
 
