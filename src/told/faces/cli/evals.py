@@ -40,8 +40,7 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Measure recall on conversations of your own: what share of the evidence a context of so many tokens holds.
 
-    Without --store everything happens in a store that is gone afterwards. With it, that store must be empty, and keeps
-    the conversations for a closer look.
+    The store is gone afterwards, unless --store names an empty one that is to keep the conversations.
     """
     from told.faces.cli import figures
     from told.faces.eval import data, run
