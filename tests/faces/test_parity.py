@@ -113,7 +113,7 @@ CLI = importlib.util.find_spec("told.faces.cli") is not None
 needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
 PROMISED = (
     "add search get list update delete history timeline diff context explain erase verify rebuild reindex stats export "
-    "import backup demo doctor where config version"
+    "import backup eval demo doctor where config version"
 ).split()
 
 
