@@ -104,6 +104,16 @@ _CLAUSE: Final = """and or but to through until till with when while that which 
     before after since i we you he she they it my our her his their the a an this compared including during y und et o
     ou oder con mit avec hice hizo gemacht bis hasta passiert gewesen"""
 GOES_ON: Final = re.compile(rf"\s*(?:$|[^\sa-z0-9]|(?:{_any(_words(_CLAUSE))})(?![a-z]))", re.ASCII)
+# "In the last year" are twelve months up to now, "last year" is the one before this.
+UP_TO_NOW: Final = re.compile(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
+# Counts that are no numbers, and what they may mean.
+VAGUE: Final = {
+    "a few": (2, 5),
+    "few": (2, 5),
+    "a couple": (2, 3),
+    "a couple of": (2, 3),
+    "couple of": (2, 3),
+}
 ANCHORS: Final = re.compile(
     r" (?:before|after|prior to|following|preceding|of|vor|nach|antes|despues|avant|apres)(?![a-z])"
 )

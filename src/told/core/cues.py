@@ -40,7 +40,7 @@ WHEN: Final = _cue(
     rf"when(?: |(?=['’])){_AUXILIARY}",
     r"(?:since|until|till|by|from) when",
     r"(?:know|remember|recall|tell me|remind me|wonder(?:ing)?|say|said|sure|check|find out|and|or|exactly|of) when"
-    r" (?!you |asked)(?=\w)",
+    r"(?= (?!you |asked)\w)",
     r"when\s*[?.!]*$",
     r"how long(?! (?:is|are|was|were) (?:the|my|her|his|their) (?:\w+ )?(?:bridge|river|table|rope|hair))",
     r"how many (?:more )?(?:days|weeks|months|years|hours|minutes|nights|weekends)",
@@ -264,8 +264,8 @@ RESOURCE: Final = _cue(
 
 # Words that begin a question with a capital and are nobody's name.
 COMMON: Final = frozenset(
-    """i i'm i've i'd i'll ok okay tv pm am hi hello hey thanks thank please yes no not also so and or but if because who
-    whom whose what what's which when where why how who's how's when's where's that's it's there's let's can could
+    """i i'm i've i'd i'll ok okay tv pm am hi hello hey thanks thank please yes no not also so and or but if because
+    who whom whose what what's which when where why how who's how's when's where's that's it's there's let's can could
     will would should shall may might must do does did don't doesn't didn't is are was were be been being am isn't
     aren't wasn't has have had haven't hasn't having the a an this that these those it its he she they we you me my
     mine our your his her their him them us in on at by for from to of with without about after before during since

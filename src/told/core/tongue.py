@@ -37,7 +37,7 @@ _COMMON: Final = {
     "de": """aber als am an auf aus bei bin bis das dass dem den der des die du ein eine einem einen einer er es für
         gab gibt habe haben hast hat hatte ich im in ist kann mein meine mich mir mit nach nicht oder sein sich sie
         sind um und uns vom von vor wann war waren warum was welche wem wer wie wir wo wurde zu zum zur letzten
-        gemacht""",
+        gemacht gestern heute geschah passiert ende anfang""",
     "fr": """a ai as au aux avec avez avons c'est ce cette comment d'un d'une dans de depuis des du elle en est et
         été était il ils j'ai je la le les leur lui ma mais me mes moi mon ne nous on ont ou où par pas pour pourquoi
         quand que quel quelle qu'est qui quoi sa se ses son sont sur ta ton tu un une votre vous y qu'ai""",

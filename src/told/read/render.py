@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from itertools import count
 from typing import Final, Literal, TypeAlias
 
@@ -168,16 +167,17 @@ def _bullet(fact: Fact, day: datetime, text: str) -> str:
     return f"- **{_day(day)} {day.year}, {who}:** {_MARKUP.sub(_escaped, text + _origin(fact))}"
 
 
-_NO_XML: Final = re.compile("[\ufffe\uffff]")
+_IN_XML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\ufffe": "\ufffd", "\uffff": "\ufffd"})
+_IN_ATTRIBUTE: Final = _IN_XML | str.maketrans({'"': "&quot;"})
 
 
 def _element(fact: Fact, day: datetime, text: str) -> str:
-    source = flat(fact.source or "")
     named = {
-        "id": fact.id, "date": day.date().isoformat(), "speaker": speaker(fact), "source": source, "trust": trust(fact),
+        "id": flat(fact.id), "date": day.date().isoformat(), "speaker": speaker(fact),
+        "source": flat(fact.source or ""), "trust": trust(fact),
     }  # fmt: skip
-    attributes = " ".join(f'{name}="{escape(flat(value))}"' for name, value in named.items() if value)
-    return _NO_XML.sub("\ufffd", f"<memory {attributes}>{escape(text, quote=False)}</memory>")
+    attributes = " ".join(f'{name}="{value.translate(_IN_ATTRIBUTE)}"' for name, value in named.items() if value)
+    return f"<memory {attributes}>{text.translate(_IN_XML)}</memory>"
 
 
 _TITLES: Final = {"pinned": "Always:", "recalled": "Recalled:", "recent": "Just said:"}

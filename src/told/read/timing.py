@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from told.core import almanac, beside
@@ -19,6 +19,7 @@ from told.core.when import PRECISIONS, Interval, to_us
 from told.read.sentence import Sentence, Time
 from told.read.weigh import MAY_BE, YEARS, goes_on, is_at_home
 
+_MOST: Final = 32  # times read in one text; nobody asks for more
 _DAY: Final = timedelta(days=1)
 _HOUR_US: Final = 3_600_000_000
 _CYCLE_DAYS: Final = {"day": 7, "weekend": 7, "month": 366, "season": 366}
@@ -31,7 +32,7 @@ def times(text: str, *, now: datetime, zone: str | tzinfo | None = None, languag
     """The times a text of composed letters (NFC) speaks of, in its order, with the places where it does."""
     sentence = Sentence.of(text, now, zone, language)
     try:
-        return tuple(_placed(sentence, _joined(sentence, _nested(sentence, list(_found(sentence))))))
+        return tuple(_placed(sentence, _joined(sentence, _nested(sentence, list(islice(_found(sentence), _MOST))))))
     except (ValueError, OverflowError):  # a step over the edge of the calendar: `now` is in the first or the last years
         return ()
 
@@ -111,8 +112,16 @@ def _resolved(sentence: Sentence, form: str, match: re.Match[str]) -> Time | Non
         unit = "month"
     if unit and (span := _ahead(sentence, form, unit, words)):
         return Time(match.start(), match.end(), form, span, unit)
-    span = sentence.read(words)
+    span = _vague(sentence, said) if form == "ago" and said["n"] in beside.VAGUE else sentence.read(words)
+    if form == "turn" and said["turn"] == "last" and beside.UP_TO_NOW.search(sentence.left(match.start())):
+        span = sentence.read(f"past {said['thing']}")
     return Time(match.start(), match.end(), form, span, unit) if span else None
+
+
+def _vague(sentence: Sentence, said: Mapping[str, str]) -> Interval | None:
+    """A few years ago: from the most to the fewest that may be."""
+    fewest, most = (sentence.read(f"{count} {said['unit']} ago") for count in beside.VAGUE[said["n"]])
+    return _between(most, fewest)
 
 
 def _ahead(sentence: Sentence, form: str, unit: str, words: str) -> Interval | None:
@@ -215,13 +224,14 @@ def _prefixed(sentence: Sentence, start: int) -> Time | None:
     return None
 
 
-_UNIT: Final = re.compile("(?:month|year|quarter|week|jahr|jahres|monats|monat|mes|ano|mois|annee)(?![a-z])")
+_GENITIVE: Final = {"jahres": "jahr", "monats": "monat"}
+_UNIT: Final = re.compile("(?:week|month|quarter|year|jahres|monats|mes|ano|mois)(?![a-z])")
 
 
 def _present_unit(sentence: Sentence, start: int) -> Time | None:
     """The unit now going on: "the end of the year"."""
     match = _UNIT.match(sentence.plain, start)
-    span = sentence.read(f"this {match[0].removesuffix('es') if match[0] != 'mes' else 'mes'}") if match else None
+    span = sentence.read(f"this {_GENITIVE.get(match[0], match[0])}") if match else None
     return Time(start, match.end(), "turn", span) if match and span else None
 
 

@@ -102,6 +102,12 @@ def _may_be_month(sentence: Sentence, unit: str, match: re.Match[str]) -> bool:
     return sentence.language not in ("", "en") or goes_on(sentence, match.end())
 
 
+def _may_be_yearly(sentence: Sentence, match: re.Match[str]) -> bool:
+    """A month or season with its year, unless a day stands before it: "31 February 2023" is no time at all."""
+    has_day = re.search(r"\d(?:st|nd|rd|th|\.)?(?: of| de)? $", sentence.left(match.start()))
+    return not has_day and _may_be_year(sentence, match)
+
+
 def _may_be_year(_: Sentence, match: re.Match[str]) -> bool:
     said = match.groupdict()
     return int(said.get("year") or said.get("decade") or 0) in YEARS
@@ -142,7 +148,7 @@ MAY_BE: Final[Mapping[str, Callable[[Sentence, re.Match[str]], bool]]] = {
     "weekday_of_week": _always,
     "turn": _may_be_turn,
     "name": _may_be_name,
-    "name_of_year": _may_be_year,
+    "name_of_year": _may_be_yearly,
     "month_of_year": _may_be_year,
     "date": _may_be_date,
     "numbered_date": _always,
