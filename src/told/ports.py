@@ -319,6 +319,8 @@ class Store(Protocol):
 
 Vector: TypeAlias = Sequence[float]
 Purpose: TypeAlias = Literal["query", "passage"]
+SPREAD = 0.08
+"""How much cosines with unrelated texts vary under an embedder that does not say."""
 
 
 @runtime_checkable

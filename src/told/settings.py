@@ -63,8 +63,8 @@ class Settings:
     spare: int = knob(20, "How many more facts are fetched than asked for, as some may say the same.", least=0)
     sources: str = knob(
         "hot time tree graph topics keys",
-        "Where candidates come from beside vectors and words: `hot` what was just recalled, `time` what was said at the "
-        "time asked about, `tree` parts of a whole, `graph` linked memories, `topics` members of the same topic, "
+        "Where candidates come from beside vectors and words: `hot` what was just recalled, `time` what was said at "
+        "the time asked about, `tree` parts of a whole, `graph` linked memories, `topics` members of the same topic, "
         "`keys` the words a fact was taken from.",
     )
     fusion: str = knob(
@@ -74,7 +74,7 @@ class Settings:
     fusion_alpha: float = knob(0.7, "The vector's share in `anchored` fusion.", least=0.0, most=1.0)
     rrf_k: int = knob(60, "How flat reciprocal rank fusion is.", least=1)
     centre: float = knob(
-        0.5, "How much of a scope's mean direction is taken off its vectors, so that what is near to everything is not.",
+        0.5, "How much of a scope's mean direction is taken off, so that what is near to everything is not.",
         least=0.0, most=1.0,
     )  # fmt: skip
     spread: float = knob(
@@ -85,6 +85,8 @@ class Settings:
     rank_cover: float = knob(1.2, "What covering the query's words is worth.", least=0.0)
     rank_speaker: float = knob(2.5, "What it is worth to be said by the one person the query names.", least=0.0)
     rank_time: float = knob(2.5, "What it is worth to be said at the time the query asks about.", least=0.0)
+    rank_talk: float = knob(0.3, "What the best turns of its conversation lend to a turn.", least=0.0)
+    rank_when: float = knob(1.0, "What speaking of time is worth when the query asks when.", least=0.0)
     rank_assistant: float = knob(-3.0, "What it is worth to be said by an assistant.", least=-100.0)
     rank_reply: float = knob(1.0, "The same when the query asks what the assistant said.", least=-100.0)
     rank_kind: float = knob(2.0, "What it is worth to be a skill or a document when one is asked for.", least=0.0)
@@ -102,7 +104,7 @@ class Settings:
     expand_rounds: int = knob(6, "How many times leads of leads are followed at most.", least=0)
     expand_patience: int = knob(3, "After so many rounds that changed nothing at the top it ends.", least=1)
     expand_top: int = knob(30, "How many of the first hits must stay the same for that.", least=1)
-    expand_own: float = knob(0.5, "How much of its own score a lead keeps; its parent gives the rest.", least=0.0, most=1.0)
+    expand_own: float = knob(0.5, "How much of a lead's score is its own; its parent gives the rest.", least=0, most=1)
     expand_hot: float = knob(0.2, "How much being in use counts for a lead.", least=0.0, most=1.0)
     rerank_depth: int = knob(20, "How many of the best hits a reranker judges.", least=1)
     pinned_kinds: str = knob("profile", "Kinds that stand first in every context.")

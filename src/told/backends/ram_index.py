@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from told.backends.ram_account import Account
-from told.core.fact import Fact
+from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
 from told.core.match import Matches, Turns, Voice, facts, question, summed
@@ -60,13 +60,16 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
     )  # fmt: skip
     turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
     matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)
-    chosen = {key: _voice(held[key[0]], key[1]) for key in seen if key[0] in wanted}
+    chosen = {key: _voice(held[key[0]], passage, account) for key, passage in seen.items() if key[0] in wanted}
     return _ranked(matches, chosen)
 
 
-def _voice(fact: Fact, slot: int) -> Voice:
+def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
     said = fact.updated_at if fact.said_at is None else fact.said_at
-    return Voice(fact.seq, slot, said, fact.role, fact.actor)
+    first = passage
+    while (earlier := account.before(first)) is not None:
+        first = earlier
+    return Voice(fact.seq, passage.slot, said, first.seq, fact.role, fact.actor)
 
 
 def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], Voice]) -> Ranked:

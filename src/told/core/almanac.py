@@ -312,3 +312,25 @@ def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     for form, rule in rules():
         if match := rule.fullmatch(text):
             yield form, match.groupdict(default="")
+
+
+# ----------------------------------------------------------------------------------------------------- speaking of time
+
+_SPOKEN: Final = re.compile("[a-z]+|(?:19|20)[0-9]{2}(?![0-9])|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_LOOSE: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
+
+
+@cache
+def _time_words() -> frozenset[str]:
+    """The single words that speak of time, whatever they say of it."""
+    return _LOOSE.union(*(table.keys() for table in (UNITS, TURNS, WORDS, NAMES, PARTS)))
+
+
+def time_words(text: str, most: int) -> int:
+    """How many words of a text speak of time, counted up to some number."""
+    words, found = _time_words(), 0
+    for word in _SPOKEN.finditer(plain(text)):
+        found += word[0] in words or word[0].isdigit()
+        if found >= most:
+            break
+    return found

@@ -33,11 +33,12 @@ K = TypeVar("K", int, tuple[int, int])
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Who said a passage, in which slot of which fact, and when."""
+    """Who said a passage, in which slot of which fact, when, and in which conversation."""
 
     seq: int
     slot: int
     said_at: int
+    talk: int
     role: str | None
     actor: str | None
 
@@ -186,7 +187,8 @@ class Matches(Generic[K]):
         """Everything known of a passage."""
         code: Any = self.codes.get(key, b"") if self.question.asked else b""
         return Mark(
-            voice.seq, voice.slot, voice.said_at, voice.role, voice.actor, self.cosines.get(key), self.dense(key),
+            voice.seq, voice.slot, voice.said_at, voice.talk, voice.role, voice.actor, self.cosines.get(key),
+            self.dense(key),
             self.hubs.get(key, 0.0), self.words.get(key, 0.0), cover(self.told(key), self.question.mass),
             near, words, bytes(code),
         )  # fmt: skip

@@ -73,6 +73,7 @@ class Probe:
 class Mark:
     """What the index knows of one passage it offers, whichever way it came.
 
+    `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.
     `dense` is how much nearer it is than the scope's average, over the windows that hold it; `cover` is how much of
     the query its words and those around it hold. `near` and `words` are its places in the two lists.
     """
@@ -80,6 +81,7 @@ class Mark:
     seq: int
     slot: int
     said_at: int
+    talk: int
     role: str | None = None
     actor: str | None = None
     cosine: float | None = None

@@ -20,7 +20,6 @@ from told.read.cache import Overlay
 from told.read.guard import Guard
 from told.settings import Settings, load
 
-
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
 
 
@@ -35,8 +34,8 @@ class Opened:
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
-        `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is shown:
-        True shows it, False or a reason does not. `subscribes` names the kinds this memory is about, all by default.
+        `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
+        shown: True shows it, False or a reason does not. `subscribes` names the kinds this memory is about, all by default.
         """
         _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
         if not isinstance(settings, Settings | None):

@@ -13,6 +13,7 @@ from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
+
 class Memory(Opened):
     """told, blocking."""
 

@@ -1,4 +1,4 @@
-"""From the best hits to what belongs to them: parts of a whole, neighbours in the graph, one topic, one piece of evidence.
+"""From the best hits to what belongs to them: parts of a whole, linked memories, one topic, one piece of evidence.
 
 A hit is a signpost. What it points to is scored like everything else, and then meets its parent half-way, so that a
 weak match below a strong one comes up. It goes on from what it finds until three rounds in a row change nothing.

@@ -14,17 +14,15 @@ from told.core.query import LATEST, Candidate, Find, Hit, Probe, Ranked, Trace
 from told.core.text import clean, normalise
 from told.core.when import from_us
 from told.flow import Flow, call
+from told.ports import SPREAD
 from told.read import cache, rank, trace
-from told.read.asked import Asked, Sort, asked
+from told.read.asked import Asked, asked
 from told.read.expand import expanded
 from told.read.gather import Eye, ask, probe_of, vector_of
 from told.read.guard import denials
 from told.read.rank import Scored
 from told.read.rerank import reranked
 from told.settings import Settings
-
-SPREAD = 0.08
-"""How much cosines with unrelated texts vary under an embedder that does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
 def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
     settings, want = eye.settings, recall.want
-    deep = rank.wants_facts(settings) or recall.asked.sort is not Sort.MEMORY or want.rerank
+    deep = rank.wants_facts(recall.asked, settings)
     yield from _fill(eye, recall, max(want.limit, settings.depth) if deep else want.limit + settings.spare)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]

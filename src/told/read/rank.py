@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, sqrt
 
+from told.core.almanac import time_words
 from told.core.fact import Fact
 from told.core.kind import Ontology
 from told.core.query import Mark, Ranked, Touch
@@ -20,6 +21,12 @@ from told.settings import Settings
 DAY = 86_400_000_000
 ASSISTANT = "assistant"
 NUDGE = 1e-4
+LENDING = 3
+"""How many of the best turns of a conversation lend to the others."""
+
+SPEAKS_OF_TIME = 2
+"""So many words of time are as good as any more."""
+
 SOUGHT: Mapping[Sort, tuple[str, ...]] = {Sort.SKILL: ("skill", "case", "tool"), Sort.RESOURCE: ("document",)}
 """The kinds a query of a sort asks for."""
 
@@ -44,9 +51,12 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     person = found.named[0] if len(found.named) == 1 else None
     spans = [span for span in map(_bounded, asked.spans) if span is not None]
     by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
+    relevant = [(mark, relevance(mark)) for mark in found.marks]
+    lent = _lent(relevant) if settings.rank_talk else {}
     scored: list[Scored] = []
-    for mark in found.marks:
-        parts = relevance(mark)
+    for mark, parts in relevant:
+        if lent:
+            parts["talk"] = settings.rank_talk * lent[mark.talk]
         if person is not None and mark.actor == person:
             parts["speaker"] = settings.rank_speaker
         if mark.role == ASSISTANT:
@@ -55,6 +65,15 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
             parts["time"] = settings.rank_time * near
         scored.append(Scored(mark, sum(parts.values()), parts))
     return ordered(scored)
+
+
+def _lent(relevant: Sequence[tuple[Mark, Mapping[str, float]]]) -> dict[int, float]:
+    """How relevant the best turns of each conversation are on the average."""
+    talks: dict[int, list[float]] = {}
+    for mark, parts in relevant:
+        talks.setdefault(mark.talk, []).append(sum(parts.values()))
+    best = {talk: sorted(scores, reverse=True)[:LENDING] for talk, scores in talks.items()}
+    return {talk: sum(scores) / len(scores) for talk, scores in best.items()}
 
 
 def ordered(scored: Iterable[Scored]) -> list[Scored]:
@@ -94,11 +113,11 @@ def timely(said_at: int, start: int, end: int) -> float:
 # ------------------------------------------------------------------------------------------------- what the facts tell
 
 
-def wants_facts(settings: Settings) -> bool:
+def wants_facts(asked: Asked, settings: Settings) -> bool:
     """Whether any part of the score needs more than the index knows."""
     return any((
         settings.rank_recency, settings.rank_importance, settings.rank_salience, settings.rank_hotness,
-        settings.rank_entity,
+        settings.rank_entity, settings.rank_when and asked.asks_when, asked.sort in SOUGHT,
     ))  # fmt: skip
 
 
@@ -122,6 +141,7 @@ def with_facts(
             hotness=0.0 if touch is None else settings.rank_hotness * heat(touch, now, settings),
             entity=settings.rank_entity * _share(names, fact.text) if names and settings.rank_entity else 0.0,
             kind=settings.rank_kind if fact.kind in sought else 0.0,
+            when=_timed(fact.text) * settings.rank_when if asked.asks_when and settings.rank_when else 0.0,
         ))  # fmt: skip
     return ordered(changed)
 
@@ -146,6 +166,10 @@ def importance(fact: Fact, kinds: Ontology) -> float:
 def heat(touch: Touch, now: int, settings: Settings) -> float:
     """How much a memory is in use."""
     return hotness(touch.count, touch.last, now, settings.hotness_days)
+
+
+def _timed(text: str) -> float:
+    return time_words(text, SPEAKS_OF_TIME) / SPEAKS_OF_TIME
 
 
 def _share(names: set[str], text: str) -> float:

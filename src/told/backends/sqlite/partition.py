@@ -42,7 +42,10 @@ class Look:
 
 
 class Row(NamedTuple):
-    """What a search needs of one passage; `before` is the ordinal of the turn it was said after, else -1."""
+    """What a search needs of one passage.
+
+    `before` is the ordinal of the turn it was said after, else -1, and `first` that of the turn the talk began with.
+    """
 
     seq: int
     space: int
@@ -53,6 +56,7 @@ class Row(NamedTuple):
     before: int
     said: int
     voice: int
+    first: int
 
 
 Speaker: TypeAlias = tuple[str | None, str | None]
@@ -111,6 +115,7 @@ class Partition(ABC):
         self._words = 0
         self.voices: list[Speaker] = []
         self._numbers: dict[Speaker, int] = {}
+        self._firsts: list[int] = []
 
     def refresh(self, db: apsw.Connection) -> bool:
         """Catch up with the file; False when another thread has already seen a later state than this snapshot.
@@ -125,7 +130,7 @@ class Partition(ABC):
         if epoch != self.epoch:
             self._clear()
             self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
-            self.voices, self._numbers = [], {}
+            self.voices, self._numbers, self._firsts = [], {}, []
         self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
         self._load_terms(db, folded, first)
@@ -133,7 +138,7 @@ class Partition(ABC):
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
-            self._append([Row._make((*row[1:9], self._voice(row[9:]))) for row in fresh])
+            self._append([self._row(row) for row in fresh])
             self.missing.update(range(first, rows))
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
             self._close(ordinal, until)
@@ -141,6 +146,12 @@ class Partition(ABC):
         self._load_vectors(db, epoch, first)
         self.version, self.epoch = version, epoch
         return True
+
+    def _row(self, row: tuple[Any, ...]) -> Row:
+        """A row of the file as a search needs it."""
+        before = row[7]
+        self._firsts.append(self._firsts[before] if 0 <= before < len(self._firsts) else len(self._firsts))
+        return Row._make((*row[1:9], self._voice(row[9:]), self._firsts[-1]))
 
     def _voice(self, speaker: Speaker) -> int:
         """The number a speaker goes by in this partition."""
@@ -261,7 +272,8 @@ class PlainPartition(Partition):
                     counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
         codes = {ordinal: code for ordinal in seen if any(code := self.codes.get(ordinal, b""))}
         voices = {ordinal: self.voices[row.voice] for ordinal, row in seen.items()}
-        return PlainSight(tuple(terms), seen, chosen, counts, codes, voices)
+        firsts = {ordinal: self.table[row.first].seq for ordinal, row in seen.items()}
+        return PlainSight(tuple(terms), seen, chosen, counts, codes, voices, firsts)
 
     def _clear(self) -> None:
         self.table: list[Row] = []
@@ -301,6 +313,7 @@ class PlainSight:
     counts: Mapping[int, Mapping[str, int]]
     codes: Mapping[int, bytes]
     voices: Mapping[int, Speaker]
+    firsts: Mapping[int, int]
 
     @property
     def corpus(self) -> Corpus:
@@ -334,7 +347,7 @@ class PlainAnswer:
         self.matches = matches
         seen = sight.seen
         self.voices = {
-            ordinal: Voice(row.seq, row.slot, row.said, *sight.voices[ordinal])
+            ordinal: Voice(row.seq, row.slot, row.said, sight.firsts[ordinal], *sight.voices[ordinal])
             for ordinal, row in seen.items()
             if ordinal in sight.chosen
         }

@@ -47,6 +47,7 @@ class Table:
     before: Ints
     said: Ints
     voice: Ints
+    first: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,20 +244,20 @@ class ArrayAnswer:
         vectors = codes.rows[picked].astype(np.int8).tobytes() if asked else b""
         dim = codes.rows.shape[1]
         speakers = [self.sight.voices[voice] for voice in table.voice[picked].tolist()]
-        columns = zip(
+        rows = zip(
             picked.tolist(), table.seq[picked].tolist(), table.slot[picked].tolist(), table.said[picked].tolist(),
+            table.seq[table.first[picked]].tolist(),
             speakers, known.tolist(), cosines.tolist(), dense.tolist(), hubs.tolist(),
             self.bm25[picked].tolist(), cover.tolist(), strict=True,
         )  # fmt: skip
         return [
             Mark(
-                seq, slot, said, role, actor, cosine if able else None, above if able else None, hub,
+                seq, slot, said, talk, role, actor, cosine if able else None, above if able else None, hub,
                 bm25, share, near.get(ordinal), words.get(ordinal),
                 vectors[row * dim : (row + 1) * dim] if able else b"",
             )
-            for row, (ordinal, seq, slot, said, (role, actor), able, cosine, above, hub, bm25, share) in enumerate(
-                columns
-            )
+            for row, columns in enumerate(rows)
+            for ordinal, seq, slot, said, talk, (role, actor), able, cosine, above, hub, bm25, share in (columns,)
         ]  # fmt: skip
 
     def _offered(self, listed: Any) -> Ints:

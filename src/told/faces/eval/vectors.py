@@ -9,7 +9,7 @@ from time import perf_counter
 
 from told.faces.sdk import Memory
 from told.flow import call, run
-from told.ports import Embedder, Purpose, Vector
+from told.ports import SPREAD, Embedder, Purpose, Vector
 
 BATCH = 256
 
@@ -25,6 +25,7 @@ class Remembering:
         self.model = inner.model
         self.dim = inner.dim
         self.local = inner.local
+        self.spread = getattr(inner, "spread", SPREAD)
         self.seconds = 0.0
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
