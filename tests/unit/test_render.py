@@ -176,12 +176,12 @@ def test_what_is_pinned_keeps_its_place_and_its_share_and_leaves_the_rest_to_oth
     assert both.text.index("pinned fact number 1") < both.text.index("pinned fact number 3")
     assert 100 <= both.tokens <= 110
     assert {1, 2, 3} <= {seq for seq, _ in made("text", [*others, *pinned], 110, pinned_share=0.6).levels}
-    assert not {1, 2, 3} & {*made("text", [*others, *pinned], 110, pinned_share=0).levels}
+    assert not {1, 2, 3} & {seq for seq, _ in made("text", [*others, *pinned], 110, pinned_share=0).levels}
 
 
 def test_what_was_just_said_goes_before_what_was_recalled():
     recent = [item(n, f"said just now, number {n}", section="recent") for n in (7, 8)]
-    assert [*made("text", [item(1, "a recalled memory"), *recent], 50).levels] == [7, 8]
+    assert [*made("text", [item(1, "a recalled memory"), *recent], 50).levels] == [(7, 0), (8, 0)]
 
 
 def test_a_fact_is_printed_once():
@@ -193,7 +193,7 @@ def test_a_fact_is_printed_once():
 @pytest.mark.parametrize("forms", [(), ("",), (" \n", "\u200b")])
 def test_what_has_nothing_to_say_is_not_printed(forms):
     assert made("text", [item(1, *forms)]).text == ""
-    assert made("text", [item(1, *forms, "tea")]).levels == {1: len(forms)}
+    assert made("text", [item(1, *forms, "tea")]).levels == {(1, 0): len(forms)}
 
 
 @pytest.mark.parametrize("format", FORMATS)

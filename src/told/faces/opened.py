@@ -35,7 +35,7 @@ class Opened:
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
         `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
-        shown: True shows it, False or a reason does not. `subscribes` names the kinds this memory is about, all by default.
+        shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
         """
         _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
         if not isinstance(settings, Settings | None):

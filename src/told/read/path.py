@@ -217,6 +217,7 @@ def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
 
 
 def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
+    """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
     score = rank.calibrated(one.score, settings)
     return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
