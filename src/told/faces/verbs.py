@@ -270,7 +270,7 @@ def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
 VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
-        add, search, explain, context, get, get_all, update, delete, retract, delete_all, history, timeline, diff, link,
-        erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
+        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
     )
 }  # fmt: skip
