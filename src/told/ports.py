@@ -327,7 +327,7 @@ SPREAD = 0.08
 class Embedder(Protocol):
     """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it.
 
-    It may say by a number called `spread` how much its cosines with unrelated texts vary.
+    It may say by two numbers called `usual` and `spread` what its cosine of unrelated texts is and how much it varies.
     """
 
     @property

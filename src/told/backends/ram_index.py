@@ -81,5 +81,5 @@ def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], 
     asked = matches.question
     return Ranked(
         facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),
-        marks, asked.named, asked.mass, asked.middle.length,
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip

@@ -26,6 +26,7 @@ from told.core.score import (
     norm,
     quantise,
     share,
+    trust,
 )
 
 K = TypeVar("K", int, tuple[int, int])
@@ -45,7 +46,10 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A probe as every part of an index answers it: with the statistics of everything the read can see."""
+    """A probe as every part of an index answers it: with the statistics of everything the read can see.
+
+    `off` is how much of the mean direction is really taken off, and `level` how near a passage then is on the average.
+    """
 
     probe: Probe
     weights: Mapping[str, float]
@@ -53,16 +57,14 @@ class Question:
     named: tuple[str, ...] = ()
     asked: bytes = b""
     middle: Centre = field(default_factory=Centre)
+    off: float = 0.0
+    level: float = 0.0
+    visible: int = 0
 
     @property
     def mass(self) -> float:
         """What all terms of the query tell together."""
         return sum(self.weights.values())
-
-    @property
-    def level(self) -> float:
-        """How near the scope is on the average."""
-        return level(self.asked, self.middle, self.probe.centre)
 
 
 def question(
@@ -75,7 +77,12 @@ def question(
     pairs = zip(terms, containing, strict=True)
     weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
     asked = b"" if probe.vector is None else quantise(probe.vector)
-    return Question(probe, weights, corpus.average, people, asked if any(asked) else b"", centre(total, count))
+    middle, trusted = centre(total, count), trust(count)
+    off = probe.centre * trusted
+    usual = level(asked, middle, off, probe.usual, trusted) if any(asked) else 0.0
+    return Question(
+        probe, weights, corpus.average, people, asked if any(asked) else b"", middle, off, usual, corpus.passages
+    )
 
 
 def summed(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
@@ -141,7 +148,7 @@ class Matches(Generic[K]):
         codes = {key: code for key, code in self.codes.items() if any(code)} if asked else {}
         self.cosines = {key: cosine(asked, code) for key, code in codes.items()}
         self.hubs = {key: middle.hub(cosine(middle.code, code)) for key, code in codes.items() if middle.length}
-        off = self.question.probe.centre
+        off = self.question.off
         self.near = {key: above(near, self.hubs.get(key, 0.0), off) for key, near in self.cosines.items()}
         self.words = {key: self._bm25(key) for key in self.counts}
 

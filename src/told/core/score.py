@@ -19,6 +19,9 @@ K1 = 1.2
 B = 0.75
 TF_CAP = 15
 UNIT = 1 << 20
+PRIOR = 20
+"""So many vectors tell as much of what is usual as the embedder itself says."""
+
 REACH: tuple[tuple[int, float], ...] = ((-1, 0.8), (1, 0.6), (-2, 0.6), (2, 0.5))
 """How much a word counts for a turn when it stands in the turn before it, after it, and so on."""
 
@@ -105,9 +108,15 @@ def above(cosine: float, hub: float, off: float) -> float:
     return cosine - off * hub
 
 
-def level(asked: bytes, middle: Centre, off: float) -> float:
-    """What `above` comes to on the average of a scope."""
-    return above(middle.hub(cosine(asked, middle.code)), middle.length * middle.length, off) if middle.length else 0.0
+def trust(count: int) -> float:
+    """How much the mean of so many vectors tells of what is usual; that of a few tells little."""
+    return count / (count + PRIOR)
+
+
+def level(asked: bytes, middle: Centre, off: float, usual: float, trusted: float) -> float:
+    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual."""
+    here = middle.hub(cosine(asked, middle.code)) if middle.length else 0.0
+    return above(trusted * here + (1.0 - trusted) * usual, middle.length * middle.length, off)
 
 
 def cover(told: float, mass: float) -> float:

@@ -60,7 +60,8 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, limit: i
     hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
     depth = settings.depth if limit <= settings.depth else MAX_LIMIT
-    return Probe(find, terms, vector, depth, model, settings.centre, words_of(asked.text), spans, hot)
+    usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
+    return Probe(find, terms, vector, depth, model, settings.centre, usual, words_of(asked.text), spans, hot)
 
 
 def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:

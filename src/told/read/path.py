@@ -164,7 +164,7 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
-    least = [one for one in recall.scored if rank.calibrated(one.score, settings) >= want.least]
+    least = [one for one in recall.scored if rank.calibrated(one.score, recall.found.visible, settings) >= want.least]
     recall.keep(least, "select", "below the least score")
     recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
@@ -219,7 +219,7 @@ def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
 def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
     """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
-    score = rank.calibrated(one.score, settings)
+    score = rank.calibrated(one.score, recall.found.visible, settings)
     return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
 
 
@@ -228,7 +228,7 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     kept = rank.best_of_facts(recall.scored)
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
-            score = rank.calibrated(one.score, settings)
+            score = rank.calibrated(one.score, recall.found.visible, settings)
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 from told.core.almanac import time_words
 from told.core.fact import Fact
@@ -21,6 +21,9 @@ from told.settings import Settings
 DAY = 86_400_000_000
 ASSISTANT = "assistant"
 NUDGE = 1e-4
+AMONG = 1000
+"""How many passages the score that is shown as 0.5 is meant for."""
+
 LENDING = 3
 """How many of the best turns of a conversation lend to the others."""
 
@@ -228,9 +231,14 @@ def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[S
 # ----------------------------------------------------------------------------------------------------------- how sure
 
 
-def calibrated(score: float, settings: Settings) -> float:
-    """A score as a number from 0 to 1: about how often passages with that score are what was asked for."""
-    return 1.0 / (1.0 + exp(min(max(-(score - settings.score_middle) / settings.score_width, -60.0), 60.0)))
+def calibrated(score: float, visible: int, settings: Settings) -> float:
+    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
+
+    Among more passages more score high by chance, so the same score tells less.
+    """
+    crowd = settings.score_crowd * log(max(visible, 1) / AMONG)
+    odds = (score - settings.score_middle) / settings.score_width - crowd
+    return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
 
 
 def confidence(scored: Sequence[Scored], found: Ranked) -> float:

@@ -149,7 +149,7 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
     wordiest = sorted((mark.words, mark.seq, mark.bm25) for mark in marks if mark.words)
     return Ranked(
         facts((seq, score) for _, seq, score in nearest), facts((seq, score) for _, seq, score in wordiest),
-        marks, asked.named, asked.mass, asked.middle.length,
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip
 
 

@@ -190,7 +190,7 @@ class ArrayAnswer:
             return cosines, np.where(norms > 0, middle.length * (dots[:, 1] / (lengths[1] * norms)), 0.0)
 
     def _above(self, cosines: Floats, hubs: Floats) -> Floats:
-        above: Floats = cosines - self.question.probe.centre * hubs
+        above: Floats = cosines - self.question.off * hubs
         return above
 
     def _dense(self, picked: Ints, near: Floats) -> Floats:
@@ -225,7 +225,7 @@ class ArrayAnswer:
         unit: Floats = asked / np.linalg.norm(asked)
         if not len(middle):
             return unit
-        off = self.question.probe.centre * self.question.middle.length
+        off = self.question.off * self.question.middle.length
         return unit - off * (middle / np.linalg.norm(middle))
 
     # What is offered
