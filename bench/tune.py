@@ -195,6 +195,7 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
     ], dtype=float)  # fmt: skip
     causes, wanted = np.column_stack((rows[:, :2], np.ones(len(rows)))), rows[:, 2]
     fit = np.array([1 / settings.score_width, -1.0, -settings.score_middle / settings.score_width])
+    chance = np.zeros(len(rows))
     for _ in range(60):
         chance = 1 / (1 + np.exp(-np.clip(causes @ fit, -30, 30)))
         curve = (causes * (chance * (1 - chance))[:, None]).T @ causes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -190,11 +190,12 @@ class Engine:
     ) -> Flow[Bundle]:  # fmt: skip
         """A block of memories that fits a token budget."""
         order = plan.order(budget, format, tail, self.settings)
-        most = bundle.lines(order.budget) if limit is None and top_k is None else plan.size(limit, top_k, self.settings)
+        free = limit is None and top_k is None
+        most = bundle.lines(order.budget) if free else plan.size(limit, top_k, self.settings)
         if query is None:
             find, _ = yield from self._find(ids, limit=most, **plan.without_query(options))
             return (yield from bundle.context(self.eye, None, find, order))
-        want = yield from self._want(query, ids, limit=most, **options)
+        want = replace((yield from self._want(query, ids, limit=most, **options)), deep=False)
         return (yield from bundle.context(self.eye, want, want.find, order))
 
     @verb(Action.READ_CONTENT)
@@ -345,7 +346,8 @@ class Engine:
     ) -> Flow[Want]:  # fmt: skip
         find, limit = yield from self._find(ids, **options)
         now = plan.reference(reference_date, find.as_of, self.settings)
-        return Want(query, find, limit, plan.least(threshold, min_score), plan.flag(rerank, "rerank"), now)
+        least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
+        return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
 
 
 def _id(value: Any) -> str:

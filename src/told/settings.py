@@ -60,6 +60,7 @@ class Settings:
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
     depth: int = knob(150, "How many candidates each retriever may offer.", least=1)
+    beside: int = knob(20, "Around how many of the best of each the turns before and after are looked at too.", least=0)
     spare: int = knob(20, "How many more facts are fetched than asked for, as some may say the same.", least=0)
     sources: str = knob(
         "hot time tree graph topics keys",

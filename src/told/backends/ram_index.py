@@ -8,7 +8,7 @@ from told.backends.ram_account import Account
 from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
-from told.core.match import Matches, Turns, Voice, facts, question, summed
+from told.core.match import Matches, Turns, Voice, facts, places, question, summed
 from told.core.query import AsOf, Find, Probe, Ranked
 from told.core.score import Corpus, frequencies
 from told.core.text import terms
@@ -75,9 +75,9 @@ def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
 def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], Voice]) -> Ranked:
     near = matches.best(matches.near, chosen)
     words = matches.best({key: score for key, score in matches.words.items() if score > 0.0}, chosen)
-    places = [{key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words)]
-    offered = matches.offered(places[0].keys() | places[1].keys(), chosen)
-    marks = [matches.mark(key, chosen[key], *(place.get(key) for place in places)) for key in offered]
+    by_vector, by_words = ({key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words))
+    offered = matches.offered(places(by_vector, by_words), chosen)
+    marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
     asked = matches.question
     return Ranked(
         facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),

@@ -30,6 +30,7 @@ from told.core.score import (
 )
 
 K = TypeVar("K", int, tuple[int, int])
+NOWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +182,13 @@ class Matches(Generic[K]):
         ranked = [(scores[key], key) for key in chosen if key in scores]
         return sorted(ranked, reverse=True)[: self.question.probe.depth]
 
-    def offered(self, listed: Iterable[K], chosen: Mapping[K, Voice]) -> list[K]:
-        """What is offered of the chosen: what is listed with the turns around it, and what the probe asks for."""
+    def offered(self, listed: Mapping[K, int], chosen: Mapping[K, Voice]) -> list[K]:
+        """What is offered of the chosen: what is listed, the turns around the first, and what the probe asks for."""
         probe = self.question.probe
-        found = {other for key in listed for other, _ in self.turns.around(key)}
+        found = set(listed)
+        for key, place in listed.items():
+            if place <= probe.beside:
+                found.update(other for other, _ in self.turns.around(key))
         found.update(key for key, voice in chosen.items() if voice.seq in probe.also)
         said = [key for key, voice in chosen.items() if any(a <= voice.said_at < b for a, b in probe.spans)]
         found.update(sorted(said)[-probe.depth :])
@@ -199,6 +203,11 @@ class Matches(Generic[K]):
             self.hubs.get(key, 0.0), self.words.get(key, 0.0), cover(self.told(key), self.question.mass),
             near, words, bytes(code),
         )  # fmt: skip
+
+
+def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
+    """The better of the places each passage has in the two lists."""
+    return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
 
 
 def facts(ranked: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:

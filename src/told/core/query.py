@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter
@@ -54,8 +54,9 @@ class Probe:
 
     `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
     everything tells little; `usual` is the cosine of unrelated texts, which a small scope cannot tell by itself. Words
-    that name a speaker of the scope are no terms of the search, unless there are no others. Beside the best of each
-    list come the turns around them, what was said inside one of the `spans`, and the positions in `also`.
+    that name a speaker of the scope are no terms of the search, unless there are no others. Beside the
+    two lists come the turns around the first `beside` of each, what was said inside one of the `spans`, and the
+    positions in `also`.
     """
 
     find: Find
@@ -67,11 +68,11 @@ class Probe:
     usual: float = 0.0
     words: tuple[Word, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
+    beside: int = 0
     also: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """What the index knows of one passage it offers, whichever way it came.
 
     `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from told.core.errors import ModelMismatch
-from told.core.query import LATEST, MAX_LIMIT, Find, Probe, Ranked, Word
+from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -47,7 +47,7 @@ def words_of(query: str) -> tuple[Word, ...]:
     )
 
 
-def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, limit: int) -> Probe:
+def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: int) -> Probe:
     """What to ask the index."""
     settings, sources = eye.settings, eye.sources
     terms = tuple(dict.fromkeys(query_terms(asked.text)))[:MOST_TERMS]
@@ -59,9 +59,9 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, limit: i
     latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
     hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
-    depth = settings.depth if limit <= settings.depth else MAX_LIMIT
     usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
-    return Probe(find, terms, vector, depth, model, settings.centre, usual, words_of(asked.text), spans, hot)
+    words = words_of(asked.text)
+    return Probe(find, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
 
 
 def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:

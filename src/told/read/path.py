@@ -10,7 +10,7 @@ from datetime import datetime
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.kind import builtin
-from told.core.query import LATEST, Candidate, Find, Hit, Probe, Ranked, Trace
+from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
 from told.core.text import clean, normalise
 from told.core.when import from_us
 from told.flow import Flow, call
@@ -27,7 +27,7 @@ from told.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What a read is asked for."""
+    """What a read is asked for; a deep one looks at as many candidates as there can be results."""
 
     query: str
     find: Find
@@ -35,6 +35,7 @@ class Want:
     least: float = 0.0
     rerank: bool = False
     now: datetime | None = None
+    deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
     at = want.now or from_us(want.find.as_of.at)
     said = asked(query, now=at, zone=eye.settings.zone or None)
     vector, warnings = yield from vector_of(eye, query)
-    probe = probe_of(eye, said, want.find, vector, want.limit)
+    probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
     probe = replace(probe, also=(*probe.also, *also))
     clock.mark("plan", len(probe.terms), note=f"{said.intent}; {'a' if vector is not None else 'no'} vector")
     found, more = yield from ask(eye, probe)

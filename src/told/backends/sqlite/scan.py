@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Offer, Speaker
-from told.core.match import Question
+from told.core.match import Question, places
 from told.core.query import Mark
 from told.core.score import K1, REACH, B, Corpus
 
@@ -232,7 +232,7 @@ class ArrayAnswer:
 
     def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        picked = self._offered(near.keys() | words.keys())
+        picked = self._offered(places(near, words))
         if not len(picked):
             return []
         table, codes, asked = self.sight.table, self.sight.codes, bool(self.question.asked)
@@ -260,11 +260,13 @@ class ArrayAnswer:
             for ordinal, seq, slot, said, talk, (role, actor), able, cosine, above, hub, bm25, share in (columns,)
         ]  # fmt: skip
 
-    def _offered(self, listed: Any) -> Ints:
-        """What is listed with the turns around it, and what the probe asks for besides, in order."""
+    def _offered(self, listed: Mapping[int, int]) -> Ints:
+        """What is listed, the turns around the first, and what the probe asks for besides, in order."""
         sight, probe = self.sight, self.question.probe
-        own = np.fromiter(listed, np.int64, len(listed))
-        found = [own, *(self._step(own, distance) for distance, _ in REACH)] if sight.turns else [own]
+        found = [np.fromiter(listed, np.int64, len(listed))]
+        if sight.turns and probe.beside:
+            first = np.array([ordinal for ordinal, place in listed.items() if place <= probe.beside], np.int64)
+            found += [self._step(first, distance) for distance, _ in REACH]
         if probe.also:
             found.append(np.flatnonzero(np.isin(sight.table.seq, probe.also)))
         if probe.spans:
