@@ -61,7 +61,7 @@ class Settings:
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
     depth: int = knob(150, "How many candidates each retriever may offer.", least=1)
     beside: int = knob(20, "Around how many of the best of each the turns before and after are looked at too.", least=0)
-    spare: int = knob(20, "How many more facts are fetched than asked for, as some may say the same.", least=0)
+    spare: int = knob(5, "How many more facts are fetched than asked for, as some may say the same.", least=0)
     sources: str = knob(
         "hot time tree graph topics keys",
         "Where candidates come from beside vectors and words: `hot` what was just recalled, `time` what was said at "

@@ -24,7 +24,6 @@ from told.core.score import (
     level,
     named,
     norm,
-    quantise,
     share,
     trust,
 )
@@ -69,15 +68,15 @@ class Question:
 
 
 def question(
-    probe: Probe, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str], total: Sequence[int], count: int
-) -> Question:
-    """What is asked, given how much is visible, how many have each term, who speaks, and the sum of the vectors."""
+    probe: Probe, asked: bytes, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str],
+    total: Sequence[int], count: int,
+) -> Question:  # fmt: skip
+    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where."""
     terms = tuple(dict.fromkeys(probe.terms))
     people, names = named(speakers, probe.words) if probe.words else ((), frozenset())
     kept = counted(terms, names)
     pairs = zip(terms, containing, strict=True)
     weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
-    asked = b"" if probe.vector is None else quantise(probe.vector)
     middle, trusted = centre(total, count), trust(count)
     off = probe.centre * trusted
     usual = level(asked, middle, off, probe.usual, trusted) if any(asked) else 0.0

@@ -101,7 +101,8 @@ class Ranked:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
 
     `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
-    `mean` is the length of the scope's mean vector; `visible` is how many passages the read can see.
+    `mean` is the length of the scope's mean vector; `visible` is how many passages the read can see; `linked`
+    is whether the account has any links to follow.
     """
 
     near: Sequence[tuple[int, float]] = ()
@@ -111,6 +112,7 @@ class Ranked:
     mass: float = 0.0
     mean: float = 0.0
     visible: int = 0
+    linked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log, sqrt
+from operator import mul
 
 from told.core.query import Word
 
@@ -64,7 +66,7 @@ def quantise(vector: Sequence[float]) -> bytes:
     if not peak:
         return bytes(len(vector))
     scale = 127.0 / peak
-    return array("b", [round(value * scale) for value in vector]).tobytes()
+    return array("b", map(round, [value * scale for value in vector])).tobytes()
 
 
 def cosine(a: bytes, b: bytes) -> float:
@@ -73,6 +75,7 @@ def cosine(a: bytes, b: bytes) -> float:
     return _dot(array("b", a), array("b", b)) / norms if norms else 0.0
 
 
+@lru_cache(maxsize=4096)
 def norm(code: bytes) -> float:
     """The length of a quantised vector."""
     values = array("b", code)
@@ -98,9 +101,13 @@ def share(norm: float) -> int:
 
 def centre(total: Sequence[int], count: int) -> Centre:
     """The centre of so many vectors, given the sum of their codes, each times its share."""
-    if not count or not any(total):
-        return Centre()
-    return Centre(quantise(total), sqrt(sum(value * value for value in total)) / (UNIT * count))
+    return _centre(tuple(total), count) if count and any(total) else Centre()
+
+
+@lru_cache(maxsize=256)
+def _centre(total: tuple[int, ...], count: int) -> Centre:
+    """The same, remembered: it changes with every write and with no read."""
+    return Centre(quantise(total), sqrt(sum(map(mul, total, total))) / (UNIT * count))
 
 
 def above(cosine: float, hub: float, off: float) -> float:
@@ -144,7 +151,7 @@ def counted(terms: Sequence[str], names: frozenset[str]) -> frozenset[str]:
 
 
 def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(x * y for x, y in zip(a, b, strict=True))
+    return sum(map(mul, a, b))
 
 
 def top(scores: Mapping[int, float], depth: int) -> list[tuple[int, float]]:

@@ -11,7 +11,7 @@ from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.kind import builtin
 from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
-from told.core.text import clean, normalise
+from told.core.text import clean
 from told.core.when import from_us
 from told.flow import Flow, call
 from told.ports import SPREAD
@@ -66,11 +66,12 @@ class Recall:
     denied: dict[int, str] = field(default_factory=dict)
     all: list[Scored] = field(default_factory=list)
 
-    def keep(self, kept: Sequence[Scored], stage: str, reason: str) -> None:
+    def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
-        inside = {(one.mark.seq, one.mark.slot) for one in kept}
-        self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
-        self.scored = list(kept)
+        if len(kept) < len(self.scored):
+            inside = {(one.mark.seq, one.mark.slot) for one in kept}
+            self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
+        self.scored = kept
 
 
 # Search ---------------------------------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
     settings, want = eye.settings, recall.want
     deep = rank.wants_facts(recall.asked, settings)
-    yield from _fill(eye, recall, max(want.limit, settings.depth) if deep else want.limit + settings.spare)
+    yield from _fill(eye, recall, want.limit * (2 if deep else 1) + settings.spare)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
@@ -139,7 +140,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         now = want.find.as_of.at
         head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
         recall.scored = [*head, *rest]
-    if eye.sources & {"tree", "graph", "topics", "keys"}:
+    if recall.found.linked or any(fact.kind != "memory" for fact in recall.facts.values()):
         grown, recall.labels = yield from expanded(
             eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
             recall.facts,
@@ -165,10 +166,16 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
-    least = [one for one in recall.scored if rank.calibrated(one.score, recall.found.visible, settings) >= want.least]
-    recall.keep(least, "select", "below the least score")
+    if want.least:
+        recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
+
+
+def _above(recall: Recall, settings: Settings) -> list[Scored]:
+    """What scores at least as high as asked for."""
+    seen, least = recall.found.visible, recall.want.least
+    return [one for one in recall.scored if rank.calibrated(one.score, seen, settings) >= least]
 
 
 def _distinct(recall: Recall) -> list[Scored]:
@@ -177,7 +184,7 @@ def _distinct(recall: Recall) -> list[Scored]:
     kept: list[Scored] = []
     for one in recall.scored:
         fact = recall.facts[one.mark.seq]
-        seq = first.setdefault((fact.actor, normalise(fact.text)), fact.seq)
+        seq = first.setdefault((fact.actor, fact.md5), fact.seq)
         if seq == fact.seq:
             kept.append(one)
         elif fact.id not in recall.also.get(seq, ()):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log, sqrt
+from typing import NamedTuple
 
 from told.core.almanac import time_words
 from told.core.fact import Fact
@@ -34,8 +34,7 @@ SOUGHT: Mapping[Sort, tuple[str, ...]] = {Sort.SKILL: ("skill", "case", "tool"),
 """The kinds a query of a sort asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A passage with its score and what the score is the sum of."""
 
     mark: Mark
@@ -54,34 +53,47 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     person = found.named[0] if len(found.named) == 1 else None
     spans = [span for span in map(_bounded, asked.spans) if span is not None]
     by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
-    relevant = [(mark, relevance(mark)) for mark in found.marks]
-    lent = _lent(relevant) if settings.rank_talk else {}
+    relevant = [(mark, *relevance(mark)) for mark in found.marks]
+    lent = _lent(relevant)
     scored: list[Scored] = []
-    for mark, parts in relevant:
-        if lent:
-            parts["talk"] = settings.rank_talk * lent[mark.talk]
+    for mark, dense, cover in relevant:
+        talk = settings.rank_talk * lent[mark.talk]
+        score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
         if person is not None and mark.actor == person:
+            score += settings.rank_speaker
             parts["speaker"] = settings.rank_speaker
         if mark.role == ASSISTANT:
+            score += by_assistant
             parts["role"] = by_assistant
         if spans and (near := max(timely(mark.said_at, *span) for span in spans)):
+            score += settings.rank_time * near
             parts["time"] = settings.rank_time * near
-        scored.append(Scored(mark, sum(parts.values()), parts))
+        scored.append(Scored(mark, score, parts))
     return ordered(scored)
 
 
-def _lent(relevant: Sequence[tuple[Mark, Mapping[str, float]]]) -> dict[int, float]:
+def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
     """How relevant the best turns of each conversation are on the average."""
     talks: dict[int, list[float]] = {}
-    for mark, parts in relevant:
-        talks.setdefault(mark.talk, []).append(sum(parts.values()))
-    best = {talk: sorted(scores, reverse=True)[:LENDING] for talk, scores in talks.items()}
-    return {talk: sum(scores) / len(scores) for talk, scores in best.items()}
+    for mark, dense, cover in relevant:
+        talks.setdefault(mark.talk, []).append(dense + cover)
+    return {talk: _mean_of_best(scores) for talk, scores in talks.items()}
+
+
+def _mean_of_best(scores: list[float]) -> float:
+    if len(scores) == 1:
+        return scores[0]
+    best = sorted(scores, reverse=True)[:LENDING]
+    return sum(best) / len(best)
 
 
 def ordered(scored: Iterable[Scored]) -> list[Scored]:
     """Best first; the newer of equals before the older."""
-    return sorted(scored, key=lambda one: (one.score, one.mark.seq, one.mark.slot), reverse=True)
+    return sorted(scored, key=_rank, reverse=True)
+
+
+def _rank(one: Scored) -> tuple[float, int, int]:
+    return one.score, one.mark.seq, one.mark.slot
 
 
 def best_of_facts(scored: Iterable[Scored]) -> list[Scored]:
@@ -186,6 +198,8 @@ def alike(a: Mark, b: Mark, mean: float) -> float:
     """How alike two passages are beside what all of their scope have in common."""
     if not a.code or not b.code:
         return 0.0
+    if a.code == b.code:
+        return 1.0
     shared = mean * mean
     lengths = (1.0 - 2.0 * a.hub + shared) * (1.0 - 2.0 * b.hub + shared)
     return (cosine(a.code, b.code) - a.hub - b.hub + shared) / sqrt(lengths) if lengths > 0.0 else 0.0

@@ -119,6 +119,8 @@ SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER B
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- name: any_link
+SELECT 1 FROM link LIMIT 1
 -- name: links
 SELECT l.* FROM link l
 WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value FROM json_each(:nodes)))

@@ -268,7 +268,7 @@ class ArrayAnswer:
             first = np.array([ordinal for ordinal, place in listed.items() if place <= probe.beside], np.int64)
             found += [self._step(first, distance) for distance, _ in REACH]
         if probe.also:
-            found.append(np.flatnonzero(np.isin(sight.table.seq, probe.also)))
+            found.append(self._at(probe.also))
         if probe.spans:
             said = sight.table.said
             inside = np.any([(said >= start) & (said < end) for start, end in probe.spans], axis=0)
@@ -277,6 +277,12 @@ class ArrayAnswer:
         picked = picked[picked >= 0]
         offered: Ints = picked[sight.chosen[picked]]
         return offered
+
+    def _at(self, seqs: tuple[int, ...]) -> Ints:
+        """The passages at some ledger positions, which only grow along a partition."""
+        first, last = (np.searchsorted(self.sight.table.seq, seqs, side) for side in ("left", "right"))
+        spans = zip(first.tolist(), last.tolist(), strict=True)
+        return np.array([ordinal for start, end in spans for ordinal in range(start, end)], np.int64)
 
     def _step(self, picked: Ints, distance: int) -> Ints:
         """The turns so many turns later, or earlier."""
