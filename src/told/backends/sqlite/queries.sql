@@ -130,10 +130,11 @@ ORDER BY l.id
 -- name: add_passage
 INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
 VALUES (?1, ?2, ?3, ?4, ifnull((SELECT until FROM fact WHERE id = ?2), ?5), ?6, ?7, ?8, ?9,
-    CASE WHEN ?10 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
+    CASE WHEN ?10 IS (SELECT text FROM spoken WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
 -- name: turn
-SELECT p.id & 4294967295, ifnull(p.text, f.text) FROM fact f JOIN passage p ON p.fact = f.id AND p.slot = 0
-WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND f.actor IS NOT NULL ORDER BY f.id LIMIT 1
+SELECT w.id & 4294967295, w.text FROM fact f JOIN wording w ON w.fact = f.id AND w.slot = 0
+WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
+ORDER BY f.id LIMIT 1
 -- name: last_of_part
 SELECT fact FROM passage WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1
 -- name: texts
@@ -152,7 +153,7 @@ FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? OR
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904
 -- name: part_texts
 SELECT p.id & 4294967295, p.fact, p.slot, p.space, p.until, p.expires, p.before, ifnull(p.text, f.text)
-FROM passage p JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+FROM passage p JOIN spoken f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 
 -- name: add_posting
 INSERT INTO posting (part, term, chunk, docs) VALUES (?, ?, ?, ?)
@@ -333,7 +334,7 @@ FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY 
 -- name: rows_passages
 SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, f.text), p.slot, p.until, p.expires,
     p.before, p.length, p.hash, p.terms, p.id & 4294967295
-FROM passage p JOIN space s ON s.id = p.space JOIN fact f ON f.id = p.fact
+FROM passage p JOIN space s ON s.id = p.space JOIN spoken f ON f.id = p.fact
 WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact, p.id
 -- name: rows_postings
 SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?
