@@ -23,7 +23,7 @@ from told.ledger import transfer
 from told.ledger import verify as proof
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import VIEWS, Embedder, Fault, Reranker, Store, View
+from told.ports import LLM, VIEWS, Embedder, Fault, Reranker, Store, View
 from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
 from told.read.cache import Overlay
@@ -67,7 +67,7 @@ class Engine:
     embedder: Embedder | None = None
     caller: Caller = field(default_factory=Caller)
     overlay: Overlay = field(default_factory=Overlay)
-    reranker: Reranker | None = None
+    reranker: Reranker | LLM | None = None
     guards: tuple[Guard, ...] = ()
 
     @property

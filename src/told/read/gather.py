@@ -9,7 +9,7 @@ from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
-from told.ports import Embedder, Reranker, Store, Vector, sound
+from told.ports import LLM, Embedder, Reranker, Store, Vector, sound
 from told.read.asked import Asked
 from told.read.cache import Overlay
 from told.read.guard import Guard
@@ -29,7 +29,7 @@ class Eye:
     embedder: Embedder | None = None
     overlay: Overlay = field(default_factory=Overlay)
     guards: tuple[Guard, ...] = ()
-    reranker: Reranker | None = None
+    reranker: Reranker | LLM | None = None
 
     @property
     def sources(self) -> frozenset[str]:
