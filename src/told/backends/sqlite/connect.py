@@ -151,6 +151,8 @@ class Database:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
         self._open.add(db)
         db.set_busy_timeout(self._busy)
+        # A plan that looks at the values bound to it is made anew for each of them, at ten times the cost of its use.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, a pragma's answer holds up the next one
         return db
 
