@@ -146,12 +146,16 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a writer needs to know before it decides: the head it read at and what is already there."""
+    """What a writer needs to know before it decides: the head it read at and what is already there.
+
+    What is there may be newer than the head: a guard that the writer drew from it is then looked at by the commit.
+    """
 
     seen: int
     facts: Mapping[str, Fact]
     evidence: Mapping[bytes, str]
     ticket: Ticket | None = None
+    vectors: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +229,9 @@ class Store(Protocol):
         """Which of these digests belong to erased content."""
 
     # read the views
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
-        """What exactly this scope already holds of these texts and evidence."""
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
+        """What exactly this scope already holds of these texts and evidence, and which hashes have a vector."""
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""

@@ -179,8 +179,9 @@ class RamStore:
     # Read the views
 
     @_locked
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
-        """What exactly this scope already holds, and what was handed in under the key."""
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
+        """What exactly this scope already holds, what was handed in under the key, and which hashes have a vector."""
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
@@ -190,6 +191,7 @@ class RamStore:
             {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             None if filed is None else filed.ticket,
+            self.cached(hashes),
         )
 
     @_locked

@@ -23,26 +23,24 @@ def texts_of(drafts: Sequence[Draft]) -> dict[bytes, str]:
 
 
 def before_commit(
-    store: Store, embedder: Embedder | None, drafts: Sequence[Draft]
+    store: Store, embedder: Embedder | None, texts: Mapping[bytes, str]
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
-    """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
+    """The vectors a local embedder gives for these texts, and a warning when it cannot."""
     if embedder is None:
         bound = yield from call(store.model)
         return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
-    if not embedder.local:
+    if not embedder.local or not texts:
         return {}, ()
-    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts)))
+    vectors = yield from attempt(embedded(embedder, texts))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
     return vectors, ()
 
 
-def _vectors(store: Store, embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
+def missing(store: Store, texts: Mapping[bytes, str]) -> Flow[dict[bytes, str]]:
+    """Those of some texts that have no vector."""
     known = yield from call(store.cached, list(texts))
-    wanted = {key: text for key, text in texts.items() if key not in known}
-    if not wanted:
-        return {}
-    return (yield from embedded(embedder, wanted))
+    return {key: text for key, text in texts.items() if key not in known}
 
 
 def embedded(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
@@ -56,10 +54,10 @@ def consumer(store: Store, embedder: Embedder) -> Consumer:
 
     def effect(entries: Sequence[Entry]) -> Flow[int]:
         drafts = [entry.draft for entry in entries if entry.draft is not None]
-        vectors = yield from _vectors(store, embedder, texts_of(drafts))
-        if vectors:
-            yield from call(store.put_vectors, vectors)
-        return len(vectors)
+        texts = yield from missing(store, texts_of(drafts))
+        if texts:
+            yield from call(store.put_vectors, (yield from embedded(embedder, texts)))
+        return len(texts)
 
     return Consumer(f"{CONSUMER}:{embedder.model}", effect)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.errors import IdempotencyConflict, NotFoundError
 from told.core.fact import NEVER, Fact
-from told.core.ids import Mint
+from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Event, Find, Receipt
 from told.core.scope import Scope
 from told.core.text import md5
@@ -21,6 +21,7 @@ from told.ledger.consume import drain
 from told.ledger.erase import SUPPORTS
 from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
 from told.settings import Settings
+from told.views.passages import wording
 from told.write import embed
 from told.write.messages import Said, Turn
 
@@ -47,72 +48,89 @@ class Key:
     digest: bytes
 
 
+class Heard(NamedTuple):
+    """A turn, the claim it would make on evidence of its own, and what each is known by."""
+
+    turn: Turn
+    claim: Claim
+    wording: str
+    md5: str
+    digest: bytes
+    hash: bytes
+
+
 @dataclass(slots=True)
 class Plan:
-    """What a write will commit, and what it will say it did."""
+    """What a write will commit, what of it has no vector yet, and what it will say it did."""
 
     drafts: list[Draft]
     guards: list[Guard]
     events: list[Event]
+    texts: dict[bytes, str] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
 
 
 def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
     """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
-    hashes = [md5(turn.evidence.content) for turn in said.turns]
-    digests = [turn.evidence.digest() for turn in said.turns]
+    heard = [_hear(turn, desk.mint.id(), expires, kind) for turn in said.turns]
+    md5s, digests, hashes = [one.md5 for one in heard], [one.digest for one in heard], [one.hash for one in heard]
 
     def decide() -> Flow[Receipt]:
-        known = yield from call(desk.store.known, scope, hashes, digests, key.name if key else None)
+        known = yield from call(desk.store.known, scope, md5s, digests, key.name if key else None, hashes)
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket))
-        plan = curate(desk, scope, said.turns, hashes, digests, known, expires=expires, kind=kind)
+        plan = curate(desk, scope, heard, known, expires=expires)
         return (yield from _settle(desk, scope, plan, known.seen, key, said.skipped))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
     return (yield from _catch_up(desk, scope.account, receipt))
 
 
-def curate(
-    desk: Desk, scope: Scope, turns: Sequence[Turn], hashes: Sequence[str], digests: Sequence[bytes], known: Known,
-    *, expires: int | None, kind: str,
-) -> Plan:  # fmt: skip
+def _hear(turn: Turn, evidence: str, expires: int | None, kind: str) -> Heard:
+    said = turn.evidence
+    claim = Claim(
+        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
+    )  # fmt: skip
+    text = wording(claim)
+    return Heard(turn, claim, text, md5(said.content), said.digest(), text_hash(text))
+
+
+def curate(desk: Desk, scope: Scope, heard: Sequence[Heard], known: Known, *, expires: int | None) -> Plan:
     """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
     plan = Plan([], [], [])
-    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > desk.mint.now()}
-    faded = {text: fact for text, fact in known.facts.items() if text not in held}
+    now = desk.mint.now()
+    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > now}
     seen = dict(known.evidence)
-    for turn, text, digest in zip(turns, hashes, digests, strict=True):
-        evidence, thread = seen.get(digest), held.get(text)
+    for turn, claim, text, md5_, digest, hash_ in heard:
+        evidence, thread, said = seen.get(digest), held.get(md5_), turn.evidence
         event, fresh = "NONE", evidence is None
         if evidence is None:
-            evidence = seen[digest] = desk.mint.id()
-            plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
+            evidence = seen[digest] = str(claim.evidence)
+            plan.drafts.append(Draft(Observed(evidence, said), scope, desk.author))
             plan.guards.append(NoEvidence(scope, digest))
         if thread is None:
-            claim, old = _claim(turn, evidence, expires, kind), faded.get(text)
+            old = known.facts.get(md5_)
             event, thread = ("ADD", desk.mint.id()) if old is None else ("UPDATE", old.id)
-            held[text] = thread
-            said_since = None if old is None else old.created_at
-            plan.drafts.append(Draft(Asserted(thread, claim, said_since), scope, desk.author))
-            plan.guards.append(NoFact(scope, text) if old is None else ThreadAt(thread, old.seq))
+            held[md5_] = thread
+            since = None if old is None else old.created_at
+            plan.drafts.append(Draft(Asserted(thread, _on(claim, evidence), since), scope, desk.author))
+            plan.guards.append(NoFact(scope, md5_) if old is None else ThreadAt(thread, old.seq))
+            if hash_ not in known.vectors:
+                plan.texts[hash_] = text
         else:
             if fresh:
                 plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN), scope, desk.author))
             if turn.meta or expires is not None:
                 plan.warnings[HELD] = None
-        said = turn.evidence
         previous = said.content if event == "UPDATE" else None
         plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
     return plan
 
 
-def _claim(turn: Turn, evidence: str, expires: int | None, kind: str) -> Claim:
-    said = turn.evidence
-    return Claim(
-        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
-    )  # fmt: skip
+def _on(claim: Claim, evidence: str) -> Claim:
+    """The claim as taken from this evidence."""
+    return claim if claim.evidence == evidence else replace(claim, evidence=evidence)
 
 
 def _settle(
@@ -122,7 +140,7 @@ def _settle(
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     if plan.drafts or key:
-        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts)
+        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.texts)
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
@@ -193,7 +211,8 @@ def update(desk: Desk, account: str, thread: str, change: Change, scope: Scope |
         claim = _changed(fact, change)
         draft = Draft(Asserted(thread, claim, fact.created_at), fact.scope, desk.author)
         event = Event("UPDATE", thread, claim.text, fact.text, claim.role, claim.actor)
-        plan = Plan([draft], [ThreadAt(thread, fact.seq)], [event])
+        texts = yield from embed.missing(desk.store, embed.texts_of([draft]))
+        plan = Plan([draft], [ThreadAt(thread, fact.seq)], [event], texts)
         return (yield from _settle(desk, fact.scope, plan, -1, None, ()))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)

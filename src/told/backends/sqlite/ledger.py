@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from itertools import zip_longest
+from typing import Any, Final, assert_never
 
 import apsw
 
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import Scopes, entry_of, hex_list, json_list, position, space_of, span
+from told.backends.sqlite.rows import SEQ_MASK, entry_of, fact_of, hex_list, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
+from told.core.fact import Fact
 from told.core.ids import Mint, sha256
 from told.core.scope import Scope
 from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
 
 PAGE = 1000
+NOTHING: Final = ((None, None, None),)
 
 
 @dataclass(slots=True)
@@ -42,26 +45,30 @@ def account_of(db: apsw.Connection, name: str) -> Account:
 
 
 def known(
-    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None
-) -> Known:
-    """What exactly this scope already holds of some texts and evidence, and what a key stands for."""
-    row = run(db, "account", scope.account).fetchone()
-    if row is None:
-        return Known(0, {}, {})
-    number, seen = row[:2]
-    held = None if key is None else run(db, "ticket", number, key).fetchone()
-    ticket = None if held is None else Ticket(*held)
-    space = space_of(db, number, scope)
-    if space is None:
-        return Known(seen, {}, {}, ticket)
-    if len(md5s) == len(digests) == 1:
-        facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
-        evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
-    else:
-        facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
-        evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
-    found = {fact.md5: fact for fact in Scopes(db, scope.account).facts(sorted(facts))}
-    return Known(seen, found, dict(reversed(evidence)), ticket)
+    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+    hashes: Sequence[bytes] = (),
+) -> Known:  # fmt: skip
+    """What exactly this scope already holds of some texts and evidence, what a key stands for, and which vectors.
+
+    The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
+    """
+    seen, ticket = None, None
+    facts: dict[str, Fact] = {}
+    evidence: dict[bytes, str] = {}
+    vectors: set[bytes] = set()
+    whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
+    asked: Iterable[tuple[Any, Any, Any]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
+    for md5, digest, code in asked:
+        for row in run(db, "known", *whose, md5, digest, code).fetchall():
+            if seen is None:
+                seen, ticket = row[0], None if row[1] is None else Ticket(*row[1:5])
+            if row[5] is not None:
+                evidence.setdefault(digest, row[5])
+            if row[6] is not None:
+                vectors.add(code)
+            if row[7] is not None and (md5 not in facts or facts[md5].seq < row[7] & SEQ_MASK):
+                facts[md5] = fact_of(row[7:], scope)
+    return Known(seen or 0, facts, evidence, ticket, frozenset(vectors))
 
 
 def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:
@@ -120,7 +127,7 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
                 broken = space is not None and run(db, "text_held", space[0], md5).get is not None
             case NoEvidence(scope=scope, digest=digest):
                 space = space_of(db, account, scope)
-                broken = space is not None and run(db, "evidence_by_digest", space[0], digest).fetchone() is not None
+                broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
             case _:
                 assert_never(guard)
         if broken:

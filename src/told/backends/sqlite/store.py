@@ -155,9 +155,10 @@ class SqliteStore:
 
     # The views --------------------------------------------------------------------------------------------------------
 
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None) -> Known:
+    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
         """What exactly this scope already holds."""
-        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key))
+        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes))
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""

@@ -78,10 +78,7 @@ def named(db: apsw.Connection, name: str) -> Model | None:
 
 def cached(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
     """Which texts have a vector under the current model."""
-    model = current(db)
-    if model is None:
-        return frozenset()
-    return frozenset(digest for (digest,) in run(db, "embedded", model.id, hex_list(hashes)))
+    return frozenset(digest for (digest,) in run(db, "embedded", hex_list(hashes)))
 
 
 def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: int) -> int:

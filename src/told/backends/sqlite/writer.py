@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import apsw
 
-from told.backends.sqlite.connect import Database, snapshot, translated
+from told.backends.sqlite.connect import Database, translated
 from told.core.errors import StoreClosed
 
 T = TypeVar("T")
@@ -76,13 +76,16 @@ class Writer:
             self._pass_on()
 
     def glance(self, work: Work[T]) -> T:
-        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now."""
+        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now.
+
+        Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
+        """
         if not self._lock.acquire(blocking=False):
-            with self.database.reading() as db:
-                return work(db)
+            with translated():
+                return work(self.database.reader())
         try:
-            with translated(), snapshot(self._connection()) as db:
-                return work(db)
+            with translated():
+                return work(self._connection())
         finally:
             self._lock.release()
             self._pass_on()
