@@ -67,7 +67,7 @@ def read(
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
+        return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
         messages = [messages]
     if not isinstance(messages, list | tuple) or not all(isinstance(row, Mapping | str) for row in messages):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import pack
 from typing import Any, Final, assert_never
 
 import apsw
@@ -156,12 +158,12 @@ def fold_terms(db: apsw.Connection, part: int, first: int, rows: int) -> int:
     if goal <= folded:
         return folded
     lo, _ = part_span(part)
-    postings: dict[tuple[int, str, int], bytearray] = {}
+    postings: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for ordinal, words in run(db, "part_terms", lo + folded, lo + goal):
+        chunk = ordinal >> CHUNK_BITS
         for term, doc in docs_of(ordinal, words):
-            docs = postings.setdefault((part, term, ordinal >> CHUNK_BITS), bytearray())
-            docs.extend(doc.to_bytes(DOC_BYTES, "little"))
-    run_many(db, "add_posting", [(*key, bytes(docs)) for key, docs in sorted(postings.items())])
+            postings[term, chunk].append(doc)
+    run_many(db, "add_posting", [(part, *key, pack(f"<{len(docs)}I", *docs)) for key, docs in sorted(postings.items())])
     run(db, "drop_terms", lo + folded, lo + goal)
     return goal
 

@@ -1,7 +1,8 @@
 """Group commit: whoever gets the lock writes for everybody who waits, in one transaction with one sync.
 
 There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Every job is
-acknowledged after COMMIT, and a job that fails takes no other job with it.
+acknowledged after COMMIT, and a job that fails takes no other job with it: one that had written nothing yet is just
+left out; if it had, the transaction is undone and the others are done again without it.
 """
 
 from __future__ import annotations
@@ -31,10 +32,22 @@ class Job(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
-    stir: threading.Event = field(default_factory=threading.Event)
     done: bool = False
     result: T | None = None
     error: BaseException | None = None
+    baton: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.baton.acquire()
+
+    def wait(self) -> None:
+        """Sleep until stirred; being stirred before counts."""
+        self.baton.acquire()
+
+    def stir(self) -> None:
+        """Wake whoever waits for the job, or let it not fall asleep."""
+        with suppress(RuntimeError):
+            self.baton.release()
 
 
 @dataclass(slots=True)
@@ -60,8 +73,7 @@ class Writer:
                     self._lock.release()
                 self._pass_on()
             else:
-                job.stir.wait()
-                job.stir.clear()
+                job.wait()
         if job.error is not None:
             with translated():
                 raise job.error
@@ -92,8 +104,9 @@ class Writer:
 
     def _pass_on(self) -> None:
         """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
-        with suppress(IndexError):
-            self._queue[0].stir.set()
+        if self._queue:
+            with suppress(IndexError):
+                self._queue[0].stir()
 
     def _connection(self) -> apsw.Connection:
         if self.database.closed:
@@ -104,7 +117,9 @@ class Writer:
         jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self.limit))]
         try:
             with translated():
-                self._transact(self._connection(), jobs)
+                todo = jobs
+                while todo:
+                    todo = self._transact(self._connection(), todo)
         except BaseException as error:
             for job in jobs:
                 if job.error is None:
@@ -114,33 +129,32 @@ class Writer:
         finally:
             for job in jobs:
                 job.done = True
-                job.stir.set()
+                job.stir()
 
-    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> None:
+    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> list[Job[Any]]:
+        """Do jobs in one transaction; if one spoils it, nothing is done and the others are given back."""
         db.execute("BEGIN IMMEDIATE")
         self.watch("begun")
         try:
-            for job in jobs:
-                self._perform(db, job, alone=len(jobs) == 1)
-            self.watch("written")
-            db.execute("COMMIT")
-        except BaseException:
+            spoiler = next((job for job in jobs if not _perform(db, job)), None)
+            if spoiler is None:
+                self.watch("written")
+                db.execute("COMMIT")
+        finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            raise
-        self.watch("committed")
+        if spoiler is None:
+            self.watch("committed")
+            return []
+        return [job for job in jobs if job is not spoiler]
 
-    def _perform(self, db: apsw.Connection, job: Job[Any], *, alone: bool) -> None:
-        """Run one job; in company a failure undoes its own part, unless SQLite gave up the whole transaction."""
-        if alone:
-            job.result = job.work(db)
-            return
-        db.execute("SAVEPOINT job")
-        try:
-            job.result = job.work(db)
-        except BaseException as error:
-            if not db.in_transaction:
-                raise
-            db.execute("ROLLBACK TO job")
-            job.error = error
-        db.execute("RELEASE job")
+
+def _perform(db: apsw.Connection, job: Job[Any]) -> bool:
+    """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
+    before, job.error = db.total_changes(), None
+    try:
+        job.result = job.work(db)
+    except BaseException as error:
+        job.error = error
+        return db.in_transaction and db.total_changes() == before
+    return True
