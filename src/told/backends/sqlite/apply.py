@@ -37,6 +37,7 @@ class Grower:
     model: vectors.Model | None = None
     fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
@@ -75,6 +76,7 @@ class Grower:
         self._flush()
         for part, rows in self.rows.items():
             run(self.db, "touch_part", rows, fold_terms(self.db, part, self.starts[part], rows), part)
+            self.sizes[part] = rows
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
@@ -134,11 +136,16 @@ class Grower:
         id_ = position(self.account, witness.seq)
         self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
 
+    def _size(self, part: int) -> int:
+        """How many passages a partition holds before this growth."""
+        known = self.sizes.get(part)
+        return int(run(self.db, "part_state", part).fetchone()[0]) if known is None else known
+
     def index(self, part: int, fact: int, space: int, passage: Passage) -> None:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.rows.get(part)
         if ordinal is None:
-            ordinal = self.starts[part] = run(self.db, "part_state", part).fetchone()[0]
+            ordinal = self.starts[part] = self._size(part)
         words = terms(passage.text)
         digest = text_hash(passage.text)
         id_ = part << PART_BITS | ordinal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final, assert_never
 
@@ -12,6 +12,7 @@ import apsw
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_many
+from told.backends.sqlite.memo import Account, Memo
 from told.backends.sqlite.rows import SEQ_MASK, entry_of, fact_of, hex_list, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
@@ -22,17 +23,6 @@ from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, 
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
-
-
-@dataclass(slots=True)
-class Account:
-    """An account inside a transaction; its head moves with every entry."""
-
-    id: int
-    name: str
-    seq: int
-    at: int
-    hash: bytes
 
 
 def account_of(db: apsw.Connection, name: str) -> Account:
@@ -71,23 +61,26 @@ def known(
     return Known(seen or 0, facts, evidence, ticket, frozenset(vectors))
 
 
-def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:
+def commit(
+    db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]
+) -> list[Entry]:
     """Seal a batch at the end of its account's chain and fold it into the views."""
-    account = account_of(db, batch.account)
+    account = memo.accounts.get(batch.account) or account_of(db, batch.account)
     if batch.ticket is not None and run(db, "ticket", account.id, batch.ticket.key).fetchone():
         raise Conflict()
     if batch.seen != account.seq:
-        _check(db, account.id, batch.guards)
+        _check(db, memo, account.id, batch.guards)
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
-    model = vectors.current(db)
+    (model,) = memo.model = memo.model or (vectors.current(db),)
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
-    Grower(db, account.id, account.name, model, fresh).grow(fold(entries))
+    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
     watch("folded")
     if batch.ticket is not None:
         ticket = batch.ticket
         run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    memo.accounts[batch.account] = account
     watch("headed")
     return entries
 
@@ -115,7 +108,7 @@ def _row(account: int, entry: Entry) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
+def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard]) -> None:
     """Raise `Conflict` unless everything the writer saw still holds."""
     for guard in guards:
         match guard:
@@ -123,10 +116,10 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
                 held = run(db, "held", thread, *span(account)).get
                 broken = held != (None if seq is None else position(account, seq))
             case NoFact(scope=scope, md5=md5):
-                space = space_of(db, account, scope)
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "text_held", space[0], md5).get is not None
             case NoEvidence(scope=scope, digest=digest):
-                space = space_of(db, account, scope)
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
             case _:
                 assert_never(guard)

@@ -69,7 +69,8 @@ class SqliteStore:
 
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal, fold and make durable, together with whoever else is waiting."""
-        return self._write(lambda db: ledger.commit(db, self.mint, batch, fold, self._write.watch))
+        write = self._write
+        return write(lambda db: ledger.commit(db, write.memo, self.mint, batch, fold, write.watch), keeps=True)
 
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 import apsw
 
 from told.backends.sqlite.connect import Database, translated
+from told.backends.sqlite.memo import Memo
 from told.core.errors import StoreClosed
 
 T = TypeVar("T")
@@ -32,6 +33,7 @@ class Job(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
+    keeps: bool
     done: bool = False
     result: T | None = None
     error: BaseException | None = None
@@ -57,12 +59,13 @@ class Writer:
     database: Database
     limit: int
     watch: Callable[[str], None] = _quiet
+    memo: Memo = field(default_factory=Memo)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
 
-    def __call__(self, work: Work[T]) -> T:
-        """Do some work in a transaction and return once it is durable."""
-        job = Job(work)
+    def __call__(self, work: Work[T], *, keeps: bool = False) -> T:
+        """Do some work in a transaction and return once it is durable; work that keeps the memo says so."""
+        job = Job(work, keeps)
         self._queue.append(job)
         while not job.done:
             if self._lock.acquire(blocking=False):
@@ -134,12 +137,14 @@ class Writer:
     def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> list[Job[Any]]:
         """Do jobs in one transaction; if one spoils it, nothing is done and the others are given back."""
         db.execute("BEGIN IMMEDIATE")
+        self.memo = self.memo.at(db.data_version())
         self.watch("begun")
         try:
-            spoiler = next((job for job in jobs if not _perform(db, job)), None)
+            spoiler = next((job for job in jobs if not self._perform(db, job)), None)
             if spoiler is None:
                 self.watch("written")
                 db.execute("COMMIT")
+                self.memo.version = db.data_version()
         finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
@@ -148,13 +153,13 @@ class Writer:
             return []
         return [job for job in jobs if job is not spoiler]
 
-
-def _perform(db: apsw.Connection, job: Job[Any]) -> bool:
-    """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
-    before, job.error = db.total_changes(), None
-    try:
-        job.result = job.work(db)
-    except BaseException as error:
-        job.error = error
-        return db.in_transaction and db.total_changes() == before
-    return True
+    def _perform(self, db: apsw.Connection, job: Job[Any]) -> bool:
+        """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
+        before, job.error = db.total_changes(), None
+        try:
+            job.result = job.work(db)
+        except BaseException as error:
+            job.error = error
+        if job.error is not None or not job.keeps:
+            self.memo = Memo()
+        return job.error is None or (db.in_transaction and db.total_changes() == before)
