@@ -66,7 +66,8 @@ def run(flow: Flow[T]) -> T:
             except BaseException as raised:  # handed to the flow, which owns its own cleaning up
                 error = raised
     except StopIteration as done:
-        return cast(T, done.value)
+        result: T = done.value
+        return result
 
 
 def _perform(effect: Effect) -> Any:

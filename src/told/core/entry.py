@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeAlias, assert_never
 
@@ -33,10 +33,14 @@ class Evidence:
     sort: str = "turn"
     source: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+    _digest: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def digest(self) -> bytes:
-        """The identity of this evidence inside its scope."""
-        return sha256(canonical([self.sort, self.role, self.name, self.said_at, self.source, self.content]))
+        """The identity of this evidence inside its scope; worked out once, for a write asks for it twice."""
+        if not self._digest:
+            parts = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
+            object.__setattr__(self, "_digest", sha256(canonical(parts)))
+        return self._digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +299,12 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 
 def _sparse(cls: type[Any], own: str) -> Callable[[Any], dict[str, Any]]:
     """What gives the fields that differ from their defaults, so that a plain turn is a short line."""
-    names = tuple(name for name in cls.__dataclass_fields__ if name not in (own, "valid"))
-    fields = attrgetter(own, *names)
-    _, *defaults = fields(cls(""))
+    names = tuple(field.name for field in fields(cls) if field.init and field.name not in (own, "valid"))
+    values = attrgetter(own, *names)
+    _, *defaults = values(cls(""))
 
     def sparse(value: Any) -> dict[str, Any]:
-        text, *given = fields(value)
+        text, *given = values(value)
         differing = {
             name: held for name, held, default in zip(names, given, defaults, strict=True) if held != default
         }

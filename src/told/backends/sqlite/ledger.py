@@ -62,7 +62,7 @@ def known(
 
 
 def commit(
-    db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]
+    db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], object]
 ) -> list[Entry]:
     """Seal a batch at the end of its account's chain and fold it into the views."""
     account = memo.accounts.get(batch.account) or account_of(db, batch.account)

@@ -61,7 +61,7 @@ class SqliteStore:
             self._write = Writer(self._database, self._write.limit)
             self.index = SqliteIndex(self._database, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
-    def watch(self, step: Callable[[str], None]) -> None:
+    def watch(self, step: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
         self._write.watch = step
 

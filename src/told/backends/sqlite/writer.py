@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import apsw
 
@@ -24,10 +24,6 @@ T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 
 
-def _quiet(step: str) -> None:
-    """Nobody watches the steps of a commit."""
-
-
 @dataclass(slots=True)
 class Job(Generic[T]):
     """One caller's work and what came of it."""
@@ -35,7 +31,7 @@ class Job(Generic[T]):
     work: Work[T]
     keeps: bool
     done: bool = False
-    result: T | None = None
+    result: Any = None
     error: BaseException | None = None
     baton: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,7 +54,7 @@ class Writer:
 
     database: Database
     limit: int
-    watch: Callable[[str], None] = _quiet
+    watch: Callable[[str], object] = len  # nobody watches: the least that can be done with the name of a step
     memo: Memo = field(default_factory=Memo)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
@@ -80,7 +76,8 @@ class Writer:
         if job.error is not None:
             with translated():
                 raise job.error
-        return cast(T, job.result)
+        result: T = job.result
+        return result
 
     def alone(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
