@@ -9,7 +9,7 @@ suites in `told.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -70,7 +70,7 @@ class PutPassage:
 
 
 RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage
-Fold: TypeAlias = Callable[[Sequence[Entry]], Sequence[RowOp]]
+Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
 VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
 

@@ -319,6 +319,12 @@ def run_named(db: Any, name: str, params: Mapping[str, Any] | tuple[Any, ...]) -
     return found
 
 
+def run_each(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Execute a named query for each of some parameters; what is not even text ends the search."""
+    with suppress(UnicodeEncodeError):
+        yield from db.executemany(QUERIES[name], rows)
+
+
 def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
     """Execute a named query once for each row."""
     db.executemany(QUERIES[name], rows)

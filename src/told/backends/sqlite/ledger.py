@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Final, assert_never
 
 import apsw
 
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
-from told.backends.sqlite.connect import run, run_many
+from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
-from told.backends.sqlite.rows import SEQ_MASK, entry_of, fact_of, hex_list, position, space_of, span
+from told.backends.sqlite.rows import entry_of, fact_of, hex_list, position, space_of, span
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.fact import Fact
@@ -47,17 +48,17 @@ def known(
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
     whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
-    asked: Iterable[tuple[Any, Any, Any]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
-    for md5, digest, code in asked:
-        for row in run(db, "known", *whose, md5, digest, code).fetchall():
-            if seen is None:
-                seen, ticket = row[0], None if row[1] is None else Ticket(*row[1:5])
-            if row[5] is not None:
-                evidence.setdefault(digest, row[5])
-            if row[6] is not None:
-                vectors.add(code)
-            if row[7] is not None and (md5 not in facts or facts[md5].seq < row[7] & SEQ_MASK):
-                facts[md5] = fact_of(row[7:], scope)
+    marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
+    for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
+        if seen is None:
+            seen, ticket = row[0], None if row[1] is None else Ticket(*row[1:5])
+        if row[5] is not None:
+            evidence.setdefault(row[5], row[6])
+        if row[7] is not None:
+            vectors.add(row[7])
+        if row[8] is not None:
+            fact = fact_of(row[8:], scope)
+            facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
     return Known(seen or 0, facts, evidence, ticket, frozenset(vectors))
 
 
@@ -97,7 +98,7 @@ def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[
         account.hash = entry.hash
         entries.append(entry)
     account.at = at
-    run_many(db, "add_entry", [_row(account.id, entry) for entry in entries])
+    run_many(db, "add_entry", (_row(account.id, entry) for entry in entries))
     return entries
 
 
