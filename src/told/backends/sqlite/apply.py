@@ -46,6 +46,7 @@ class Grower:
     links: list[tuple[Any, ...]] = field(default_factory=list)
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
     passages: list[tuple[Any, ...]] = field(default_factory=list)
+    terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: list[bytes] = field(default_factory=list)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
 
@@ -73,10 +74,11 @@ class Grower:
 
     def settle(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
-        self._flush()
         for part, rows in self.rows.items():
-            run(self.db, "touch_part", rows, fold_terms(self.db, part, self.starts[part], rows), part)
+            folded = fold_terms(self.db, part, self.starts[part], rows, self.terms)
+            run(self.db, "touch_part", rows, folded, part)
             self.sizes[part] = rows
+        self._flush()
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
@@ -88,12 +90,15 @@ class Grower:
 
     def _flush(self) -> None:
         """Write the rows of the views, facts before the passages that look at them."""
-        tables = (("add_evidence", self.evidence), ("add_fact", self.facts),
-                  ("add_link", self.links), ("add_passage", self.passages))  # fmt: skip
+        tables = (("add_evidence", self.evidence), ("add_fact", self.facts), ("add_link", self.links))
         for name, rows in tables:
             if rows:
                 run_many(self.db, name, rows)
                 rows.clear()
+        if self.passages:
+            words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
+            run_many(self.db, "add_passage", ((*row, None if said is None else " ".join(said)) for row, said in words))
+            self.passages.clear()
         self.threads.clear()
 
     def space(self, scope: Scope) -> tuple[int, int]:
@@ -149,27 +154,29 @@ class Grower:
         words = terms(passage.text)
         digest = text_hash(passage.text)
         id_ = part << PART_BITS | ordinal
-        row = (id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text, " ".join(words))
-        self.passages.append(row)
+        self.terms[id_] = words
+        self.passages.append((id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text))
         if digest in self.fresh:
             self.vectors.append(digest)
         self.rows[part] = ordinal + 1
 
 
-def fold_terms(db: apsw.Connection, part: int, first: int, rows: int) -> int:
+def fold_terms(db: apsw.Connection, part: int, first: int, rows: int, fresh: dict[int, list[str]]) -> int:
     """Move the terms of every full stretch of passages into postings; return how far that has come.
 
-    Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
+    Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
+    them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
     """
     folded, goal = first - first % STRETCH, rows - rows % STRETCH
     if goal <= folded:
         return folded
     lo, _ = part_span(part)
     postings: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
-    for ordinal, words in run(db, "part_terms", lo + folded, lo + goal):
-        chunk = ordinal >> CHUNK_BITS
-        for term, doc in docs_of(ordinal, words):
-            postings[term, chunk].append(doc)
+    written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
+    for ordinal in range(folded, goal):
+        chunk, place = ordinal >> CHUNK_BITS, ordinal << TF_BITS
+        for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
+            postings[term, chunk].append(place | count)
     run_many(db, "add_posting", [(part, *key, pack(f"<{len(docs)}I", *docs)) for key, docs in sorted(postings.items())])
     run(db, "drop_terms", lo + folded, lo + goal)
     return goal
