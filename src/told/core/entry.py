@@ -34,14 +34,10 @@ class Evidence:
     sort: str = "turn"
     source: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
-    _digest: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def digest(self) -> bytes:
-        """The identity of this evidence inside its scope; worked out once, for a write asks for it twice."""
-        if not self._digest:
-            parts = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
-            object.__setattr__(self, "_digest", sha256(canonical(parts)))
-        return self._digest
+        """The identity of this evidence inside its scope."""
+        return sha256(canonical([self.sort, self.role, self.name, self.said_at, self.source, self.content]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +296,7 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 
 def _sparse(cls: type[Any], own: str) -> Callable[[Any], dict[str, Any]]:
     """What gives the fields that differ from their defaults, so that a plain turn is a short line."""
-    names = tuple(field.name for field in fields(cls) if field.init and field.name not in (own, "valid"))
+    names = tuple(field.name for field in fields(cls) if field.name not in (own, "valid"))
     values = attrgetter(own, *names)
     _, *defaults = values(cls(""))
 

@@ -166,7 +166,7 @@ def _draft(sort: str, account: str, thread: str | None, envelope: bytes) -> Draf
 
 def _check(part: Any) -> None:
     """Refuse a part of a verb in which a field is not of the type it is declared with."""
-    for field in (field for field in fields(part) if field.init):
+    for field in fields(part):
         value = getattr(part, field.name)
         if isinstance(value, Evidence | Claim):
             _check(value)
