@@ -25,7 +25,7 @@ class Environment(dict[str, str]):
 OUTSIDE = Environment(os.environ, PYTHONPATH=os.pathsep.join(FOUND_PATHS))
 """The environment as it was before this suite touched it."""
 
-KNOBS = {"TOLD_KILLS"}
+KNOBS = {"TOLD_EVAL_DATA", "TOLD_KILLS"}
 """Variables that steer the suite, not the product."""
 
 FOREIGN = ("TOLD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AZURE_", "OLLAMA_", "XDG_", "HF_")

@@ -1,1 +1,1 @@
-"""Recall measured without a model as a judge: the data, the contenders and the measures."""
+"""What only the benchmark of recall needs: the public data, the plain rankers, the peer and the tables."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench._recall.contenders import Answer
-    from bench._recall.data import Conversation, Question, Turn
-    from bench._recall.vectors import Remembered
+    from told.faces.eval.data import Conversation, Question, Turn
+    from told.faces.eval.measure import Answer
+    from told.faces.eval.vectors import Remembering
 
 HERE = Path(__file__).resolve().parent
 DEPTH = 300
@@ -28,7 +28,7 @@ class Mem0:
 
     name = "mem0"
 
-    def __init__(self, folder: Path, conversations: Sequence[Conversation], embedder: Remembered) -> None:
+    def __init__(self, folder: Path, conversations: Sequence[Conversation], embedder: Remembering) -> None:
         from bench.latency import environment, peer_python
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,36 +43,35 @@ class Mem0:
 
     def ingest(self, conversation: Conversation) -> None:
         """It has been read already."""
+        from bench._recall.baselines import line_costs
+
         self.turns = conversation.turns
+        self.costs = line_costs(self.turns)
         self.questions = {question.id: number for number, question in enumerate(conversation.questions)}
         self.current = self.found[conversation.id]
 
     def search(self, question: Question) -> Answer:
-        from bench._recall import contenders
+        from told.faces.eval import measure, run
 
         places, best = self.current[self.questions[question.id]]
-        return contenders.Answer(tuple((self.turns[place].id,) for place in places[: contenders.DEPTH]), best)
+        return measure.Answer(tuple((self.turns[place].id,) for place in places[: run.DEPTH]), best)
 
     def context(self, question: Question, budget: int) -> str:
-        from bench._recall.contenders import ENCODING
-        from told.read.tokens import count
+        from bench._recall.baselines import packed
 
-        kept, left = [], budget
-        for place in self.current[self.questions[question.id]][0]:
-            cost = count(self.turns[place].line + "\n", ENCODING)
-            if cost <= left:
-                kept.append(place)
-                left -= cost
-        return "\n".join(self.turns[place].line for place in sorted(kept))
+        return packed(self.turns, self.costs, self.current[self.questions[question.id]][0], budget)
 
 
-def _save(folder: Path, conversation: Conversation, embedder: Remembered) -> None:
+def _save(folder: Path, conversation: Conversation, embedder: Remembering) -> None:
     """The texts and queries of a conversation with their vectors, as plain files."""
     import numpy as np
 
-    texts = [turn.wording for turn in conversation.turns]
+    from bench._recall.baselines import wording
+    from bench._recall.vectors import matrix
+
+    texts = [wording(turn) for turn in conversation.turns]
     queries = [question.text for question in conversation.questions]
-    np.save(folder / "vectors.npy", np.concatenate([embedder.matrix(texts), embedder.matrix(queries, "query")]))
+    np.save(folder / "vectors.npy", np.concatenate([matrix(embedder, texts), matrix(embedder, queries, "query")]))
     (folder / "texts.json").write_text(json.dumps([texts, queries]), "utf-8")
 
 

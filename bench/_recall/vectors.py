@@ -1,72 +1,59 @@
-"""The embedder all contenders share; what it was asked once is kept in a file and not computed again."""
+"""Vectors that outlive a run, and vectors as the rows of a matrix."""
 
 from __future__ import annotations
 
 import sqlite3
-from array import array
-from collections.abc import Sequence
-from hashlib import sha256
+from collections.abc import Iterator, MutableMapping, Sequence
 from pathlib import Path
-from time import perf_counter
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from told.backends.local import embedder
+from told.faces.eval.vectors import Remembering
+from told.ports import Purpose
 
 Floats = npt.NDArray[np.float32]
-Purpose = Literal["query", "passage"]
-
-MODEL = "e5-small"
-BATCH = 256
 
 
-class Remembered:
-    """A local embedder with a memory; `seconds` is the time spent in here, by whoever asked."""
+class File(MutableMapping[bytes, bytes]):
+    """Vectors by their keys, kept in a file."""
 
-    local = True
-
-    def __init__(self, path: Path, name: str = MODEL) -> None:
-        self.inner = embedder(name)
-        self.model = self.inner.model
-        self.dim = self.inner.dim
-        self.seconds = 0.0
+    def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.file.execute("PRAGMA journal_mode = WAL")
         self.file.execute("CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Sequence[float]]:
-        """One unit vector for each text."""
-        began = perf_counter()
-        keys = [self._key(text, purpose) for text in texts]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if self._value(key) is None}
-        rows = list(missing.items())
-        for start in range(0, len(rows), BATCH):
-            self._compute(rows[start : start + BATCH], purpose)
-        vectors = [array("f", self._value(key) or b"") for key in keys]
-        self.seconds += perf_counter() - began
-        return vectors
+    def __getitem__(self, key: bytes) -> bytes:
+        row = self.file.execute("SELECT value FROM vector WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        return bytes(row[0])
 
-    def matrix(self, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
-        """The vectors as rows."""
-        return np.array(self.embed(texts, purpose), dtype=np.float32)
+    def __setitem__(self, key: bytes, value: bytes) -> None:
+        self.file.execute("INSERT OR REPLACE INTO vector VALUES (?, ?)", (key, value))
+
+    def __delitem__(self, key: bytes) -> None:
+        self.file.execute("DELETE FROM vector WHERE key = ?", (key,))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (row[0] for row in self.file.execute("SELECT key FROM vector"))
+
+    def __len__(self) -> int:
+        return int(self.file.execute("SELECT count(*) FROM vector").fetchone()[0])
+
+    def update(self, *args: Any, **more: bytes) -> None:
+        """Keep many in one transaction."""
+        self.file.execute("BEGIN")
+        super().update(*args, **more)
+        self.file.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file."""
         self.file.close()
 
-    def _compute(self, rows: Sequence[tuple[bytes, str]], purpose: Purpose) -> None:
-        found = self.inner.embed([text for _, text in rows], purpose)
-        values = [(key, array("f", vector).tobytes()) for (key, _), vector in zip(rows, found, strict=True)]
-        self.file.execute("BEGIN")
-        self.file.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", values)
-        self.file.execute("COMMIT")
 
-    def _key(self, text: str, purpose: Purpose) -> bytes:
-        return sha256(f"{self.model}\0{purpose}\0{text}".encode()).digest()[:16]
-
-    def _value(self, key: bytes) -> bytes | None:
-        row = self.file.execute("SELECT value FROM vector WHERE key = ?", (key,)).fetchone()
-        return None if row is None else bytes(row[0])
+def matrix(embedder: Remembering, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
+    """The vectors of some texts as rows."""
+    return np.array(embedder.embed(texts, purpose), dtype=np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,7 +13,7 @@ from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError
 from told.core.fact import Fact
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import DEFAULTS, Action, allows
-from told.core.query import AsOf, Bundle, Certificate, Receipt, Verdict
+from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict
 from told.core.scope import ID_LIMIT, Caller, Scope
 from told.core.text import clean, label, shown
 from told.flow import Flow, call
@@ -23,10 +23,14 @@ from told.ledger import transfer
 from told.ledger import verify as proof
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import VIEWS, Embedder, Fault, Store, View
+from told.ports import VIEWS, Embedder, Fault, Reranker, Store, View
+from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
-from told.read import plan
-from told.read.path import Eye, Seen
+from told.read.cache import Overlay
+from told.read.gather import Eye
+from told.read.guard import Guard, subscribed
+from told.read.path import Seen, Want
+from told.read.whynot import Reason
 from told.settings import Settings
 from told.views import folding
 from told.write import embed, messages
@@ -62,6 +66,9 @@ class Engine:
     settings: Settings
     embedder: Embedder | None = None
     caller: Caller = field(default_factory=Caller)
+    overlay: Overlay = field(default_factory=Overlay)
+    reranker: Reranker | None = None
+    guards: tuple[Guard, ...] = ()
 
     @property
     def account(self) -> str:
@@ -71,7 +78,9 @@ class Engine:
     @property
     def eye(self) -> Eye:
         """What reads work with."""
-        return Eye(self.store, self.settings, self.embedder)
+        subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
+        guards = (*subscriptions, *self.guards)
+        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker)
 
     @property
     def desk(self) -> Desk:
@@ -92,6 +101,10 @@ class Engine:
     def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """A point on both time axes."""
         return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
+
+    def flush(self) -> Flow[tuple[str, ...]]:
+        """Write down what was recalled; what could not be written is a warning."""
+        return cache.flush(self.store, self.overlay)
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -155,21 +168,35 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
         """The facts that answer a query best."""
-        find, limit, threshold = yield from self._find(ids, **options)
-        return (yield from reading.search(self.eye, query, find, limit=limit, threshold=threshold))
+        want = yield from self._want(query, ids, **options)
+        return (yield from reading.search(self.eye, want))
 
     @verb(Action.READ_CONTENT)
     def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
         """A search with every candidate accounted for."""
-        find, limit, threshold = yield from self._find(ids, **options)
-        return (yield from reading.explain(self.eye, query, find, limit=limit, threshold=threshold))
+        want = yield from self._want(query, ids, **options)
+        return (yield from reading.explain(self.eye, want))
 
     @verb(Action.READ_CONTENT)
-    def context(self, query: str | None, ids: Mapping[str, Any], *, budget: Any, **options: Any) -> Flow[Bundle]:
+    def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[Reason]:
+        """What keeps a memory out of a search, or where it stands in it."""
+        want = yield from self._want(query, ids, **options)
+        return (yield from whynot.why_not(self.eye, want, _id(id)))
+
+    @verb(Action.READ_CONTENT)
+    def context(
+        self, query: str | None, ids: Mapping[str, Any], *, budget: Any = None, format: Any = None, tail: Any = None,
+        limit: Any = None, top_k: Any = None, **options: Any,
+    ) -> Flow[Bundle]:  # fmt: skip
         """A block of memories that fits a token budget."""
-        find, limit, _ = yield from self._find(ids, **options)
-        tokens = self.settings.budget if budget is None else plan.whole(budget, "budget", 1, plan.MAX_BUDGET)
-        return (yield from reading.context(self.eye, query, find, limit=limit, budget=tokens))
+        order = plan.order(budget, format, tail, self.settings)
+        free = limit is None and top_k is None
+        most = bundle.lines(order.budget) if free else plan.size(limit, top_k, self.settings)
+        if query is None:
+            find, _ = yield from self._find(ids, limit=most, **plan.without_query(options))
+            return (yield from bundle.context(self.eye, None, find, order))
+        want = replace((yield from self._want(query, ids, limit=most, **options)), deep=False)
+        return (yield from bundle.context(self.eye, want, want.find, order))
 
     @verb(Action.READ_CONTENT)
     def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
@@ -182,7 +209,7 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
         """Everything a scope holds."""
-        find, _, _ = yield from self._find(ids, offset=offset, **options)
+        find, _ = yield from self._find(ids, offset=offset, **options)
         return (yield from reading.listing(self.eye, find))
 
     @verb(Action.READ_CONTENT)
@@ -226,7 +253,10 @@ class Engine:
         """Destroy content and everything derived from it, and certify it."""
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
-        return (yield from erasing.destroy(self.store, self.account, found, why))
+        try:
+            return (yield from erasing.destroy(self.store, self.account, found, why))
+        finally:
+            self.overlay.drop(self.account, found.threads)
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:
@@ -234,6 +264,7 @@ class Engine:
         head = yield from call(self.store.head, self.account)
         was = {"entries": head.seq, "head": f"{HASH}:{head.hash.hex()}"}
         yield from call(self.store.reset, self.account, Draft(Erased((), "reset", was), None, self.caller.name))
+        self.overlay.forget(self.account)
         yield from call(self.store.scrub)
 
     # Care -------------------------------------------------------------------------------------------------------------
@@ -260,7 +291,8 @@ class Engine:
     @verb(Action.READ_METADATA)
     def stats(self) -> Flow[Mapping[str, Any]]:
         """Counts and sizes."""
-        return (yield from call(self.store.stats, self.account))
+        found = yield from call(self.store.stats, self.account)
+        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account)}
 
     @verb(Action.READ_METADATA)
     def faults(self) -> Flow[Sequence[Fault]]:
@@ -274,13 +306,18 @@ class Engine:
 
     @verb(Action.ADMINISTER)
     def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
-        """Append an exported ledger to the account it continues."""
-        new = yield from transfer.import_(self.store, self.account, lines)
+        """Append an exported ledger to the account it continues; a tombstone in it erases here too."""
+        warnings = yield from self.flush()
+        try:
+            new = yield from transfer.import_(self.store, self.account, lines)
+        finally:
+            self.overlay.forget(self.account)
         yield from call(self.store.scrub)
         if not new or self.embedder is None:
-            return new, ()
+            return new, warnings
         filled = yield from attempt(embed.fill(self.store, self.embedder))
-        return new, (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
+        bare = (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
+        return new, (*warnings, *bare)
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:
@@ -294,14 +331,23 @@ class Engine:
         return self.scope(named) if named else None
 
     def _find(
-        self, ids: Mapping[str, Any], *, filters: Any = None, limit: Any = None, top_k: Any = None,
-        threshold: Any = None, as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
-    ) -> Flow[tuple[Any, int, float]]:  # fmt: skip
+        self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
+        as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
+    ) -> Flow[tuple[Find, int]]:  # fmt: skip
         scope, rest = plan.scope_and_filter(ids, filters, self.account)
         at = yield from self.point(as_of, valid_at)
         wanted = plan.size(limit, top_k, self.settings)
         find = plan.find(scope, at, rest, limit=wanted, offset=offset, show_expired=show_expired)
-        return find, wanted, plan.floor(threshold)
+        return plan.of_kinds(find, kinds), wanted
+
+    def _want(
+        self, query: str, ids: Mapping[str, Any], *, threshold: Any = None, min_score: Any = None, rerank: Any = False,
+        reference_date: Any = None, **options: Any,
+    ) -> Flow[Want]:  # fmt: skip
+        find, limit = yield from self._find(ids, **options)
+        now = plan.reference(reference_date, find.as_of, self.settings)
+        least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
+        return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
 
 
 def _id(value: Any) -> str:

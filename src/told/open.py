@@ -14,7 +14,7 @@ from told.core.text import shown
 from told.engine import answer
 from told.flow import call, run
 from told.ledger.consume import attempt
-from told.ports import Embedder, Purpose, Store, Vector
+from told.ports import Embedder, Purpose, Reranker, Store, Vector
 from told.settings import Settings, store_url
 
 STORES = "told.stores"
@@ -63,6 +63,29 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
     name, _, model = choice.partition(":")
     embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
     return embedder
+
+
+def open_reranker(choice: Any) -> Reranker | None:
+    """A reranker: an object with score(), or a function from a query and texts to numbers."""
+    if choice is None or choice == "none":
+        return None
+    if isinstance(choice, Reranker) and not isinstance(choice, type):
+        return choice
+    if not callable(choice):
+        raise ConfigError(f"A reranker is an object with score() or a function, not {shown(choice)}.")
+    return CallableReranker(choice, f"custom:{getattr(choice, '__qualname__', type(choice).__name__)}")
+
+
+@dataclass(frozen=True, slots=True)
+class CallableReranker:
+    """Any function from a query and texts to numbers as a reranker."""
+
+    function: Callable[[str, Sequence[str]], Sequence[float]]
+    model: str
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A number for each text."""
+        return self.function(query, texts)
 
 
 def _promising(embedder: Embedder) -> Embedder:

@@ -19,7 +19,7 @@ from told.core.entry import Draft, Entry
 from told.core.errors import EmbeddingError
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
-from told.core.query import AsOf, Find, Probe, Ranked
+from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 from told.core.value import dataclass
 
@@ -149,6 +149,7 @@ class Head:
 class Known:
     """What a writer needs to know before it decides: the head it read at and what is already there.
 
+    `last` is the turn last written where the scope is at home, if it is of exactly this scope, held and unchanged.
     What is there may be newer than the head: a guard that the writer drew from it is then looked at by the commit.
     """
 
@@ -156,6 +157,7 @@ class Known:
     facts: Mapping[str, Fact]
     evidence: Mapping[bytes, str]
     ticket: Ticket | None = None
+    last: Fact | None = None
     vectors: frozenset[bytes] = frozenset()
 
 
@@ -176,12 +178,13 @@ class Fault:
 
 
 class Index(Protocol):
-    """Finds facts by terms and vectors inside a scope; scores are cosine in [-1, 1] and BM25 of that scope alone."""
+    """Finds facts by terms and vectors inside a scope; `told.core.score` defines each score, to the last bit."""
 
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever, at most `depth`; equal scores go to the newer; the find's limit plays no part.
 
-        A vector of another model than the store's is a `ModelMismatch`.
+        Every passage offered by either is among the marks, with the two turns around it that were said after one
+        another, and what the probe asks for besides. A vector of another model than the store's is a `ModelMismatch`.
         """
 
 
@@ -230,9 +233,17 @@ class Store(Protocol):
         """Which of these digests belong to erased content."""
 
     # read the views
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
-        """What exactly this scope already holds of these texts and evidence, and which hashes have a vector."""
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
+        """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
+
+        The last turn only if it is asked for.
+        """
+
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of these entries, by hash."""
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
@@ -291,6 +302,13 @@ class Store(Protocol):
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""
 
+    # recalls: an overlay that no view, export or proof knows of
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Add recalls of threads to those counted; one of a thread that has no version here, or no more, is dropped."""
+
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often each of these threads was recalled; those that never were are left out."""
+
     # care
     def check(self) -> Sequence[str]:
         """Problems of the file and of the derived index, none when all is well."""
@@ -309,11 +327,16 @@ class Store(Protocol):
 
 Vector: TypeAlias = Sequence[float]
 Purpose: TypeAlias = Literal["query", "passage"]
+SPREAD = 0.08
+"""How much cosines with unrelated texts vary under an embedder that does not say."""
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it."""
+    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it.
+
+    It may say by two numbers called `usual` and `spread` what its cosine of unrelated texts is and how much it varies.
+    """
 
     @property
     def model(self) -> str:
@@ -341,6 +364,18 @@ class LLM(Protocol):
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The model's reply."""
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Judges how well texts answer a query, more slowly and better than the index does."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A number for each text, in order; the higher, the better it answers."""
 
 
 def sound(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:

@@ -52,12 +52,74 @@ class Settings:
     text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
+    pause_minutes: float = knob(
+        30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
+    )
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
-    depth: int = knob(100, "How many candidates each retriever may offer.", least=1)
+    depth: int = knob(150, "How many candidates each retriever may offer.", least=1)
+    beside: int = knob(20, "Around how many of the best of each the turns before and after are looked at too.", least=0)
+    spare: int = knob(20, "How many more facts are fetched than asked for, as some may say the same.", least=0)
+    sources: str = knob(
+        "hot time tree graph topics keys",
+        "Where candidates come from beside vectors and words: `hot` what was just recalled, `time` what was said at "
+        "the time asked about, `tree` parts of a whole, `graph` linked memories, `topics` members of the same topic, "
+        "`keys` the words a fact was taken from.",
+    )
+    fusion: str = knob(
+        "weighted", "How vectors and words are fused: `weighted`, `rrf`, or `anchored` (vector first).",
+        choices=("weighted", "rrf", "anchored"),
+    )  # fmt: skip
+    fusion_alpha: float = knob(0.7, "The vector's share in `anchored` fusion.", least=0.0, most=1.0)
     rrf_k: int = knob(60, "How flat reciprocal rank fusion is.", least=1)
+    centre: float = knob(
+        0.5, "How much of a scope's mean direction is taken off, so that what is near to everything is not.",
+        least=0.0, most=1.0,
+    )  # fmt: skip
+    spread: float = knob(
+        0.0, "How much cosines with unrelated texts vary under the embedder; 0 takes what the embedder says.",
+        least=0.0, most=1.0,
+    )  # fmt: skip
+    usual: float = knob(
+        0.0, "The cosine of unrelated texts under the embedder; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
+    rank_dense: float = knob(1.0, "What a spread nearer than the average is worth.", least=0.0)
+    rank_cover: float = knob(1.2, "What covering the query's words is worth.", least=0.0)
+    rank_speaker: float = knob(2.5, "What it is worth to be said by the one person the query names.", least=0.0)
+    rank_time: float = knob(2.5, "What it is worth to be said at the time the query asks about.", least=0.0)
+    rank_talk: float = knob(0.3, "What the best turns of its conversation lend to a turn.", least=0.0)
+    rank_when: float = knob(1.0, "What speaking of time is worth when the query asks when.", least=0.0)
+    rank_assistant: float = knob(-3.0, "What it is worth to be said by an assistant.", least=-100.0)
+    rank_reply: float = knob(1.0, "The same when the query asks what the assistant said.", least=-100.0)
+    rank_kind: float = knob(2.0, "What it is worth to be a skill or a document when one is asked for.", least=0.0)
+    rank_recency: float = knob(0.0, "What it is worth to be recent; each kind has its half-life.", least=0.0)
+    rank_importance: float = knob(0.0, "What it is worth to be important, by metadata or by kind.", least=0.0)
+    rank_salience: float = knob(0.0, "What it is worth to be recent, important and certain at once.", least=0.0)
+    rank_hotness: float = knob(0.0, "What it is worth to be recalled often and lately.", least=0.0)
+    rank_entity: float = knob(0.0, "What it is worth to name whom the query names.", least=0.0)
+    recency_days: float = knob(30.0, "The half-life of what has no kind with one.", least=0.001)
+    newest_among: int = knob(5, "Among so many first hits the newest of what says the same goes first.", least=0)
+    newest_alike: float = knob(0.5, "How alike two hits must be for the newer to go first.", least=0.0, most=1.0)
+    diversity: float = knob(0.0, "How far a hit is set back that is like one before it.", least=0.0)
+    expand_from: int = knob(10, "How many of the best hits are followed to what they point to.", least=0)
+    expand_width: int = knob(30, "How many leads are followed at a time.", least=1)
+    expand_rounds: int = knob(6, "How many times leads of leads are followed at most.", least=0)
+    expand_patience: int = knob(3, "After so many rounds that changed nothing at the top it ends.", least=1)
+    expand_top: int = knob(30, "How many of the first hits must stay the same for that.", least=1)
+    expand_own: float = knob(0.5, "How much of a lead's score is its own; its parent gives the rest.", least=0, most=1)
+    expand_hot: float = knob(0.2, "How much being in use counts for a lead.", least=0.0, most=1.0)
+    rerank_depth: int = knob(20, "How many of the best hits a reranker judges.", least=1)
+    pinned_kinds: str = knob("profile", "Kinds that stand first in every context.")
+    pinned_share: float = knob(0.3, "The most of a budget that pinned kinds may take.", least=0.0, most=1.0)
+    tail: int = knob(0, "How many of the last turns stand at the end of every context.", least=0, most=1000)
+    score_middle: float = knob(14.5, "The score that is shown as 0.5 among a thousand passages.", least=-100.0)
+    score_width: float = knob(1.57, "How fast the shown score rises around the middle.", least=0.001)
+    score_crowd: float = knob(1.2, "How much less the same score tells among more passages.", least=0.0)
+    hot_size: int = knob(20, "How many of the memories a scope recalled last are kept at hand.", least=0, most=1000)
+    access_flush: int = knob(256, "Recalls are counted in memory and written down after this many reads.", least=1)
+    hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)
     consumer_batch: int = knob(256, "Ledger entries a consumer takes at a time.", least=1)
     consumer_attempts: int = knob(3, "Failures before a consumer parks an entry as a fault and goes on.", least=1)
 

@@ -5,16 +5,14 @@ that every search goes through the sketch.
 """
 
 import json
-from contextlib import ExitStack, contextmanager
 from dataclasses import fields
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
-from told.backends.sqlite import index
+from stores import STORES, opened
 from told.backends.sqlite.partition import PlainPartition
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.query import AsOf, Find, Probe
@@ -22,34 +20,18 @@ from told.core.scope import Scope
 from told.ports import VIEWS
 from told.testing import HashingEmbedder
 
-STORES = {
-    "sqlite with NumPy": {},
-    "sqlite without NumPy": {"plain": True},
-    "sqlite by sketch": {"exact_rows": 1},
-    "sqlite with no cache": {"cache_bytes": 0},
-}
 WHERE = ("user_id", "agent_id", "run_id")
 COLUMNS = {
     "evidence": ("seq", "id", *WHERE, "digest", "source"),
     "facts": (
         "seq", "id", "tx", *WHERE, "until", "gone", "text", "md5", "kind", "created_at", "updated_at", "valid_from",
         "valid_to", "precision", "expires", "said_at", "role", "actor", "author", "evidence", "source", "subject",
-        "predicate", "object", "polarity", "modality", "confidence", "meta",
+        "predicate", "object", "polarity", "modality", "confidence", "after", "meta",
     ),
     "links": ("seq", "src", "rel", "dst", *WHERE, "weight", "until", "meta"),
-    "passages": ("seq", *WHERE, "until", "expires", "length", "hash", "text"),  # and more of its own
+    "passages": ("seq", *WHERE, "text", "slot", "until", "expires"),  # and more of its own
 }  # fmt: skip
 VALUES = {"evidence": Witness, "facts": Fact, "links": Link, "passages": Passage}
-
-
-@contextmanager
-def opened(name, **more):
-    """A stage of a store by its name above."""
-    options = {**STORES[name], **more}
-    with ExitStack() as stack:
-        if options.pop("plain", False):
-            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PlainPartition))
-        yield stack.enter_context(stage("sqlite", **options))
 
 
 def told(here):
@@ -67,7 +49,7 @@ def _row(view, row):
         found = dict(zip(COLUMNS[view], row, strict=view != "passages"))
     if "meta" in found:
         found["meta"] = json.loads(found["meta"])
-    return {name: value for name, value in found.items() if name not in ("length", "hash")}
+    return {name: value for name, value in found.items() if name not in ("thread", "after") or view != "passages"}
 
 
 def outcome(result):

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from told import Memory
+from told.backends.sqlite.connect import SCHEMA
 from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
 from told.testing import hashing_embedder
 
@@ -70,8 +71,12 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp
     assert fingerprint(path) == before
 
 
-@pytest.mark.parametrize("version", [2, 99, "1", None], ids=str)
-def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object) -> None:
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [(SCHEMA - 1, "Export it with the told that made it"), *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None))],
+    ids=str,
+)
+def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object, advice: str) -> None:
     path = made(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
@@ -79,7 +84,7 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
     before = fingerprint(path)
     with pytest.raises(StoreVersion, match="schema") as refused:
         opened(path)
-    assert "Upgrade told" in str(refused.value)
+    assert advice in str(refused.value)
     assert fingerprint(path) == before
 
 

@@ -1,6 +1,7 @@
 """The pages tell the truth: their code runs, their commands succeed, their links lead somewhere."""
 
 import os
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -24,6 +25,7 @@ def environment(home) -> dict[str, str]:
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, environment):
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
     execute(page, tmp_path, environment)
 
 

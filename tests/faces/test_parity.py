@@ -56,7 +56,7 @@ def test_what_is_declined_is_declined_for_a_reason_and_is_really_a_verb():
 def test_every_verb_names_the_action_it_needs():
     marked = {name for name, member in vars(Engine).items() if name[0] != "_" and hasattr(member, "__wrapped__")}
     assert marked == set(VERBS)
-    plain = {"account", "allow", "desk", "eye", "point", "scope"}
+    plain = {"account", "allow", "desk", "eye", "flush", "point", "scope"}
     fields = set(Engine.__dataclass_fields__)
     assert {name for name in vars(Engine) if not name.startswith("_")} - marked - fields == plain
 
@@ -113,7 +113,7 @@ CLI = importlib.util.find_spec("told.faces.cli") is not None
 needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
 PROMISED = (
     "add search get list update delete history timeline diff context explain erase verify rebuild reindex stats export "
-    "import backup demo doctor where config version"
+    "import backup eval demo doctor where config version"
 ).split()
 
 

@@ -50,7 +50,8 @@ intervals = st.just(ALWAYS) | st.builds(
 evidence = st.builds(Evidence, texts, texts, maybe, st.none() | instants, texts, maybe, metas)
 claims = st.builds(
     Claim, texts, texts, maybe, maybe, maybe, texts, texts, numbers, intervals, st.none() | instants, maybe,
-    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)), maybe, maybe, st.none() | instants, maybe, metas,
+    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)), maybe, maybe, st.none() | instants, maybe, maybe,
+    metas,
 )  # fmt: skip
 VERBS = {
     "observed": st.builds(Observed, texts, evidence),

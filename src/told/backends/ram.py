@@ -22,7 +22,7 @@ from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
-from told.core.query import AsOf, Find, Probe, Ranked
+from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
@@ -179,9 +179,11 @@ class RamStore:
     # Read the views
 
     @_locked
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
-        """What exactly this scope already holds, what was handed in under the key, and which hashes have a vector."""
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
+        """What exactly this scope already holds, a key's ticket, which hashes have a vector, and the last turn."""
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
@@ -191,8 +193,16 @@ class RamStore:
             {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             None if filed is None else filed.ticket,
+            account.newest(scope) if last else None,
             self.cached(hashes),
         )
+
+    @_locked
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of entries, by hash."""
+        known, asked = self._account(account), set(seqs)
+        texts = [known.embedded(passage) for passage in known.passages.values() if passage.seq in asked]
+        return {text_hash(text): text for text in texts}
 
     @_locked
     def facts(self, find: Find) -> Sequence[Fact]:
@@ -303,7 +313,11 @@ class RamStore:
     def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector, account by account in ledger order."""
         known = self._current() if model is None else self._vectors.get(model, {})
-        texts = {text_hash(p.text): p.text for _, a in sorted(self._accounts.items()) for p in a.passages.values()}
+        texts = {
+            text_hash(text): text
+            for _, account in sorted(self._accounts.items())
+            for text in map(account.embedded, account.passages.values())
+        }
         return dict(islice(((key, text) for key, text in texts.items() if key not in known), limit))
 
     @_locked
@@ -352,6 +366,19 @@ class RamStore:
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do, in the order it first happened."""
         return list(self._account(account).faults.values())
+
+    # Recalls
+
+    @_locked
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls; an account without a ledger has no thread to recall."""
+        self._account(account).touch(recalls)
+
+    @_locked
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often threads were recalled."""
+        known = self._account(account).recalls
+        return {thread: known[thread] for thread in threads if thread in known}
 
     # Care
 
@@ -405,7 +432,7 @@ def _own(row: Row) -> Row:
 
 
 def _texts(account: Account) -> set[bytes]:
-    return {text_hash(passage.text) for passage in account.passages.values()}
+    return {text_hash(account.embedded(passage)) for passage in account.passages.values()}
 
 
 def _quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:

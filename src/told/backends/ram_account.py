@@ -5,14 +5,15 @@ Every value in here is frozen, so a shallow copy is a transaction: change the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, Fact, Link, Passage, Witness
+from told.core.fact import NEVER, Fact, Link, Passage, Witness, together
 from told.core.ids import Mint, canonical, sha256
+from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import (
     VIEWS,
@@ -54,11 +55,12 @@ class Account:
     facts: dict[int, Fact] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     evidence: dict[int, Witness] = field(default_factory=dict)
-    passages: dict[int, Passage] = field(default_factory=dict)
+    passages: dict[tuple[int, int], Passage] = field(default_factory=dict)
     tickets: dict[str, Filed] = field(default_factory=dict)
     tombstones: set[bytes] = field(default_factory=set)
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
+    recalls: dict[str, Touch] = field(default_factory=dict)
 
     def copy(self) -> Account:
         """The same account, free to be changed."""
@@ -137,7 +139,8 @@ class Account:
                 self.evidence[witness.seq] = witness
             case PutPassage(passage=passage):
                 said = self.facts.get(passage.seq)
-                self.passages[passage.seq] = passage if said is None else replace(passage, until=said.until)
+                until = passage.until if said is None else said.until
+                self.passages[passage.seq, passage.slot] = replace(passage, until=until)
             case _:
                 assert_never(op)
 
@@ -146,8 +149,8 @@ class Account:
         latest = self.latest(thread)
         if latest is not None:
             self.facts[latest.seq] = replace(latest, until=seq)
-            if latest.seq in self.passages:
-                self.passages[latest.seq] = replace(self.passages[latest.seq], until=seq)
+            for key in [key for key in self.passages if key[0] == latest.seq]:
+                self.passages[key] = replace(self.passages[key], until=seq)
 
     def _retract(self, thread: str, seq: int) -> None:
         """No version of the thread is held any more."""
@@ -174,6 +177,13 @@ class Account:
         found = [f for f in self.facts.values() if f.scope == scope and f.md5 == md5 and f.until == NEVER]
         return found[-1] if found else None
 
+    def newest(self, scope: Scope) -> Fact | None:
+        """The last turn of this scope's home, if it is of exactly this scope, held, and has not been changed."""
+        homes = (fact for fact in reversed(self.facts.values()) if fact.scope.home() == scope.home())
+        last = next(homes, None)
+        fits = last is not None and last.scope == scope and last.until == NEVER and last.created_at == last.updated_at
+        return last if fits else None
+
     def witness(self, scope: Scope, digest: bytes) -> Witness | None:
         """The evidence of exactly this scope with this digest."""
         return next((w for w in self.evidence.values() if w.scope == scope and w.digest == digest), None)
@@ -191,6 +201,14 @@ class Account:
             case _:
                 assert_never(guard)
 
+    # Recalls
+
+    def touch(self, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls of the threads that have a version here."""
+        for thread in {fact.id for fact in self.facts.values()} & recalls.keys():
+            known, new = self.recalls.get(thread), recalls[thread]
+            self.recalls[thread] = new if known is None else known + new
+
     # Forgetting
 
     def destroy(self, seqs: Iterable[int]) -> dict[str, int]:
@@ -200,10 +218,13 @@ class Account:
             raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
         before = self._sizes()
         self._void_tickets(doomed)
+        for fact in (self.facts[seq] for seq in doomed & self.facts.keys()):
+            self.recalls.pop(fact.id, None)
         self.links = [link for link in self.links if link.seq not in doomed]
-        for rows in (self.facts, self.evidence, self.passages):
+        for rows in (self.facts, self.evidence):
             for seq in doomed & rows.keys():
                 del rows[seq]
+        self.passages = {key: passage for key, passage in self.passages.items() if key[0] not in doomed}
         self.faults = {key: fault for key, fault in self.faults.items() if fault.seq not in doomed}
         self.tombstones |= {entry.digest for entry in self.entries if entry.seq in doomed}
         self.entries = [_shredded(entry) if entry.seq in doomed else entry for entry in self.entries]
@@ -231,6 +252,7 @@ class Account:
         return {
             "entries": content, "facts": len(self.facts), "links": len(self.links), "evidence": len(self.evidence),
             "passages": len(self.passages), "tickets": len(self.tickets), "faults": len(self.faults),
+            "recalls": sum(touch.count for touch in self.recalls.values()),
         }  # fmt: skip
 
     # Care
@@ -241,6 +263,16 @@ class Account:
         values = rows if isinstance(rows, list) else rows.values()
         return [tuple(_cell(getattr(value, part.name)) for part in fields(value)) for value in sorted(values, key=_seq)]
 
+    def before(self, passage: Passage) -> Passage | None:
+        """The passage of the turn another one was said after, if it is still here."""
+        said = (other for other in self.passages.values() if other.thread == passage.after)
+        return None if passage.after is None else next((o for o in said if o.scope == passage.scope), None)
+
+    def embedded(self, passage: Passage) -> str:
+        """What is embedded of a passage."""
+        before = self.before(passage)
+        return together(None if before is None else before.text, passage.text)
+
     def problems(self) -> Sequence[str]:
         """What does not fit together."""
         found, head = [], NO_HEAD
@@ -248,7 +280,7 @@ class Account:
             if problem := flaw(entry, head):
                 found.append(f"{self.name}: entry {entry.seq}: {problem}")
             head = Head(entry.seq, entry.at, entry.hash)
-        strays = sorted(self.passages.keys() ^ self.facts.keys())
+        strays = sorted({seq for seq, _ in self.passages} ^ self.facts.keys())
         return [*found, *(f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays)]
 
     def stats(self) -> dict[str, int]:
@@ -262,6 +294,7 @@ class Account:
             "users": len({scope.user_id for scope in scopes} - {None}),
             "agents": len({scope.agent_id for scope in scopes} - {None}),
             "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
+            "recalls": sum(touch.count for touch in self.recalls.values()),
             "bytes": sum(len(entry.envelope or b"") for entry in self.entries),
         }  # fmt: skip
 

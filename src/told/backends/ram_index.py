@@ -8,8 +8,9 @@ from told.backends.ram_account import Account
 from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
+from told.core.match import Matches, Turns, Voice, facts, places, question, summed
 from told.core.query import AsOf, Find, Probe, Ranked
-from told.core.score import Corpus, bm25, cosine, frequencies, idf, quantise, top
+from told.core.score import Corpus, frequencies
 from told.core.text import terms
 
 
@@ -43,39 +44,42 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
 
     The statistics are those of everything the find sees before its filter, so that a filter moves no score.
     """
-    seen = visible(account, probe.find)
-    wanted = {fact.seq for fact in filtered(seen, probe.find)}
-    passages = [account.passages[fact.seq] for fact in seen if fact.seq in account.passages]
-    lexical = _best(_lexical(passages, probe.terms), wanted, probe.depth)
-    near = _best(_near(passages, vectors, probe.vector), wanted, probe.depth)
-    return Ranked(near, lexical)
+    held = {fact.seq: fact for fact in visible(account, probe.find)}
+    seen = {key: passage for key, passage in sorted(account.passages.items()) if key[0] in held}
+    wanted = {fact.seq for fact in filtered(list(held.values()), probe.find)}
+    said = {key: terms(passage.text) for key, passage in seen.items()}
+    counts = {key: frequencies(words) for key, words in said.items()}
+    vector = {key: vectors.get(text_hash(account.embedded(passage)), b"") for key, passage in seen.items()}
+    codes = {key: code for key, code in vector.items() if any(code)}
+    before = {key: (p.seq, p.slot) for key, passage in seen.items() if (p := account.before(passage)) is not None}
+    centred = probe.centre and probe.vector is not None
+    asked = question(
+        probe, Corpus(len(seen), sum(map(len, said.values()))),
+        [sum(term in count for count in counts.values()) for term in dict.fromkeys(probe.terms)],
+        [fact.actor for fact in held.values() if fact.actor], *(summed(codes.values()) if centred else ((), 0)),
+    )  # fmt: skip
+    turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
+    matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)
+    chosen = {key: _voice(held[key[0]], passage, account) for key, passage in seen.items() if key[0] in wanted}
+    return _ranked(matches, chosen)
 
 
-def _best(scores: Mapping[int, float], wanted: set[int], depth: int) -> Sequence[tuple[int, float]]:
-    return top({seq: score for seq, score in scores.items() if seq in wanted}, depth)
+def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
+    said = fact.updated_at if fact.said_at is None else fact.said_at
+    first = passage
+    while (earlier := account.before(first)) is not None:
+        first = earlier
+    return Voice(fact.seq, passage.slot, said, first.seq, fact.role, fact.actor)
 
 
-def _lexical(passages: Sequence[Passage], asked: Sequence[str]) -> Mapping[int, float]:
-    """BM25 of every passage that has one of the terms; each term counts once, in the order it was asked in."""
-    words = {passage.seq: terms(passage.text) for passage in passages}
-    counts = {seq: frequencies(found) for seq, found in words.items()}
-    corpus = Corpus(len(passages), sum(map(len, words.values())))
-    scores: dict[int, float] = {}
-    for term in dict.fromkeys(asked):
-        containing = [seq for seq, count in counts.items() if term in count]
-        weight = idf(corpus, len(containing))
-        for seq in containing:
-            part = bm25(weight, counts[seq][term], len(words[seq]), corpus.average)
-            scores[seq] = scores.get(seq, 0.0) + part
-    return scores
-
-
-def _near(
-    passages: Sequence[Passage], vectors: Mapping[bytes, bytes], vector: Sequence[float] | None
-) -> Mapping[int, float]:
-    """The cosine of every passage that has a vector, if one was asked for; a vector of zeros points nowhere."""
-    asked = b"" if vector is None else quantise(vector)
-    if not any(asked):
-        return {}
-    found = {passage.seq: vectors.get(text_hash(passage.text)) for passage in passages}
-    return {seq: cosine(asked, known) for seq, known in found.items() if known is not None and any(known)}
+def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], Voice]) -> Ranked:
+    near = matches.best(matches.near, chosen)
+    words = matches.best({key: score for key, score in matches.words.items() if score > 0.0}, chosen)
+    by_vector, by_words = ({key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words))
+    offered = matches.offered(places(by_vector, by_words), chosen)
+    marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
+    asked = matches.question
+    return Ranked(
+        facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
+    )  # fmt: skip

@@ -90,8 +90,8 @@ class Recurring:
 NUMBERS: Final = _table(
     {
         1: "a an one un una une ein eine einem einer einen 一",
-        2: "two a_couple_of dos zwei deux 二 两 兩",
-        3: "three a_few tres drei trois 三",
+        2: "two a_couple a_couple_of couple_of dos zwei deux 二 两 兩",
+        3: "three a_few few tres drei trois 三",
         4: "four cuatro vier quatre 四",
         5: "five cinco fünf cinq 五",
         6: "six seis sechs 六",
@@ -101,6 +101,15 @@ NUMBERS: Final = _table(
         10: "ten diez zehn dix 十",
         11: "eleven once elf onze 十一",
         12: "twelve doce zwölf douze 十二",
+        13: "thirteen trece dreizehn treize 十三",
+        14: "fourteen catorce vierzehn quatorze 十四",
+        15: "fifteen quince fünfzehn quinze 十五",
+        16: "sixteen dieciséis sechzehn seize 十六",
+        17: "seventeen diecisiete siebzehn 十七",
+        18: "eighteen dieciocho achtzehn 十八",
+        19: "nineteen diecinueve neunzehn 十九",
+        20: "twenty veinte zwanzig vingt 二十",
+        30: "thirty treinta dreissig dreißig trente 三十",
     }
 )
 UNITS: Final = _table(
@@ -118,58 +127,66 @@ UNITS: Final = _table(
 )
 TURNS: Final = _table(
     {
-        -1: "last previous letzte letzten letztes letzter pasado pasada dernier dernière 上 上个 上個 先",
-        0: "this current diese diesen dieses dieser este esta ce cette 这 这个 這 這個 本 今",
-        1: "next coming nächste nächsten nächstes nächster próximo próxima prochain prochaine 下 下个 下個 来",
+        -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen vergangenes
+            vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
+        0: "this current diese diesen dieses dieser este esta ce cet cette 这 这个 這 這個 本 今",
+        1: """next coming this_coming nächste nächsten nächstes nächster kommende kommenden kommendes kommender
+            próximo próxima que_viene prochain prochaine 下 下个 下個 下一 下一个 来""",
     }
 )
 WORDS: Final = _table(
     {
-        ("day", -2): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 一昨日",
-        ("day", -1): "yesterday gestern ayer hier 昨天 昨日",
-        ("day", 0): "today heute hoy aujourd'hui 今天 今日",
+        (
+            "day",
+            -2,
+        ): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 一昨日 おととい",
+        ("day", -1): "yesterday gestern ayer anoche hier 昨天 昨日 昨晚 昨夜 きのう",
+        ("day", 0): "today tonight heute hoy aujourd'hui 今天 今日 今晚 今夜 きょう",
         ("day", 1): "tomorrow morgen mañana demain 明天 明日",
         ("day", 2): "day_after_tomorrow the_day_after_tomorrow übermorgen après-demain 后天 後天 明後日",
-        ("year", -2): "year_before_last the_year_before_last vorletztes_jahr 前年",
-        ("year", -1): "去年",
+        ("week", -2): "week_before_last the_week_before_last vorletzte_woche 上上周 上上个星期 先々週",
+        ("week", 2): "week_after_next the_week_after_next übernächste_woche 下下周 下下个星期 再来週",
+        ("month", -2): "month_before_last the_month_before_last vorletzten_monat 上上个月 先々月",
+        ("year", -2): "year_before_last the_year_before_last vorletztes_jahr 前年 一昨年",
+        ("year", -1): "去年 昨年",
         ("year", 0): "今年",
         ("year", 1): "明年",
     }
 )
 _WEEKDAYS: Final = _table(
     {
-        Recurring("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一",
-        Recurring("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二",
-        Recurring("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三",
-        Recurring("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四",
-        Recurring("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五",
-        Recurring("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六",
-        Recurring("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天",
+        Recurring("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一 月曜日 月曜",
+        Recurring("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二 火曜日 火曜",
+        Recurring("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三 水曜日 水曜",
+        Recurring("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四 木曜日 木曜",
+        Recurring("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五 金曜日 金曜",
+        Recurring("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六 土曜日 土曜",
+        Recurring("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天 日曜日 日曜",
         Recurring("weekend", 5): "weekend fin_de_semana wochenende week-end 周末 週末",
     }
 )
 _MONTHS: Final = _table(
     {
-        Recurring("month", 1): "january jan enero januar jänner janvier 一月",
-        Recurring("month", 2): "february feb febrero februar février 二月",
-        Recurring("month", 3): "march mar marzo märz mars 三月",
-        Recurring("month", 4): "april apr abril avril 四月",
-        Recurring("month", 5): "may mayo mai 五月",
-        Recurring("month", 6): "june jun junio juni juin 六月",
-        Recurring("month", 7): "july jul julio juli juillet 七月",
-        Recurring("month", 8): "august aug agosto août 八月",
-        Recurring("month", 9): "september sep sept septiembre septembre 九月",
-        Recurring("month", 10): "october oct octubre oktober octobre 十月",
-        Recurring("month", 11): "november nov noviembre novembre 十一月",
-        Recurring("month", 12): "december dec diciembre dezember décembre 十二月",
+        Recurring("month", 1): "january jan enero januar jänner janvier 一月 1月",
+        Recurring("month", 2): "february feb febrero februar février 二月 2月",
+        Recurring("month", 3): "march mar marzo märz mars 三月 3月",
+        Recurring("month", 4): "april apr abril avril 四月 4月",
+        Recurring("month", 5): "may mayo mai 五月 5月",
+        Recurring("month", 6): "june jun junio juni juin 六月 6月",
+        Recurring("month", 7): "july jul julio juli juillet 七月 7月",
+        Recurring("month", 8): "august aug agosto août 八月 8月",
+        Recurring("month", 9): "september sep sept septiembre septembre 九月 9月",
+        Recurring("month", 10): "october oct octubre oktober octobre 十月 10月",
+        Recurring("month", 11): "november nov noviembre novembre 十一月 11月",
+        Recurring("month", 12): "december dec diciembre dezember décembre 十二月 12月",
     }
 )
 _SEASONS: Final = _table(
     {
-        Recurring("season", 3): "spring primavera frühling frühjahr printemps 春天",
-        Recurring("season", 6): "summer verano sommer été 夏天",
-        Recurring("season", 9): "autumn fall otoño herbst automne 秋天",
-        Recurring("season", 12): "winter invierno hiver 冬天",
+        Recurring("season", 3): "spring primavera frühling frühjahr printemps 春天 春",
+        Recurring("season", 6): "summer verano sommer été 夏天 夏",
+        Recurring("season", 9): "autumn fall otoño herbst automne 秋天 秋",
+        Recurring("season", 12): "winter invierno hiver 冬天 冬",
     }
 )
 NAMES: Final = _WEEKDAYS | _MONTHS | _SEASONS
@@ -181,7 +198,14 @@ EDGES: Final = _table(
     }
 )
 CLOCKS: Final = _table({0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"})
-PARTS: Final = _table({(6, 12): "morning", (12, 18): "afternoon", (18, 24): "evening", (18, 30): "night"})
+PARTS: Final = _table(
+    {
+        (6, 12): "morning morgen früh vormittag mañana matin 早上 上午",
+        (12, 18): "afternoon nachmittag tarde après-midi 下午",
+        (18, 24): "evening abend soir 晚上",
+        (18, 30): "night nacht noche nuit",
+    }
+)
 
 
 def number(word: str) -> int:
@@ -223,6 +247,8 @@ _SLOTS: Final = {
     "part": _any(PARTS),
     "rest": r".+?",
 }
+# Turns that may follow what they turn: "la semana pasada", but not "May this".
+_BEHIND: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
 # The first form that fits wins; `{slot}` takes one of the words above.
 FORMS: Final = {
     "now": ("(?:right )?now", "ahora", "jetzt", "maintenant", "现在", "現在"),
@@ -249,9 +275,9 @@ FORMS: Final = {
         "(?:过去|最近|過去){n} ?{unit}",
     ),
     "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}(?=[周星礼]){weekday}"),
-    "turn": ("{turn} {thing}", "(?:el |la |le |l')?{thing} {turn}", "{turn}{thing}"),
+    "turn": ("{turn} {thing}", f"(?:el |la |le |l')?{{thing}} (?P<turn>{_BEHIND})", "{turn}{thing}"),
     "name": ("{name}",),
-    "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year} {yearly}"),
+    "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year}(?: ?年 ?[的の]?| ){yearly}"),
     "month_of_year": ("{year} ?年 ?{digits} ?月", "{digits}/{year}"),
     "date": (
         "{month} {day}(?:,? {year})?",
@@ -262,7 +288,10 @@ FORMS: Final = {
     "decade": (r"(?:the )?(?P<decade>\d{{3}}0)'?s",),
     "edge": ("(?:the |at the |a )?{edge}[- ](?:of |de |del |des |du )?(?:the )?{rest}",),
     "clock": ("(?:at )?{clock},? (?:on )?{rest}", "{rest},? (?:at |um |a las )?{clock}"),
-    "part": ("{rest},? (?:in the |at )?{part}",),
+    "part": (
+        "{rest},? (?:in the |at |am |in der |por la |de la )?{part}",
+        "{rest}(?=[早上下晚]){part}",
+    ),
     "inner": ("(?:in|on|at|during|from|by|the|am|im|en|el|la|le|au|vom) {rest}",),
 }
 
@@ -270,16 +299,38 @@ FORMS: Final = {
 @cache
 def rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """The forms as patterns, in the order in which they are tried; compiled at the first use."""
-    slots = {name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}
-    return tuple(
-        (form, re.compile(template.format(**slots), re.ASCII))
-        for form, templates in FORMS.items()
-        for template in templates
-    )
+    return tuple((form, pattern(template)) for form, templates in FORMS.items() for template in templates)
+
+
+def pattern(template: str) -> re.Pattern[str]:
+    """A template over the slots as a pattern for plain texts."""
+    return re.compile(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
 
 
 def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every form that fits a plain text entirely, with what was said in its slots."""
-    for form, pattern in rules():
-        if match := pattern.fullmatch(text):
+    for form, rule in rules():
+        if match := rule.fullmatch(text):
             yield form, match.groupdict(default="")
+
+
+# ----------------------------------------------------------------------------------------------------- speaking of time
+
+_SPOKEN: Final = re.compile("[a-z]+|(?:19|20)[0-9]{2}(?![0-9])|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_LOOSE: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
+
+
+@cache
+def _time_words() -> frozenset[str]:
+    """The single words that speak of time, whatever they say of it."""
+    return _LOOSE.union(*(table.keys() for table in (UNITS, TURNS, WORDS, NAMES, PARTS)))
+
+
+def time_words(text: str, most: int) -> int:
+    """How many words of a text speak of time, counted up to some number."""
+    words, found = _time_words(), 0
+    for word in _SPOKEN.finditer(plain(text)):
+        found += word[0] in words or word[0].isdigit()
+        if found >= most:
+            break
+    return found

@@ -42,7 +42,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One proposition, with where it came from and when it holds in the world."""
+    """One proposition, with where it came from and when it holds in the world.
+
+    `after` is the thread of the turn it answers, where people talk to each other: the two are understood together.
+    """
 
     text: str
     kind: str = "memory"
@@ -60,6 +63,7 @@ class Claim:
     actor: str | None = None
     said_at: int | None = None
     source: str | None = None
+    after: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
@@ -223,7 +227,8 @@ _MAYBE_INT = (int, type(None))
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "observed": {"id": str, "content": str, "role": str, "name": _MAYBE_TEXT, "said_at": _MAYBE_INT, "meta": dict},
     "asserted": {"thread": str, "text": str, "kind": str, "meta": dict, "since": _MAYBE_INT, "expires": _MAYBE_INT,
-                 "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT},
+                 "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT,
+                 "after": _MAYBE_TEXT},
     "retracted": {"thread": str, "why": str},
     "linked": {"src": str, "rel": str, "dst": str, "weight": (int, float), "meta": dict},
     "ruled": {"sort": str, "name": str, "rule": dict},

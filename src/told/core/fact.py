@@ -49,6 +49,7 @@ class Fact:
     polarity: str = "asserted"
     modality: str = "stated"
     confidence: float = 1.0
+    after: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
     def valid(self) -> Interval:
@@ -82,12 +83,31 @@ class Witness:
     source: str | None = None
 
 
+PIECE = 600
+"""About how many characters of a long text one passage holds."""
+
+OVERVIEW, ABSTRACT = 1 << 20, (1 << 20) + 1
+LEVELS: Mapping[int, str] = {OVERVIEW: "overview", ABSTRACT: "abstract"}
+"""The slots of passages that are not pieces of the content, and the metadata they are taken from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What is indexed of a fact: its terms, and the hash its vector is cached under."""
+    """What is indexed of a fact: a piece of its content, or the overview or abstract of it, as its slot says.
+
+    `thread` names it where another turn can be said `after` it, and `after` names the turn it was itself said after.
+    """
 
     seq: int
     scope: Scope
     text: str
+    slot: int = 0
+    thread: str | None = None
+    after: str | None = None
     until: int = NEVER
     expires: int = NEVER
+
+
+def together(before: str | None, text: str) -> str:
+    """What is embedded of a passage: its text after that of the turn before it, if it was said after one."""
+    return text if before is None else f"{before}\n{text}"

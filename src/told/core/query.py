@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter
@@ -40,31 +40,88 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a query that may name somebody: its case folded, the terms it brings, whether it was capitalised."""
+
+    text: str
+    terms: tuple[str, ...]
+    capital: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
-    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from."""
+    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
+
+    `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
+    everything tells little; `usual` is the cosine of unrelated texts, which a small scope cannot tell by itself. Words
+    that name a speaker of the scope are no terms of the search, unless there are no others. Beside the
+    two lists come the turns around the first `beside` of each, what was said inside one of the `spans`, and the
+    positions in `also`.
+    """
 
     find: Find
     terms: tuple[str, ...] = ()
     vector: Sequence[float] | None = None
     depth: int = 100
     model: str | None = None
+    centre: float = 0.0
+    usual: float = 0.0
+    words: tuple[Word, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+    beside: int = 0
+    also: tuple[int, ...] = ()
+
+
+class Mark(NamedTuple):
+    """What the index knows of one passage it offers, whichever way it came.
+
+    `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.
+    `dense` is how much nearer it is than the scope's average, over the windows that hold it; `cover` is how much of
+    the query its words and those around it hold. `near` and `words` are its places in the two lists.
+    """
+
+    seq: int
+    slot: int
+    said_at: int
+    talk: int
+    role: str | None = None
+    actor: str | None = None
+    cosine: float | None = None
+    dense: float | None = None
+    hub: float = 0.0
+    bm25: float = 0.0
+    cover: float = 0.0
+    near: int | None = None
+    words: int | None = None
+    code: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What each retriever offers, best first, as pairs of ledger position and score."""
+    """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
+
+    `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
+    `mean` is the length of the scope's mean vector; `visible` is how many passages the read can see.
+    """
 
     near: Sequence[tuple[int, float]] = ()
     words: Sequence[tuple[int, float]] = ()
+    marks: Sequence[Mark] = ()
+    named: tuple[str, ...] = ()
+    mass: float = 0.0
+    mean: float = 0.0
+    visible: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact with its score and the parts the score is made of."""
+    """A fact with its score and the parts the score is made of, the passage of it that matched, and its doubles."""
 
     fact: Fact
     score: float
     parts: Mapping[str, float | None] = field(default_factory=dict)
+    slot: int = 0
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +147,14 @@ class Candidate:
     stage: str
     kept: bool
     reason: str = ""
+    sources: tuple[str, ...] = ()
+    level: str = "content"
 
     def as_dict(self) -> dict[str, Any]:
         """The candidate as JSON."""
         return {
             "id": self.id, "memory": self.text, "score": self.score, "parts": dict(self.parts),
+            "sources": list(self.sources), "level": self.level,
             "stage": self.stage, "kept": self.kept, "reason": self.reason,
         }  # fmt: skip
 
@@ -107,11 +167,13 @@ class Trace:
     as_of: AsOf
     steps: tuple[Step, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as JSON; the shape is stable."""
         return {
             "query": self.query,
+            "asked": dict(self.asked),
             "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": iso(self.as_of.at)},
             "valid_at": None if self.as_of.valid_at is None else iso(self.as_of.valid_at),
             "steps": [
@@ -132,6 +194,7 @@ class Bundle:
     hits: tuple[Hit, ...]
     trace: Trace
     warnings: tuple[str, ...] = ()
+    messages: tuple[Mapping[str, str], ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -196,3 +259,14 @@ class Verdict:
         """The verdict as JSON."""
         body: dict[str, Any] = {"ok": self.ok, "entries": self.entries, "erased": self.erased, "head": self.head}
         return body if self.ok else {**body, "first_bad_seq": self.seq, "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """How often a memory was recalled, and when last."""
+
+    count: int
+    last: int
+
+    def __add__(self, other: Touch) -> Touch:
+        return Touch(self.count + other.count, max(self.last, other.last))

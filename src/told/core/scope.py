@@ -94,11 +94,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and in which account."""
+    """Who asks, in which account, and about which kinds; about all of them when none is named."""
 
     name: str = "local"
     account: str = DEFAULT_ACCOUNT
     roles: frozenset[str] = frozenset({"owner"})
+    subscribes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The definition of every score: BM25 of one scope, and cosine of quantised vectors.
+"""The definition of every score: BM25 and coverage of one scope, and cosine of quantised vectors.
 
 A backend may compute these faster, never differently: the formulas are written so that the same IEEE operations in the
 same order give the same bits in plain Python and in vectorised code. Statistics are those of the facts a read can see,
@@ -13,9 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
+from told.core.query import Word
+
 K1 = 1.2
 B = 0.75
 TF_CAP = 15
+UNIT = 1 << 20
+PRIOR = 20
+"""So many vectors tell as much of what is usual as the embedder itself says."""
+
+REACH: tuple[tuple[int, float], ...] = ((-1, 0.8), (1, 0.6), (-2, 0.6), (2, 0.5))
+"""How much a word counts for a turn when it stands in the turn before it, after it, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +69,78 @@ def quantise(vector: Sequence[float]) -> bytes:
 
 def cosine(a: bytes, b: bytes) -> float:
     """The cosine of two quantised vectors; zero when either is empty."""
-    left, right = array("b", a), array("b", b)
-    norms = sqrt(_dot(left, left)) * sqrt(_dot(right, right))
-    return _dot(left, right) / norms if norms else 0.0
+    norms = norm(a) * norm(b)
+    return _dot(array("b", a), array("b", b)) / norms if norms else 0.0
+
+
+def norm(code: bytes) -> float:
+    """The length of a quantised vector."""
+    values = array("b", code)
+    return sqrt(_dot(values, values))
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """The mean direction of a scope's vectors, quantised, and its length: 1.0 when they all point one way."""
+
+    code: bytes = b""
+    length: float = 0.0
+
+    def hub(self, cosine: float) -> float:
+        """The mean cosine of a passage with all others of its scope, given its cosine with the centre."""
+        return self.length * cosine
+
+
+def share(norm: float) -> int:
+    """What a code counts for in a sum of unit vectors: whole numbers, so that no order of summing matters."""
+    return round(UNIT / norm)
+
+
+def centre(total: Sequence[int], count: int) -> Centre:
+    """The centre of so many vectors, given the sum of their codes, each times its share."""
+    if not count or not any(total):
+        return Centre()
+    return Centre(quantise(total), sqrt(sum(value * value for value in total)) / (UNIT * count))
+
+
+def above(cosine: float, hub: float, off: float) -> float:
+    """A cosine with some of the scope's mean direction taken off."""
+    return cosine - off * hub
+
+
+def trust(count: int) -> float:
+    """How much the mean of so many vectors tells of what is usual; that of a few tells little."""
+    return count / (count + PRIOR)
+
+
+def level(asked: bytes, middle: Centre, off: float, usual: float, trusted: float) -> float:
+    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual."""
+    here = middle.hub(cosine(asked, middle.code)) if middle.length else 0.0
+    return above(trusted * here + (1.0 - trusted) * usual, middle.length * middle.length, off)
+
+
+def cover(told: float, mass: float) -> float:
+    """How much of a query a turn holds, given what the terms it has tell and what all of them tell."""
+    return told / sqrt(mass) if mass else 0.0
+
+
+def named(speakers: Iterable[str], words: Sequence[Word]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The speakers a query names, by a name of theirs or the capitalised beginning of one, and the terms that do."""
+    found: dict[str, None] = {}
+    terms: set[str] = set()
+    for speaker in sorted(set(speakers)):
+        names = speaker.casefold().split()
+        for word in words:
+            begins = word.capital and len(word.text) > 2
+            if any(name == word.text or (begins and name.startswith(word.text)) for name in names):
+                found[speaker] = None
+                terms.update(word.terms)
+    return tuple(found), frozenset(terms)
+
+
+def counted(terms: Sequence[str], names: frozenset[str]) -> frozenset[str]:
+    """The terms of a query that count: all but names, unless it is nothing but names."""
+    return frozenset(terms) - names or frozenset(terms)
 
 
 def _dot(a: Sequence[int], b: Sequence[int]) -> int:

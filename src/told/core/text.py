@@ -171,6 +171,29 @@ def sentences(text: str) -> list[str]:
     return [sentence for start, end in _cuts(text) if (sentence := text[start:end].strip())]
 
 
+def pieces(text: str, size: int) -> list[str]:
+    """The text in slices of whole sentences, each at most `size` characters long; a longer sentence is cut at spaces.
+
+    A text that is no longer is one piece, white space and all.
+    """
+    if len(text) <= size:
+        return [text]
+    found: list[str] = []
+    start = end = 0
+    for first, last in _cuts(text):
+        if last - start > size and end > start:
+            found.append(text[start:end].strip())
+            start = first
+        while last - start > size * 3 // 2:
+            space = text.rfind(" ", start + size // 2, start + size)
+            stop = space if space > 0 else start + size
+            found.append(text[start:stop].strip())
+            start = stop
+        end = last
+    found.append(text[start:end].strip())
+    return [piece for piece in found if piece] or [text[:size]]
+
+
 def _cuts(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for boundary in _BOUNDARY.finditer(text):

@@ -58,6 +58,15 @@ def iso(us: int) -> str:
     return from_us(us).isoformat(timespec="microseconds")
 
 
+def by_clock(us: int, zone: str | tzinfo | None = None) -> datetime:
+    """The instant by the clocks of a zone; UTC without one, and at the ends of the calendar, where clocks run out."""
+    moment = from_us(us)
+    try:
+        return moment.astimezone(_zone(zone)) if zone else moment
+    except OverflowError:
+        return moment
+
+
 def instant(
     value: str | float | date | Interval, *, zone: str | tzinfo | None = None, now: datetime | None = None
 ) -> int:
@@ -304,7 +313,7 @@ def _around(moment: datetime, unit: str) -> Interval:
 def moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int:
     """The instant to read a state at: the end of the day, month or year that is named, or the exact time if one is."""
     try:
-        reading = _read(almanac.plain(text), _local_now(now, zone), _zone(zone))
+        reading = _read(almanac.plain(text), local(now, zone), _zone(zone))
     except TimeError:
         raise
     except (ValueError, OverflowError):
@@ -316,7 +325,7 @@ def moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int
 
 def relative(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Interval | None:
     """The interval an expression such as "last tuesday" or "vor drei Tagen" names, `None` if it is not understood."""
-    here, tz = _local_now(now, zone), _zone(zone)
+    here, tz = local(now, zone), _zone(zone)
     try:
         reading = _read(almanac.plain(text), here, tz)
     except (ValueError, OverflowError):
@@ -328,7 +337,8 @@ def _unknown(text: str) -> TimeError:
     return TimeError(f"{_quoted(text)} is not understood as a time.", hint=_EXAMPLES)
 
 
-def _local_now(now: datetime, zone: str | tzinfo | None) -> datetime:
+def local(now: datetime, zone: str | tzinfo | None) -> datetime:
+    """The same moment by the clock of a zone, if one is given."""
     if now.tzinfo is None:
         raise TimeError("`now` has no time zone.", hint=_NAIVE)
     return now.astimezone(_zone(zone) or now.tzinfo)
@@ -478,22 +488,9 @@ def _read_inner(said: _Said, now: datetime) -> _Reading | None:
 
 
 _READERS: Final[Mapping[str, Callable[[_Said, datetime], _Reading | None]]] = {
-    "now": _read_now,
-    "word": _read_word,
-    "ago": _read_ago,
-    "ahead": partial(_read_ago, sign=1),
-    "window": _read_window,
-    "weekday_of_week": _read_weekday_of_week,
-    "turn": _read_turn,
-    "name": _read_name,
-    "name_of_year": _read_name_of_year,
-    "month_of_year": _read_month_of_year,
-    "date": _read_date,
-    "numbered_date": _read_numbered_date,
-    "year": _read_year,
-    "decade": _read_decade,
-    "edge": _read_edge,
-    "clock": _read_clock,
-    "part": _read_part,
-    "inner": _read_inner,
-}
+    "now": _read_now, "word": _read_word, "ago": _read_ago, "ahead": partial(_read_ago, sign=1), "window": _read_window,
+    "weekday_of_week": _read_weekday_of_week, "turn": _read_turn, "name": _read_name,
+    "name_of_year": _read_name_of_year, "month_of_year": _read_month_of_year, "date": _read_date,
+    "numbered_date": _read_numbered_date, "year": _read_year, "decade": _read_decade, "edge": _read_edge,
+    "clock": _read_clock, "part": _read_part, "inner": _read_inner,
+}  # fmt: skip

@@ -6,84 +6,15 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from told.core.errors import ConfigError, StoreClosed
-from told.core.ids import Mint
 from told.core.query import Bundle
-from told.core.scope import Caller, identifier
-from told.core.text import shown
-from told.engine import Engine
-from told.faces import config, verbs
+from told.faces import verbs
+from told.faces.opened import Opened
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
-from told.open import open_embedder, open_store
-from told.ports import Embedder, View
-from told.settings import Settings, load
+from told.ports import View
 
 
-class _Base:
-    """What both colours share: opening, closing and the engine in between."""
-
-    def __init__(
-        self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
-        ontology: Any = None, settings: Settings | None = None, account: str | None = None, mint: Mint | None = None,
-        **knobs: Any,
-    ) -> None:  # fmt: skip
-        """Open a memory; with no argument, the user's own durable store and the best embedder that is installed."""
-        _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
-        if not isinstance(settings, Settings | None):
-            raise ConfigError(f"settings must be a told.Settings, not {shown(settings)}.")
-        chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
-            store=store, account=account, **knobs
-        )  # fmt: skip
-        caller = Caller(account=identifier(chosen.account, "account"))
-        opened = open_store(chosen, mint)
-        try:
-            found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
-            if found is not None:
-                opened.use_model(found.model, found.dim)
-        except BaseException:
-            opened.close()
-            raise
-        self._engine: Engine | None = Engine(opened, chosen, found, caller)
-
-    @classmethod
-    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Open a memory from a nested configuration such as `{"vector_store": {...}, "embedder": {...}}`."""
-        return cls(**config.arguments(config_dict))
-
-    @property
-    def engine(self) -> Engine:
-        """The engine underneath."""
-        if self._engine is None:
-            raise StoreClosed()
-        return self._engine
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedder in use."""
-        return self.engine.embedder
-
-    def _adopt(self, embedder: Any) -> Engine:
-        """The engine, ready to be bound to another embedder."""
-        return self.engine if embedder is None else Engine(
-            self.engine.store, self.engine.settings, open_embedder(embedder, self.engine.store), self.engine.caller
-        )  # fmt: skip
-
-    def close(self) -> None:
-        """Release the store; closing twice is fine."""
-        if self._engine is not None:
-            self._engine.store.close()
-            self._engine = None
-
-
-def _refuse(**parts: Any) -> None:
-    """Say plainly which parts this version cannot use yet, rather than ignore them."""
-    given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
-    if given:
-        raise ConfigError(f"This version of told has no {given[0]} yet.", hint=f"Leave {given[0]} out.")
-
-
-class Memory(_Base):
+class Memory(Opened):
     """told, blocking."""
 
     def add(
@@ -104,37 +35,55 @@ class Memory(_Base):
 
     def search(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
-        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
-        as_of: Any = None, valid_at: Any = None, threshold: float | None = None, rerank: bool = False,
-        explain: bool = False, reference_date: Any = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return run(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
-            rerank=rerank, reference_date=reference_date, filters=filters, limit=limit, top_k=top_k,
-            show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
+            limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
     def context(
         self, query: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
-        run_id: str | None = None, budget: int | None = None, filters: Any = None, limit: int | None = None,
-        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+        run_id: str | None = None, budget: int | None = None, format: str | None = None, tail: int | None = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return run(verbs.context(
-            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, filters=filters, limit=limit,
-            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
+            filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
+            valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
         ))  # fmt: skip
 
     def explain(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
-        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
-        as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return run(verbs.explain(
-            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold, filters=filters,
+            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
+            min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    def why_not(
+        self, query: str, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
+        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+        threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What keeps a memory out of a search, or where it stands in it."""
+        return run(verbs.why_not(
+            self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
+            min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
     def get(
@@ -269,7 +218,7 @@ class Memory(_Base):
         self.close()
 
 
-class AsyncMemory(_Base):
+class AsyncMemory(Opened):
     """told, on the event loop."""
 
     async def add(
@@ -290,37 +239,55 @@ class AsyncMemory(_Base):
 
     async def search(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
-        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
-        as_of: Any = None, valid_at: Any = None, threshold: float | None = None, rerank: bool = False,
-        explain: bool = False, reference_date: Any = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return await arun(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
-            rerank=rerank, reference_date=reference_date, filters=filters, limit=limit, top_k=top_k,
-            show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
+            limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
     async def context(
         self, query: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
-        run_id: str | None = None, budget: int | None = None, filters: Any = None, limit: int | None = None,
-        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+        run_id: str | None = None, budget: int | None = None, format: str | None = None, tail: int | None = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return await arun(verbs.context(
-            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, filters=filters, limit=limit,
-            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
+            filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
+            valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
         ))  # fmt: skip
 
     async def explain(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
-        filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
-        as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
+        show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
+        min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return await arun(verbs.explain(
-            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold, filters=filters,
+            self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
+            min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+        ))  # fmt: skip
+
+    async def why_not(
+        self, query: str, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
+        top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
+        threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What keeps a memory out of a search, or where it stands in it."""
+        return await arun(verbs.why_not(
+            self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
+            min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
+            top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
     async def get(

@@ -54,17 +54,20 @@ def receipt(done: Receipt) -> dict[str, Any]:
 
 def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
     """What a search found."""
-    return _with({"results": [_hit(hit, explained) for hit in seen.hits]}, warnings=seen.warnings)
+    body: dict[str, Any] = {"results": [_hit(hit, explained) for hit in seen.hits], "confidence": seen.confidence}
+    return _with(body, warnings=seen.warnings)
 
 
 def _hit(hit: Hit, explained: bool) -> dict[str, Any]:
     row = item(hit.fact, hit.score)
+    if hit.also:
+        row["also"] = list(hit.also)
     return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if explained else row
 
 
 def explanation(seen: Seen) -> dict[str, Any]:
     """Why a search found what it found."""
-    return _with(seen.trace.as_dict(), warnings=seen.warnings)
+    return _with({**seen.trace.as_dict(), "confidence": seen.confidence}, warnings=seen.warnings)
 
 
 def bundle(found: Bundle) -> dict[str, Any]:
@@ -73,7 +76,7 @@ def bundle(found: Bundle) -> dict[str, Any]:
         "text": found.text, "tokens": found.tokens, "budget": found.budget,
         "results": [item(hit.fact, hit.score) for hit in found.hits], "trace": found.trace.as_dict(),
     }  # fmt: skip
-    return _with(body, warnings=found.warnings)
+    return _with(body, warnings=found.warnings, messages=[dict(message) for message in found.messages])
 
 
 def _with(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from told.ports import View
 from told.read.plan import flag
 
 NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
-NOT_RANKED = "this version ranks by words and vectors alone."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
@@ -58,18 +57,23 @@ def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
 
 
 def search(
-    engine: Engine, query: str, ids: Mapping[str, Any], *, explain: Any, rerank: Any, reference_date: Any,
-    **options: Any,
-) -> Flow[dict[str, Any]]:  # fmt: skip
+    engine: Engine, query: str, ids: Mapping[str, Any], *, explain: Any, **options: Any
+) -> Flow[dict[str, Any]]:
     """The memories that answer a query best."""
-    explained, ranked = flag(explain, "explain"), flag(rerank, "rerank")
-    seen = yield from engine.search(query, ids, **options)
-    return _warn(shapes.results(seen, explained=explained), NOT_RANKED, rerank=ranked, reference_date=reference_date)
+    explained = flag(explain, "explain")
+    return shapes.results((yield from engine.search(query, ids, **options)), explained=explained)
 
 
 def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Why a search finds what it finds."""
     return shapes.explanation((yield from engine.explain(query, ids, **options)))
+
+
+def why_not(
+    engine: Engine, query: str, memory_id: str, ids: Mapping[str, Any], **options: Any
+) -> Flow[dict[str, Any]]:
+    """What keeps a memory out of a search, or where it stands in it."""
+    return (yield from engine.why_not(query, memory_id, ids, **options)).as_dict()
 
 
 def context(engine: Engine, query: str | None, ids: Mapping[str, Any], **options: Any) -> Flow[Bundle]:
@@ -266,7 +270,7 @@ def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
 VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
-        add, search, explain, context, get, get_all, update, delete, retract, delete_all, history, timeline, diff, link,
-        erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
+        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
     )
 }  # fmt: skip

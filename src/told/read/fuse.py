@@ -1,59 +1,60 @@
-"""Reciprocal rank fusion: a place near the top of either list counts, and a place in both counts more."""
+"""How relevant a passage is by its vector and its words together, each way on a scale of about ten."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
-from told.core.query import Ranked
+from told.core.query import Mark, Ranked
+from told.settings import Settings
 
+SCALE = 10.0
+HALF = 4.0
+"""The BM25 score that is half of what any could be worth."""
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A ledger position with its fused score in [0, 1] and the parts it is made of."""
-
-    seq: int
-    score: float
-    parts: Mapping[str, float | None]
+Parts: TypeAlias = dict[str, float]
+Fusion: TypeAlias = Callable[[Mark], Parts]
 
 
-def rrf(ranked: Ranked, *, k: int, depth: int, limit: int) -> tuple[list[Fused], int]:
-    """The best of the lists together, and how many were in any; 1.0 is the first place in every list there is.
-
-    Only the first `depth` of each list are fused. What lies deeper follows after all of them, in the order of the
-    lists, so that asking for more never moves what was first.
-    """
-    near = [seq for seq, _ in ranked.near]
-    words = [seq for seq, _ in ranked.words]
-    weights = _weights(k, depth)
-    totals = dict(zip(near, weights, strict=False))
-    for seq, weight in zip(words, weights, strict=False):
-        totals[seq] = totals.get(seq, 0.0) + weight
-    order = [(-score, -seq) for seq, score in totals.items()]
-    order.sort()
-    if limit > len(order):
-        deeper = dict.fromkeys(seq for seq in (*near, *words) if seq not in totals)
-        order += [(-1.0 / (k + depth + place), -seq) for place, seq in enumerate(deeper, 1)]
-    perfect = (bool(near) + bool(words)) / (k + 1)
-    lists = (dict(ranked.near), _places(near), dict(ranked.words), _places(words))
-    return [Fused(-seq, -score / perfect, _parts(-seq, *lists)) for score, seq in order[:limit]], len(order)
+def fusion(found: Ranked, settings: Settings, spread: float) -> Fusion:
+    """The way of fusing that the settings name: what each list brings to a passage's relevance."""
+    return WAYS[settings.fusion](found, settings, spread)
 
 
-@lru_cache(maxsize=8)
-def _weights(k: int, depth: int) -> tuple[float, ...]:
-    """What each place in a list is worth."""
-    return tuple(1.0 / (k + place) for place in range(1, depth + 1))
+def weighted(_: Ranked, settings: Settings, spread: float) -> Fusion:
+    """How many spreads nearer than the average, and how much of the query is covered."""
+    dense, cover = settings.rank_dense / spread, settings.rank_cover
+
+    def parts(mark: Mark) -> Parts:
+        near = 0.0 if mark.dense is None else dense * mark.dense
+        return {"dense": near, "cover": cover * mark.cover}
+
+    return parts
 
 
-def _places(seqs: Sequence[int]) -> dict[int, int]:
-    return dict(zip(seqs, range(1, len(seqs) + 1), strict=True))
+def rrf(found: Ranked, settings: Settings, _: float) -> Fusion:
+    """Reciprocal rank fusion: a place near the top of either list counts, and a place in both counts more."""
+    k = settings.rrf_k
+    perfect = (bool(found.near) + bool(found.words)) / (k + 1)
+
+    def parts(mark: Mark) -> Parts:
+        places = {"dense": mark.near, "cover": mark.words}
+        return {name: SCALE / (k + place) / perfect if place else 0.0 for name, place in places.items()}
+
+    return parts
 
 
-def _parts(
-    seq: int, cosines: Mapping[int, float], near: Mapping[int, int], bm25s: Mapping[int, float],
-    words: Mapping[int, int],
-) -> dict[str, float | None]:  # fmt: skip
-    return {
-        "cosine": cosines.get(seq), "cosine_rank": near.get(seq), "bm25": bm25s.get(seq), "bm25_rank": words.get(seq),
-    }  # fmt: skip
+def anchored(_: Ranked, settings: Settings, __: float) -> Fusion:
+    """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
+    alpha = settings.fusion_alpha
+
+    def parts(mark: Mark) -> Parts:
+        words = mark.bm25 / (mark.bm25 + HALF)
+        return {"dense": SCALE * alpha * max(mark.cosine or 0.0, 0.0), "cover": SCALE * (1.0 - alpha) * words}
+
+    return parts
+
+
+WAYS: Mapping[str, Callable[[Ranked, Settings, float], Fusion]] = {
+    "weighted": weighted, "rrf": rrf, "anchored": anchored,
+}  # fmt: skip

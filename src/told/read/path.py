@@ -1,152 +1,253 @@
-"""Search, list and assemble, each step timed and each candidate accounted for."""
+"""plan → gather → fuse → rank → expand → guard → select → assemble → trace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter_ns
+from datetime import datetime
 
-from told.core.errors import InvalidInput, ModelMismatch
+from told.core.errors import InvalidInput
 from told.core.fact import Fact
-from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Probe, Step, Trace
-from told.core.text import clean, query_terms
+from told.core.kind import builtin
+from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
+from told.core.text import clean, normalise
+from told.core.when import from_us
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
-from told.ports import Embedder, Store, Vector, sound
-from told.read.assemble import assemble
-from told.read.fuse import rrf
+from told.ports import SPREAD
+from told.read import cache, rank, trace
+from told.read.asked import Asked, asked
+from told.read.expand import expanded
+from told.read.gather import Eye, ask, probe_of, vector_of
+from told.read.guard import denials
+from told.read.rank import Scored
+from told.read.rerank import reranked
 from told.settings import Settings
-
-NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
-
-OTHER_EMBEDDER = "The store's embedder {} is not available here, so memories are found by their words only."
 
 
 @dataclass(frozen=True, slots=True)
-class Eye:
-    """What a read works with."""
+class Want:
+    """What a read is asked for; a deep one looks at as many candidates as there can be results."""
 
-    store: Store
-    settings: Settings
-    embedder: Embedder | None = None
+    query: str
+    find: Find
+    limit: int
+    least: float = 0.0
+    rerank: bool = False
+    now: datetime | None = None
+    deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The hits of a search, what became of the other candidates, and what was not as it should be."""
+    """The hits of a search, what became of the other candidates, how sure it is, and what was not as it should be."""
 
     hits: tuple[Hit, ...]
     trace: Trace
     warnings: tuple[str, ...] = ()
+    confidence: float = 0.0
 
 
 @dataclass(slots=True)
-class Clock:
-    """Steps of a trace as they happen."""
+class Recall:
+    """A read on its way: what was understood, what was found, what is left of it, and what became of the rest."""
 
-    steps: list[Step] = field(default_factory=list)
-    last: int = field(default_factory=perf_counter_ns)
+    want: Want
+    asked: Asked
+    probe: Probe
+    found: Ranked
+    scored: list[Scored]
+    warnings: list[str]
+    clock: trace.Clock
+    facts: dict[int, Fact] = field(default_factory=dict)
+    labels: Mapping[int, str] = field(default_factory=dict)
+    fates: trace.Ledger = field(default_factory=trace.Ledger)
+    also: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    denied: dict[int, str] = field(default_factory=dict)
+    all: list[Scored] = field(default_factory=list)
 
-    def mark(self, stage: str, kept: int, dropped: int = 0, note: str = "") -> None:
-        """A stage ended just now."""
-        now = perf_counter_ns()
-        self.steps.append(Step(stage, kept, dropped, (now - self.last) / 1000, note))
-        self.last = now
+    def keep(self, kept: Sequence[Scored], stage: str, reason: str) -> None:
+        """Go on with these; the others end here."""
+        inside = {(one.mark.seq, one.mark.slot) for one in kept}
+        self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
+        self.scored = list(kept)
 
 
-def search(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0.0) -> Flow[Seen]:
+# Search ---------------------------------------------------------------------------------------------------------------
+
+
+def search(eye: Eye, want: Want) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
-    clock = Clock()
-    words = tuple(dict.fromkeys(query_terms(_query(query, eye.settings))))
-    vector, warnings = yield from _vector(eye, query)
-    clock.mark("plan", len(words), note=f"{len(words)} terms, {'a' if vector is not None else 'no'} vector")
-    model = eye.embedder.model if eye.embedder else None
-    depth = eye.settings.depth if limit <= eye.settings.depth else MAX_LIMIT
-    probe = Probe(find, words, vector, depth, model)
-    try:
-        ranked = yield from call(eye.store.index.search, probe)
-    except ModelMismatch as mismatch:
-        warnings = (*warnings, f"Memories are found by their words only: {mismatch}")
-        ranked = yield from call(eye.store.index.search, replace(probe, vector=None))
-    near, by_words = len(ranked.near), len(ranked.words)
-    clock.mark("gather", near + by_words, note=f"{near} by vector, {by_words} by words")
-    fused, offered = rrf(ranked, k=eye.settings.rrf_k, depth=eye.settings.depth, limit=limit)
-    clock.mark("fuse", len(fused), offered - len(fused))
-    chosen = [item for item in fused if item.score >= threshold]
-    clock.mark("rank", len(chosen), len(fused) - len(chosen))
-    facts = yield from call(eye.store.versions, find.scope.account, [item.seq for item in chosen])
-    hits = tuple(Hit(facts[item.seq], item.score, item.parts) for item in chosen if item.seq in facts)
-    clock.mark("fetch", len(hits))
-    trace = Trace(query, find.as_of, tuple(clock.steps))
-    return Seen(hits, trace, warnings)
+    recall = yield from recalled(eye, want)
+    seen = _seen(eye, recall)
+    warnings = yield from noted(eye, want.find, [hit.fact for hit in seen.hits])
+    return replace(seen, warnings=(*seen.warnings, *warnings))
 
 
-def explain(eye: Eye, query: str, find: Find, *, limit: int, threshold: float = 0.0) -> Flow[Seen]:
+def explain(eye: Eye, want: Want) -> Flow[Seen]:
     """A search that also accounts for every candidate it dropped."""
-    everything = yield from search(eye, query, find, limit=max(limit, eye.settings.depth * 2))
-    kept: list[Hit] = []
-    candidates: list[Candidate] = []
-    for hit in everything.hits:
-        reason = "below the threshold" if hit.score < threshold else "after the limit" if len(kept) >= limit else ""
-        if not reason:
-            kept.append(hit)
-        candidates.append(replace(_kept(hit), kept=not reason, reason=reason, stage="rank"))
-    trace = replace(everything.trace, candidates=tuple(candidates))
-    return Seen(tuple(kept), trace, everything.warnings)
+    recall = yield from recalled(eye, want)
+    seen = _seen(eye, recall)
+    yield from _fetch(eye, recall, recall.all)
+    candidates = tuple(_candidates(recall, eye.settings))
+    return replace(seen, trace=replace(seen.trace, candidates=candidates))
+
+
+def _seen(eye: Eye, recall: Recall) -> Seen:
+    """What is left of a read, as hits."""
+    best = rank.best_of_facts(recall.scored)
+    hits = tuple(hit(one, recall, eye.settings) for one in best)
+    steps = tuple(recall.clock.steps)
+    told = Trace(recall.want.query, recall.want.find.as_of, steps, (), trace.understood(recall.asked))
+    sure = rank.confidence(recall.all, recall.found)
+    return Seen(hits, told, tuple(recall.warnings), sure)
+
+
+def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
+    """Everything up to the selection: the passages that answer, in order, with their facts."""
+    clock = trace.Clock()
+    query = _query(want.query, eye.settings)
+    at = want.now or from_us(want.find.as_of.at)
+    said = asked(query, now=at, zone=eye.settings.zone or None)
+    vector, warnings = yield from vector_of(eye, query)
+    probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
+    probe = replace(probe, also=(*probe.also, *also))
+    clock.mark("plan", len(probe.terms), note=f"{said.intent}; {'a' if vector is not None else 'no'} vector")
+    found, more = yield from ask(eye, probe)
+    near, words = len(found.near), len(found.words)
+    clock.mark("gather", len(found.marks), note=f"{near} by vector, {words} by words, the rest beside them")
+    spread = eye.settings.spread or getattr(eye.embedder, "spread", SPREAD)
+    scored = rank.ranked(found, said, eye.settings, spread)
+    clock.mark("rank", len(scored), note=eye.settings.fusion)
+    recall = Recall(want, said, probe, found, scored, [*warnings, *more], clock)
+    recall.all = list(scored)
+    yield from _grown(eye, recall, spread)
+    yield from _selected(eye, recall)
+    return recall
+
+
+def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
+    """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
+    settings, want = eye.settings, recall.want
+    deep = rank.wants_facts(recall.asked, settings)
+    yield from _fill(eye, recall, max(want.limit, settings.depth) if deep else want.limit + settings.spare)
+    if deep:
+        head = [one for one in recall.scored if one.mark.seq in recall.facts]
+        rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
+        threads = [fact.id for fact in recall.facts.values()]
+        touches = yield from cache.touched(eye.store, eye.overlay, want.find.scope.account, threads)
+        now = want.find.as_of.at
+        head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
+        recall.scored = [*head, *rest]
+    if eye.sources & {"tree", "graph", "topics", "keys"}:
+        grown, recall.labels = yield from expanded(
+            eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
+            recall.facts,
+        )  # fmt: skip
+        if recall.labels:
+            recall.scored = grown
+            yield from _fill(eye, recall, want.limit + settings.spare)
+    recall.all = list(recall.scored)
+    recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
+
+
+def _selected(eye: Eye, recall: Recall) -> Flow[None]:
+    """Guard, merge what says the same, put the newest first, and keep as many as were asked for."""
+    settings, want, count = eye.settings, recall.want, len(recall.scored)
+    recall.all = [one for one in recall.all if one.mark.seq not in recall.denied]
+    recall.keep([one for one in recall.scored if one.mark.seq in recall.facts], "select", "after the limit")
+    reasons = Counter(recall.denied.values())
+    note = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
+    recall.clock.mark("guard", len(recall.facts), len(recall.denied), note)
+    recall.keep(_distinct(recall), "fuse", "says the same as one before it")
+    recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
+    recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
+    if want.rerank:
+        recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
+        recall.warnings += warnings
+    least = [one for one in recall.scored if rank.calibrated(one.score, recall.found.visible, settings) >= want.least]
+    recall.keep(least, "select", "below the least score")
+    recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
+    recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
+
+
+def _distinct(recall: Recall) -> list[Scored]:
+    """One of those that say the same thing by the same speaker; it remembers the others."""
+    first: dict[tuple[str | None, str], int] = {}
+    kept: list[Scored] = []
+    for one in recall.scored:
+        fact = recall.facts[one.mark.seq]
+        seq = first.setdefault((fact.actor, normalise(fact.text)), fact.seq)
+        if seq == fact.seq:
+            kept.append(one)
+        elif fact.id not in recall.also.get(seq, ()):
+            recall.also[seq] = (*recall.also.get(seq, ()), fact.id)
+    return kept
+
+
+def _first(scored: Sequence[Scored], facts: int) -> Iterator[Scored]:
+    """The passages up to so many different facts."""
+    seen: set[int] = set()
+    for one in scored:
+        seen.add(one.mark.seq)
+        if len(seen) > facts:
+            return
+        yield one
+
+
+def _fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
+    """Fetch the facts of the best until there are as many as wanted that may be seen, or no more."""
+    reach = wanted
+    while True:
+        head = list(_first(recall.scored, reach))
+        yield from _fetch(eye, recall, head)
+        if len(recall.facts) >= wanted or len(head) == len(recall.scored):
+            return
+        reach *= 2
+
+
+def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
+    """Fetch the facts of these passages that are not here yet; only what every guard lets through comes in."""
+    known = recall.facts.keys() | recall.denied.keys()
+    missing = list(dict.fromkeys(one.mark.seq for one in scored if one.mark.seq not in known))
+    if missing:
+        fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
+        denied = denials(fetched.values(), eye.guards)
+        recall.denied |= denied
+        recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}
+
+
+def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
+    """A passage that was found, as what a reader gets of it."""
+    fact = recall.facts[one.mark.seq]
+    score = rank.calibrated(one.score, recall.found.visible, settings)
+    return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
+
+
+def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
+    """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
+    kept = rank.best_of_facts(recall.scored)
+    for one in rank.best_of_facts([*kept, *recall.all]):
+        if (fact := recall.facts.get(one.mark.seq)) is not None:
+            score = rank.calibrated(one.score, recall.found.visible, settings)
+            yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
+
+
+def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
+    """Note what was selected, unless the read was one of the past."""
+    if find.as_of.seq < LATEST or not facts:
+        return ()
+    return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at))
 
 
 def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
-    """The facts a scope holds at a point in time, newest first."""
-    return (yield from call(eye.store.facts, find))
-
-
-def context(eye: Eye, query: str | None, find: Find, *, limit: int, budget: int) -> Flow[Bundle]:
-    """A block of text for a prompt: what answers the query, or without one what was learned last."""
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise InvalidInput(f"budget must be a positive number of tokens, not {budget!r}.")
-    seen = yield from search(eye, query, find, limit=limit) if query is not None else _newest(eye, find, limit)
-    block = assemble(seen.hits, budget, eye.settings.encoding)
-    inside = {hit.fact.seq for hit in block.hits}
-    candidates = tuple(
-        replace(_kept(hit), stage="assemble", kept=hit.fact.seq in inside,
-                reason="" if hit.fact.seq in inside else "does not fit the budget")
-        for hit in seen.hits
-    )  # fmt: skip
-    dropped = len(seen.hits) - len(block.hits)
-    step = Step("assemble", len(block.hits), dropped, note=f"{block.tokens} of {budget} tokens")
-    trace = replace(seen.trace, steps=(*seen.trace.steps, step), candidates=candidates)
-    tight = (f"No memory fits a budget of {budget} tokens.",) if seen.hits and not block.hits else ()
-    return Bundle(block.text, block.tokens, budget, block.hits, trace, (*seen.warnings, *tight))
-
-
-def _newest(eye: Eye, find: Find, limit: int) -> Flow[Seen]:
-    facts = yield from call(eye.store.facts, replace(find, limit=None))
-    hits = tuple(Hit(fact, 1.0) for fact in reversed(facts[-limit:]))
-    return Seen(hits, Trace("", find.as_of, (Step("newest", len(hits), len(facts) - len(hits)),)))
+    """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through."""
+    facts = yield from call(eye.store.facts, find)
+    denied = denials(facts, eye.guards)
+    return [fact for fact in facts if fact.seq not in denied]
 
 
 def _query(query: str, settings: Settings) -> str:
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("The query is empty.", hint="Ask for something, or use get_all() to list everything.")
     return clean(query, limit=settings.text_limit)
-
-
-def _vector(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
-    """The query's vector, or a warning that says why there is none."""
-    if eye.embedder is None:
-        bound = yield from call(eye.store.model)
-        return None, (OTHER_EMBEDDER.format(bound[0]) if bound else NO_EMBEDDER,)
-    vector = yield from attempt(_asked(eye.embedder, query))
-    if isinstance(vector, Failure):
-        return None, (f"The embedder failed, so memories are found by their words only: {vector}",)
-    return vector, ()
-
-
-def _asked(embedder: Embedder, query: str) -> Flow[Vector]:
-    vectors = yield from call(embedder.embed, [query], "query")
-    return sound(embedder, vectors, 1)[0]
-
-
-def _kept(hit: Hit) -> Candidate:
-    return Candidate(hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "fetch", True)
-

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
 from told.core.errors import InvalidInput, TimeError
-from told.core.filter import parse, split_scope
+from told.core.filter import All, parse, split_scope
 from told.core.ids import Mint
 from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
 from told.core.scope import Scope, identifier
@@ -15,6 +16,8 @@ from told.core.text import shown
 from told.core.when import from_us, instant, moment
 from told.flow import Flow, call
 from told.ports import Store
+from told.read.assemble import FORMATS
+from told.read.bundle import Order
 from told.settings import Settings
 
 MAX_OFFSET = 10**9
@@ -99,10 +102,49 @@ def find(
     return Find(scope, as_of, parse(filters), expired, limit, skip)
 
 
-def floor(threshold: Any) -> float:
-    """The lowest score a hit may have."""
-    if threshold is None:
-        return 0.0
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise InvalidInput(f"threshold must be a number from 0 to 1, not {shown(threshold)}.")
-    return float(threshold)
+def of_kinds(find: Find, kinds: Any) -> Find:
+    """The same read of some kinds only."""
+    if kinds is None:
+        return find
+    given = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(kind, str) and kind for kind in given):
+        raise InvalidInput(f"kinds must be a list of names, not {shown(kinds)}.", hint='Such as ["profile", "event"].')
+    return replace(find, filter=All((find.filter, parse({"kind": {"in": list(given)}}))))
+
+
+def least(threshold: Any, min_score: Any) -> float:
+    """The lowest score a hit may have, by either name."""
+    given = {"threshold": threshold, "min_score": min_score}
+    wanted = {_share(value, name) for name, value in given.items() if value is not None}
+    if len(wanted) > 1:
+        raise InvalidInput("threshold and min_score are two names of one thing; give one of them.")
+    return wanted.pop() if wanted else 0.0
+
+
+def _share(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"{name} must be a number from 0 to 1, not {shown(value)}.")
+    return float(value)
+
+
+def reference(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
+    """The moment a question is asked from, which decides what "last week" is."""
+    return None if value is None else from_us(_instant(value, as_of.at, settings))
+
+
+def order(budget: Any, format: Any, tail: Any, settings: Settings) -> Order:
+    """How a context is wanted."""
+    tokens = settings.budget if budget is None else whole(budget, "budget", 1, MAX_BUDGET)
+    turns = settings.tail if tail is None else whole(tail, "tail", 0, MAX_LIMIT)
+    if format is not None and format not in FORMATS:
+        raise InvalidInput(f"There is no format {shown(format)}.", hint=f"Use one of {', '.join(FORMATS)}.")
+    return Order(tokens, format or "text", turns)
+
+
+def without_query(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
+    asking = ("threshold", "min_score", "rerank", "reference_date")
+    for name in asking:
+        if options.get(name) not in (None, False):
+            raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")
+    return {name: value for name, value in options.items() if name not in asking}

@@ -47,5 +47,5 @@ def version(entry: Entry, draft: Draft, scope: Scope, said: Asserted) -> Fact:
         expires=NEVER if claim.expires is None else claim.expires, said_at=claim.said_at, role=claim.role,
         actor=claim.actor, author=draft.author, evidence=claim.evidence, source=claim.source, subject=claim.subject,
         predicate=claim.predicate, object=claim.object, polarity=claim.polarity, modality=claim.modality,
-        confidence=claim.confidence, meta=claim.meta,
+        confidence=claim.confidence, after=claim.after, meta=claim.meta,
     )  # fmt: skip

@@ -1,25 +1,41 @@
-"""The passages view: the text of each fact version as the index sees it."""
+"""The passages view: what the index sees of each fact version, a few lines of it at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from told.core.entry import Asserted, Claim, Entry
-from told.core.fact import NEVER, Passage
+from told.core.fact import LEVELS, NEVER, PIECE, Passage
+from told.core.scope import Scope
+from told.core.text import pieces
 from told.ports import PutPassage, RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
-    """An assertion becomes one passage."""
+    """An assertion becomes a passage for each piece of its text, and for each shorter form of it there is."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
-    claim = draft.verb.claim
+    return [PutPassage(passage) for passage in passages(entry.seq, draft.scope, draft.verb)]
+
+
+def passages(seq: int, scope: Scope, said: Asserted) -> list[Passage]:
+    """What is indexed of an assertion; only the first piece of a thread's first version is part of a conversation."""
+    claim = said.claim
     expires = NEVER if claim.expires is None else claim.expires
-    return (PutPassage(Passage(entry.seq, draft.scope, wording(claim), expires=expires)),)
+    thread = said.thread if claim.actor and said.since is None else None
+    found = [
+        Passage(seq, scope, wording(claim, piece), slot, expires=expires)
+        if slot
+        else Passage(seq, scope, wording(claim, piece), 0, thread, claim.after, expires=expires)
+        for slot, piece in enumerate(pieces(claim.text, PIECE))
+    ]
+    for slot, name in LEVELS.items():
+        if isinstance(shorter := claim.meta.get(name), str) and shorter.strip():
+            found.append(Passage(seq, scope, shorter, slot, expires=expires))
+    return found
 
 
-def wording(claim: Claim) -> str:
-    """What is embedded and indexed of a claim: its speaker's name, if known, and its text."""
-    return f"{claim.actor}: {claim.text}" if claim.actor else claim.text
-
+def wording(claim: Claim, text: str) -> str:
+    """What is embedded and indexed of a claim's text: its speaker's name, if known, and the text."""
+    return f"{claim.actor}: {text}" if claim.actor else text

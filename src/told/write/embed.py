@@ -3,44 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from told.core.entry import Asserted, Draft, Entry
+from told.core.fact import together
 from told.core.ids import text_hash
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Consumer, Failure, attempt
 from told.ports import Embedder, Store, Vector, sound
-from told.views.passages import wording
+from told.views.passages import passages
 
 CONSUMER = "vectors"
 PAGE = 256
 
 
-def texts_of(drafts: Sequence[Draft]) -> dict[bytes, str]:
-    """What these drafts will have indexed, by hash."""
-    wordings = (wording(draft.verb.claim) for draft in drafts if isinstance(draft.verb, Asserted))
-    return {text_hash(text): text for text in wordings}
+class Looked(NamedTuple):
+    """Which hashes a write has looked up already, and which of them have a vector."""
+
+    asked: frozenset[bytes]
+    found: frozenset[bytes]
+
+
+UNSEEN = Looked(frozenset(), frozenset())
+
+
+def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, str]:
+    """What these drafts will have embedded, by hash, given the wording of the turns they were said after."""
+    found = (
+        together(turns.get(passage.after or ""), passage.text)
+        for draft in drafts
+        if isinstance(draft.verb, Asserted) and draft.scope is not None
+        for passage in passages(0, draft.scope, draft.verb)
+        if passage.after is None or passage.after in turns
+    )
+    return {text_hash(text): text for text in found}
 
 
 def before_commit(
-    store: Store, embedder: Embedder | None, texts: Mapping[bytes, str]
+    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], turns: Mapping[str, str], looked: Looked
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
-    """The vectors a local embedder gives for these texts, and a warning when it cannot."""
+    """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
     if embedder is None:
         bound = yield from call(store.model)
         return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
-    if not embedder.local or not texts:
+    if not embedder.local:
         return {}, ()
-    vectors = yield from attempt(embedded(embedder, texts))
+    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts, turns), looked))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
     return vectors, ()
 
 
-def missing(store: Store, texts: Mapping[bytes, str]) -> Flow[dict[bytes, str]]:
-    """Those of some texts that have no vector."""
-    known = yield from call(store.cached, list(texts))
-    return {key: text for key, text in texts.items() if key not in known}
+def _vectors(
+    store: Store, embedder: Embedder, texts: Mapping[bytes, str], looked: Looked
+) -> Flow[Mapping[bytes, Vector]]:
+    found, rest = looked.found, [key for key in texts if key not in looked.asked]
+    if rest:
+        found = found | (yield from call(store.cached, rest))
+    wanted = {key: text for key, text in texts.items() if key not in found}
+    if not wanted:
+        return {}
+    return (yield from embedded(embedder, wanted))
 
 
 def embedded(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
@@ -49,15 +73,15 @@ def embedded(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[byt
     return dict(zip(texts, sound(embedder, vectors, len(texts)), strict=True))
 
 
-def consumer(store: Store, embedder: Embedder) -> Consumer:
+def consumer(store: Store, embedder: Embedder, account: str) -> Consumer:
     """The consumer that embeds what was committed without a vector."""
 
     def effect(entries: Sequence[Entry]) -> Flow[int]:
-        drafts = [entry.draft for entry in entries if entry.draft is not None]
-        texts = yield from missing(store, texts_of(drafts))
-        if texts:
-            yield from call(store.put_vectors, (yield from embedded(embedder, texts)))
-        return len(texts)
+        texts = yield from call(store.texts, account, [entry.seq for entry in entries])
+        vectors = yield from _vectors(store, embedder, texts, UNSEEN)
+        if vectors:
+            yield from call(store.put_vectors, vectors)
+        return len(vectors)
 
     return Consumer(f"{CONSUMER}:{embedder.model}", effect)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.errors import IdempotencyConflict, NotFoundError
@@ -22,8 +22,8 @@ from told.ledger.consume import drain
 from told.ledger.erase import SUPPORTS
 from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
 from told.settings import Settings
-from told.views.passages import wording
-from told.write import embed
+from told.write import embed, talk
+from told.write.embed import UNSEEN, Looked
 from told.write.messages import Said, Turn
 
 AGAIN = {"said": "again"}
@@ -49,89 +49,94 @@ class Key:
     digest: bytes
 
 
-class Heard(NamedTuple):
-    """A turn, the claim it would make on evidence of its own, and what each is known by."""
-
-    turn: Turn
-    claim: Claim
-    wording: str
-    md5: str
-    digest: bytes
-    hash: bytes
-
-
 @dataclass(slots=True)
 class Plan:
-    """What a write will commit, what of it has no vector yet, and what it will say it did."""
+    """What a write will commit, and what it will say it did."""
 
     drafts: list[Draft]
     guards: list[Guard]
     events: list[Event]
-    texts: dict[bytes, str] = field(default_factory=dict)
+    turns: dict[str, str] = field(default_factory=dict)
+    """The wording of the turns that others were said after, by thread."""
     warnings: dict[str, None] = field(default_factory=dict)
+    looked: Looked = UNSEEN
 
 
 def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
     """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
-    heard = [_hear(turn, desk.mint.id(), expires, kind) for turn in said.turns]
-    md5s, digests, hashes = [one.md5 for one in heard], [one.digest for one in heard], [one.hash for one in heard]
+    md5s = [md5(turn.evidence.content) for turn in said.turns]
+    digests = [turn.evidence.digest() for turn in said.turns]
+    hashes = [text_hash(_wording(turn)) for turn in said.turns] if desk.embedder and desk.embedder.local else ()
+    first = said.turns[0] if said.turns else None
+    answering = first is not None and first.evidence.said_at is not None and talk.answerable(first)
 
     def decide() -> Flow[Receipt]:
-        known = yield from call(desk.store.known, scope, md5s, digests, key.name if key else None, hashes)
+        name = key.name if key else None
+        known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket))
-        plan = curate(desk, scope, heard, known, expires=expires)
+        plan = curate(desk, scope, said.turns, md5s, digests, known, expires=expires, kind=kind)
+        plan.looked = Looked(frozenset(hashes), known.vectors)
         return (yield from _settle(desk, scope, plan, known.seen, key, said.skipped))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
     return (yield from _catch_up(desk, scope.account, receipt))
 
 
-def _hear(turn: Turn, evidence: str, expires: int | None, kind: str) -> Heard:
-    said = turn.evidence
-    claim = Claim(
-        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, meta=turn.meta,
-    )  # fmt: skip
-    text = wording(claim)
-    return Heard(turn, claim, text, md5(said.content), said.digest(), text_hash(text))
-
-
-def curate(desk: Desk, scope: Scope, heard: Sequence[Heard], known: Known, *, expires: int | None) -> Plan:
+def curate(
+    desk: Desk, scope: Scope, turns: Sequence[Turn], md5s: Sequence[str], digests: Sequence[bytes], known: Known,
+    *, expires: int | None, kind: str,
+) -> Plan:  # fmt: skip
     """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
     plan = Plan([], [], [])
     now = desk.mint.now()
     held = {text: fact.id for text, fact in known.facts.items() if fact.expires > now}
+    faded = {text: fact for text, fact in known.facts.items() if text not in held}
     seen = dict(known.evidence)
-    for turn, claim, text, md5_, digest, hash_ in heard:
-        evidence, thread, said = seen.get(digest), held.get(md5_), turn.evidence
+    last = talk.remembered(known.last)
+    for turn, text, digest in zip(turns, md5s, digests, strict=True):
+        evidence, thread = seen.get(digest), held.get(text)
         event, fresh = "NONE", evidence is None
         if evidence is None:
-            evidence = seen[digest] = str(claim.evidence)
-            plan.drafts.append(Draft(Observed(evidence, said), scope, desk.author))
+            evidence = seen[digest] = desk.mint.id()
+            plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
             plan.guards.append(NoEvidence(scope, digest))
         if thread is None:
-            old = known.facts.get(md5_)
+            before = last if talk.answers(turn, last, desk.settings.pause_minutes) else None
+            if before is not None:
+                plan.turns[before.thread] = before.wording
+            old = faded.get(text)
+            claim = _claim(turn, evidence, expires, kind, before.thread if before else None)
             event, thread = ("ADD", desk.mint.id()) if old is None else ("UPDATE", old.id)
-            held[md5_] = thread
-            since = None if old is None else old.created_at
-            plan.drafts.append(Draft(Asserted(thread, _on(claim, evidence), since), scope, desk.author))
-            plan.guards.append(NoFact(scope, md5_) if old is None else ThreadAt(thread, old.seq))
-            if hash_ not in known.vectors:
-                plan.texts[hash_] = text
+            held[text] = thread
+            last = talk.spoken(thread, turn) if old is None else None
+            said_since = None if old is None else old.created_at
+            plan.drafts.append(Draft(Asserted(thread, claim, said_since), scope, desk.author))
+            plan.guards.append(NoFact(scope, text) if old is None else ThreadAt(thread, old.seq))
         else:
+            last = None
             if fresh:
                 plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN), scope, desk.author))
             if turn.meta or expires is not None:
                 plan.warnings[HELD] = None
+        said = turn.evidence
         previous = said.content if event == "UPDATE" else None
         plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
     return plan
 
 
-def _on(claim: Claim, evidence: str) -> Claim:
-    """The claim as taken from this evidence."""
-    return claim if claim.evidence == evidence else replace(claim, evidence=evidence)
+def _wording(turn: Turn) -> str:
+    """What will be embedded of a turn that is short and answers nobody."""
+    said = turn.evidence
+    return f"{said.name}: {said.content}" if said.name else said.content
+
+
+def _claim(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
+    said = turn.evidence
+    return Claim(
+        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+    )  # fmt: skip
 
 
 def _settle(
@@ -141,7 +146,9 @@ def _settle(
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     if plan.drafts or key:
-        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.texts)
+        vectors, warnings = yield from embed.before_commit(
+            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked
+        )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
@@ -174,7 +181,7 @@ def _catch_up(desk: Desk, account: str, receipt: Receipt) -> Flow[Receipt]:
     if desk.embedder is None or desk.embedder.local or receipt.tx is None:
         return receipt
     failure = yield from drain(
-        desk.store, account, embed.consumer(desk.store, desk.embedder),
+        desk.store, account, embed.consumer(desk.store, desk.embedder, account),
         batch=desk.settings.consumer_batch, attempts=desk.settings.consumer_attempts,
     )  # fmt: skip
     if failure is None:
@@ -212,8 +219,7 @@ def update(desk: Desk, account: str, thread: str, change: Change, scope: Scope |
         claim = _changed(fact, change)
         draft = Draft(Asserted(thread, claim, fact.created_at), fact.scope, desk.author)
         event = Event("UPDATE", thread, claim.text, fact.text, claim.role, claim.actor)
-        texts = yield from embed.missing(desk.store, embed.texts_of([draft]))
-        plan = Plan([draft], [ThreadAt(thread, fact.seq)], [event], texts)
+        plan = Plan([draft], [ThreadAt(thread, fact.seq)], [event])
         return (yield from _settle(desk, fact.scope, plan, -1, None, ()))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
@@ -230,7 +236,7 @@ def _changed(fact: Fact, change: Change) -> Claim:
         fact.text if change.text is None else change.text, fact.kind, fact.subject, fact.predicate, fact.object,
         fact.polarity, fact.modality, fact.confidence, valid, expires,
         evidence=None if said_again else fact.evidence, role=fact.role, actor=fact.actor,
-        said_at=change.valid.start if anew else fact.said_at, source=fact.source,
+        said_at=change.valid.start if anew else fact.said_at, source=fact.source, after=None if anew else fact.after,
         meta=fact.meta if change.meta is None else change.meta,
     )  # fmt: skip
 

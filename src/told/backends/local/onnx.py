@@ -65,6 +65,7 @@ class OnnxEmbedder:
             raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
         self.model = f"local:{model.name}"
         self.dim = model.dim
+        self.usual, self.spread = model.usual, model.spread
         self._spec = model
         self._folder = folder
         self._threads = threads

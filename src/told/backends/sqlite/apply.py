@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import pack
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
 
@@ -14,7 +14,7 @@ from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span
 from told.core.errors import ScopeError
-from told.core.fact import Fact, Link, Passage, Witness
+from told.core.fact import Fact, Link, Passage, Witness, together
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.score import frequencies
@@ -25,6 +25,9 @@ CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
 DOC_BYTES: Final = 4
 STRETCH: Final = 64
+
+Turn: TypeAlias = tuple[int, str]
+"""A passage others may have been said after: its ordinal and its text."""
 
 
 @dataclass(slots=True)
@@ -48,6 +51,7 @@ class Grower:
     passages: list[tuple[Any, ...]] = field(default_factory=list)
     terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: list[bytes] = field(default_factory=list)
+    turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
 
     def grow(self, ops: Iterable[RowOp]) -> None:
@@ -62,7 +66,8 @@ class Grower:
                     self._witness(witness)
                 case PutPassage(passage=passage):
                     space, part = self.space(passage.scope)
-                    self.index(part, position(self.account, passage.seq), space, passage)
+                    id_ = position(self.account, passage.seq)
+                    self.index(part, id_, space, passage, self._before(space, passage))
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
@@ -85,7 +90,7 @@ class Grower:
             self.model.remember(self.db, {digest: self.fresh[digest] for digest in self.vectors})
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
-        for gathered in (self.vectors, self.rows, self.touched):
+        for gathered in (self.vectors, self.rows, self.touched, self.turns):
             gathered.clear()
 
     def _flush(self) -> None:
@@ -146,19 +151,34 @@ class Grower:
         known = self.sizes.get(part)
         return int(run(self.db, "part_state", part).fetchone()[0]) if known is None else known
 
-    def index(self, part: int, fact: int, space: int, passage: Passage) -> None:
+    def _before(self, space: int, passage: Passage) -> Turn | None:
+        """The turn a passage was said after, which may still be among the rows gathered."""
+        if passage.after is None:
+            return None
+        gathered = self.turns.get((space, passage.after))
+        row = None if gathered else run(self.db, "turn", passage.after, space).fetchone()
+        return gathered or (None if row is None else (row[0], row[1]))
+
+    def index(self, part: int, fact: int, space: int, passage: Passage, before: Turn | None) -> Turn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.rows.get(part)
         if ordinal is None:
             ordinal = self.starts[part] = self._size(part)
         words = terms(passage.text)
-        digest = text_hash(passage.text)
+        earlier, said = (None, None) if before is None else before
+        digest = text_hash(together(said, passage.text))
         id_ = part << PART_BITS | ordinal
         self.terms[id_] = words
-        self.passages.append((id_, fact, space, passage.until, passage.expires, len(words), digest, passage.text))
+        self.passages.append((
+            id_, fact, passage.slot, space, passage.until, passage.expires, earlier, len(words), digest, passage.text,
+        ))  # fmt: skip
         if digest in self.fresh:
             self.vectors.append(digest)
         self.rows[part] = ordinal + 1
+        turn = (ordinal, passage.text)
+        if passage.thread is not None:
+            self.turns.setdefault((space, passage.thread), turn)
+        return turn
 
 
 def fold_terms(db: apsw.Connection, part: int, first: int, rows: int, fresh: dict[int, list[str]]) -> int:

@@ -30,7 +30,7 @@ from told.core.errors import (
 
 # Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
 LEAST_SQLITE: Final = (3, 51, 3)
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 STATEMENTS: Final = 256
 PAUSE: Final = 0.01
 LEAST_BYTES: Final = 512
@@ -232,7 +232,9 @@ def _recognise(db: apsw.Connection, path: Path) -> None:
         raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
     version = db.execute(QUERIES["schema_version"]).get
     if version != SCHEMA:
-        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint="Upgrade told.")
+        older = isinstance(version, int) and version < SCHEMA
+        hint = "Export it with the told that made it and import that into a new file." if older else "Upgrade told."
+        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint=hint)
 
 
 def _prepare(db: apsw.Connection) -> None:

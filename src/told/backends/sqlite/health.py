@@ -17,6 +17,7 @@ from told.backends.sqlite.care import STILL_READ
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.backends.sqlite.shred import repack
+from told.core.fact import together
 from told.core.ids import text_hash
 from told.core.text import terms
 
@@ -107,9 +108,9 @@ def _misfit(db: apsw.Connection, part: int, rows: int, folded: int) -> str:
     Per term, a sum over its postings stands for the postings, so that they may be read in any order.
     """
     wanted, count, waiting_fit = Totals(), 0, folded == rows - rows % STRETCH
-    for ordinal, text, kept, length, digest, alike in run(db, "part_passages", *part_span(part)):
+    for ordinal, text, earlier, kept, length, digest, alike in run(db, "part_passages", *part_span(part)):
         words = terms(text) if alike and isinstance(text, str) else None
-        if words is None or (ordinal, length, digest) != (count, len(words), text_hash(text)):
+        if words is None or (ordinal, length, digest) != (count, len(words), text_hash(together(earlier, text))):
             return "passages"
         joined = " ".join(words)
         if ordinal < folded:

@@ -13,13 +13,14 @@ import apsw
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import Database, run
 from told.backends.sqlite.filters import compile as compile_filter
-from told.backends.sqlite.partition import Look, Partition, PlainPartition, Sight
+from told.backends.sqlite.partition import Look, Offer, Partition, PlainPartition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
 from told.core.fact import Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.query import Find, Probe, Ranked
-from told.core.score import Corpus, idf
+from told.core.match import facts, question
+from told.core.query import Find, Mark, Probe, Ranked
+from told.core.score import Corpus
 
 Rows = list[tuple[Any, ...]]
 
@@ -88,7 +89,7 @@ class SqliteIndex:
         while sights is None:
             with self.database.reading() as db:
                 sights = self._sights(db, probe)
-        return _score(sights, probe)
+        return _answered(sights, probe)
 
     def _sights(self, db: apsw.Connection, probe: Probe) -> list[Sight] | None:
         """What each partition shows of a read, or None when this snapshot is older than what is cached."""
@@ -107,7 +108,7 @@ class SqliteIndex:
             look = Look(
                 frozenset(members), find.as_of.seq, find.as_of.at, find.show_expired,
                 None if base is None else base.get(part, frozenset()),
-                None if chosen is None else chosen.get(part, frozenset()),
+                None if chosen is None else chosen.get(part, frozenset()), bool(probe.centre),
             )  # fmt: skip
             partition = self.cache.get(part, model)
             with partition.lock:
@@ -126,24 +127,46 @@ def _fitting(db: apsw.Connection, probe: Probe) -> vectors.Model | None:
     return model
 
 
-def _score(sights: Sequence[Sight], probe: Probe) -> Ranked:
+def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
     """Both lists over all partitions, scored with the statistics of everything visible."""
     corpora = [sight.corpus for sight in sights]
     corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
-    counts = [sight.containing() for sight in sights]
-    weights = [idf(corpus, sum(containing)) for containing in zip(*counts, strict=True)]
-    words = _best([sight.words(weights, corpus.average, probe.depth) for sight in sights], probe.depth)
-    vector = probe.vector
-    near = () if vector is None else _best([sight.near(vector, probe.depth) for sight in sights], probe.depth)
-    return Ranked(near, words)
+    containing = [sum(counts) for counts in zip(*(sight.containing() for sight in sights), strict=True)]
+    speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
+    centred = probe.centre and probe.vector is not None
+    totals = [total for sight in sights if (total := sight.total())[1]] if centred else []
+    asked = question(
+        probe, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
+        [sum(values) for values in zip(*(total for total, _ in totals), strict=True)],
+        sum(count for _, count in totals),
+    )  # fmt: skip
+    answers = [sight.answer(asked) for sight in sights]
+    near = _places([answer.near for answer in answers], probe.depth)
+    words = _places([answer.words for answer in answers], probe.depth)
+    marks = [mark for answer, *places in zip(answers, near, words, strict=True) for mark in answer.marks(*places)]
+    marks.sort(key=_written)
+    nearest = sorted((mark.near, mark.seq, mark.cosine or 0.0) for mark in marks if mark.near)
+    wordiest = sorted((mark.words, mark.seq, mark.bm25) for mark in marks if mark.words)
+    return Ranked(
+        facts((seq, score) for _, seq, score in nearest), facts((seq, score) for _, seq, score in wordiest),
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
+    )  # fmt: skip
 
 
-def _best(lists: Sequence[Sequence[tuple[int, float]]], depth: int) -> Sequence[tuple[int, float]]:
-    """The best of several ranked lists."""
+def _places(lists: Sequence[Sequence[Offer]], depth: int) -> list[dict[int, int]]:
+    """For each of several ranked lists, the places its passages take when all are one list."""
+    places: list[dict[int, int]] = [{} for _ in lists]
     if len(lists) == 1:
-        return lists[0]
-    merged = [item for ranked in lists for item in ranked]
-    return sorted(merged, key=lambda item: (-item[1], -item[0]))[:depth]
+        places[0] = {ordinal: place for place, (_, _, ordinal) in enumerate(lists[0], 1)}
+        return places
+    merged = [(score, seq, ordinal, number) for number, offers in enumerate(lists) for score, seq, ordinal in offers]
+    for place, (_, _, ordinal, number) in enumerate(sorted(merged, reverse=True)[:depth], 1):
+        places[number][ordinal] = place
+    return places
+
+
+def _written(mark: Mark) -> tuple[int, int]:
+    return mark.seq, mark.slot
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------

@@ -14,11 +14,22 @@ from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
-from told.backends.sqlite.rows import entry_of, fact_of, hex_list, position, space_of, span
+from told.backends.sqlite.rows import (
+    Scopes,
+    entry_of,
+    fact_of,
+    hex_list,
+    json_list,
+    part_span,
+    position,
+    space_of,
+    span,
+)
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
-from told.core.fact import Fact
+from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
+from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
 
@@ -37,13 +48,13 @@ def account_of(db: apsw.Connection, name: str) -> Account:
 
 def known(
     db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-    hashes: Sequence[bytes] = (),
+    hashes: Sequence[bytes], *, last: bool,
 ) -> Known:  # fmt: skip
-    """What exactly this scope already holds of some texts and evidence, what a key stands for, and which vectors.
+    """What exactly this scope already holds of some texts and evidence, a key's ticket, vectors, and the last turn.
 
     The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
     """
-    seen, ticket = None, None
+    seen, ticket, home = None, None, None
     facts: dict[str, Fact] = {}
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
@@ -51,15 +62,26 @@ def known(
     marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
     for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
         if seen is None:
-            seen, ticket = row[0], None if row[1] is None else Ticket(*row[1:5])
-        if row[5] is not None:
-            evidence.setdefault(row[5], row[6])
-        if row[7] is not None:
-            vectors.add(row[7])
+            seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])
+        if row[6] is not None:
+            evidence.setdefault(row[6], row[7])
         if row[8] is not None:
-            fact = fact_of(row[8:], scope)
+            vectors.add(row[8])
+        if row[9] is not None:
+            fact = fact_of(row[9:], scope)
             facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
-    return Known(seen or 0, facts, evidence, ticket, frozenset(vectors))
+    turn = _last(db, scope, home) if last and home is not None else None
+    return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
+
+
+def _last(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
+    """The turn last written to a partition, if it is of this scope, held and unchanged."""
+    id_ = run(db, "last_of_part", *part_span(part)).get
+    rows = () if id_ is None else run(db, "versions", json_list([id_])).fetchall()
+    for fact in Scopes(db, scope.account).facts(rows):
+        if fact.scope == scope and fact.until == NEVER and fact.created_at == fact.updated_at:
+            return fact
+    return None
 
 
 def commit(
@@ -232,6 +254,14 @@ def advance(db: apsw.Connection, name: str, consumer: str, seq: int) -> None:
 def fault(db: apsw.Connection, name: str, consumer: str, seq: int, error: str, at: int) -> None:
     """Keep what a consumer could not do."""
     run(db, "add_fault", account_of(db, name).id, consumer, seq, error, at)
+
+
+def touch(db: apsw.Connection, name: str, recalls: Mapping[str, Touch]) -> None:
+    """Count recalls of threads that are there; what an erasure took meanwhile does not come back as a number."""
+    row = run(db, "account", name).fetchone()
+    if row is not None:
+        listed = json_list([(thread, touch.count, touch.last) for thread, touch in recalls.items()])
+        run(db, "touch", row[0], listed, *span(row[0]))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import apsw
 
@@ -20,7 +20,9 @@ from told.backends.sqlite.apply import DOC_BYTES, TF_BITS, docs_of
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.core.errors import StoreCorrupt
-from told.core.score import Corpus, bm25, cosine, quantise, top
+from told.core.match import Matches, Question, Turns, Voice, places, summed
+from told.core.query import Mark
+from told.core.score import Corpus
 
 ROW_BYTES = 200
 TF_MASK = (1 << TF_BITS) - 1
@@ -36,6 +38,42 @@ class Look:
     show_expired: bool
     base: frozenset[int] | None = None
     chosen: frozenset[int] | None = None
+    centred: bool = False
+
+
+class Row(NamedTuple):
+    """What a search needs of one passage.
+
+    `before` is the ordinal of the turn it was said after, else -1, and `first` that of the turn the talk began with.
+    """
+
+    seq: int
+    space: int
+    until: int
+    expires: int
+    length: int
+    slot: int
+    before: int
+    said: int
+    voice: int
+    first: int
+
+
+Speaker: TypeAlias = tuple[str | None, str | None]
+"""A role and a name."""
+
+Offer: TypeAlias = tuple[float, int, int]
+"""A score, the ledger position and the ordinal of a passage."""
+
+
+class Answer(Protocol):
+    """What one partition offers for a question: each list best first, and all that is known of what is in them."""
+
+    near: list[Offer]
+    words: list[Offer]
+
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
+        """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
 class Sight(Protocol):
@@ -45,14 +83,17 @@ class Sight(Protocol):
     def corpus(self) -> Corpus:
         """How much is visible."""
 
+    def speakers(self) -> set[str]:
+        """The names of those who speak in it."""
+
     def containing(self) -> Sequence[int]:
         """How many visible passages contain each term looked for."""
 
-    def words(self, weights: Sequence[float], average: float, depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their words, given what each term weighs, as (seq, score)."""
+    def total(self) -> tuple[Sequence[int], int]:
+        """The sum of the visible vectors, each times its share, and how many there are."""
 
-    def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their vectors, as (seq, cosine)."""
+    def answer(self, question: Question) -> Answer:
+        """The best passages of each retriever."""
 
 
 class Partition(ABC):
@@ -72,6 +113,9 @@ class Partition(ABC):
         self._tail: dict[str, list[int]] = {}
         self._postings: dict[str, Any] = {}
         self._words = 0
+        self.voices: list[Speaker] = []
+        self._numbers: dict[Speaker, int] = {}
+        self._firsts: list[int] = []
 
     def refresh(self, db: apsw.Connection) -> bool:
         """Catch up with the file; False when another thread has already seen a later state than this snapshot.
@@ -86,6 +130,7 @@ class Partition(ABC):
         if epoch != self.epoch:
             self._clear()
             self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
+            self.voices, self._numbers, self._firsts = [], {}, []
         self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
         self._load_terms(db, folded, first)
@@ -93,7 +138,7 @@ class Partition(ABC):
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
-            self._append(fresh)
+            self._append([self._row(row) for row in fresh])
             self.missing.update(range(first, rows))
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
             self._close(ordinal, until)
@@ -101,6 +146,19 @@ class Partition(ABC):
         self._load_vectors(db, epoch, first)
         self.version, self.epoch = version, epoch
         return True
+
+    def _row(self, row: tuple[Any, ...]) -> Row:
+        """A row of the file as a search needs it."""
+        before = row[7]
+        self._firsts.append(self._firsts[before] if 0 <= before < len(self._firsts) else len(self._firsts))
+        return Row._make((*row[1:9], self._voice(row[9:]), self._firsts[-1]))
+
+    def _voice(self, speaker: Speaker) -> int:
+        """The number a speaker goes by in this partition."""
+        if speaker not in self._numbers:
+            self._numbers[speaker] = len(self.voices)
+            self.voices.append(speaker)
+        return self._numbers[speaker]
 
     def _load_vectors(self, db: apsw.Connection, epoch: int, first: int) -> None:
         if self.model is None or not self.missing:
@@ -162,7 +220,7 @@ class Partition(ABC):
         """Forget every row."""
 
     @abstractmethod
-    def _append(self, rows: Sequence[tuple[int, ...]]) -> None:
+    def _append(self, rows: Sequence[Row]) -> None:
         """Take in rows that follow those known."""
 
     @abstractmethod
@@ -201,26 +259,31 @@ class PlainPartition(Partition):
         """What is visible now."""
         base = look.base
         seen = {
-            ordinal
-            for ordinal, (seq, space, until, expires, _) in enumerate(self.table)
-            if space in look.spaces and (ordinal in base if base is not None else seq <= look.seq < until)
-            and (look.show_expired or expires > look.at)
+            ordinal: row
+            for ordinal, row in enumerate(self.table)
+            if row.space in look.spaces and (ordinal in base if base is not None else row.seq <= look.seq < row.until)
+            and (look.show_expired or row.expires > look.at)
         }  # fmt: skip
-        chosen = seen if look.chosen is None else seen & look.chosen
-        postings = [self.postings(db, term) for term in terms]
-        return PlainSight(self, frozenset(seen), frozenset(chosen), postings)
+        chosen = frozenset(seen) if look.chosen is None else look.chosen
+        counts: dict[int, dict[str, int]] = {}
+        for term in terms:
+            for doc in self.postings(db, term):
+                if doc >> TF_BITS in seen:
+                    counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
+        codes = {ordinal: code for ordinal in seen if any(code := self.codes.get(ordinal, b""))}
+        voices = {ordinal: self.voices[row.voice] for ordinal, row in seen.items()}
+        firsts = {ordinal: self.table[row.first].seq for ordinal, row in seen.items()}
+        return PlainSight(tuple(terms), seen, chosen, counts, codes, voices, firsts)
 
     def _clear(self) -> None:
-        self.table: list[tuple[int, int, int, int, int]] = []
+        self.table: list[Row] = []
         self.codes: dict[int, bytes] = {}
 
-    def _append(self, rows: Sequence[tuple[int, ...]]) -> None:
-        for _, seq, space, until, expires, length in rows:
-            self.table.append((seq, space, until, expires, length))
+    def _append(self, rows: Sequence[Row]) -> None:
+        self.table.extend(rows)
 
     def _close(self, ordinal: int, until: int) -> None:
-        seq, space, _, expires, length = self.table[ordinal]
-        self.table[ordinal] = (seq, space, until, expires, length)
+        self.table[ordinal] = self.table[ordinal]._replace(until=until)
 
     def _vectors(self, ordinal: int, codes: bytes) -> None:
         dim = self.model.dim if self.model else 1
@@ -244,33 +307,55 @@ class PlainPartition(Partition):
 class PlainSight:
     """The visible part of a plain partition."""
 
-    owner: PlainPartition
-    seen: frozenset[int]
+    terms: tuple[str, ...]
+    seen: Mapping[int, Row]
     chosen: frozenset[int]
-    postings: Sequence[array[int]]
+    counts: Mapping[int, Mapping[str, int]]
+    codes: Mapping[int, bytes]
+    voices: Mapping[int, Speaker]
+    firsts: Mapping[int, int]
 
     @property
     def corpus(self) -> Corpus:
         """How much is visible."""
-        return Corpus(len(self.seen), sum(self.owner.table[ordinal][4] for ordinal in self.seen))
+        return Corpus(len(self.seen), sum(row.length for row in self.seen.values()))
+
+    def speakers(self) -> set[str]:
+        """Who speaks."""
+        return {actor for _, actor in self.voices.values() if actor}
 
     def containing(self) -> Sequence[int]:
         """How many visible passages contain each term."""
-        return [sum(doc >> TF_BITS in self.seen for doc in docs) for docs in self.postings]
+        return [sum(term in count for count in self.counts.values()) for term in self.terms]
 
-    def words(self, weights: Sequence[float], average: float, depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their words."""
-        scores: dict[int, float] = {}
-        for docs, weight in zip(self.postings, weights, strict=True):
-            for doc in docs:
-                ordinal = doc >> TF_BITS
-                if ordinal in self.chosen:
-                    seq, *_, length = self.owner.table[ordinal]
-                    scores[seq] = scores.get(seq, 0.0) + bm25(weight, doc & TF_MASK, length, average)
-        return top(scores, depth)
+    def total(self) -> tuple[Sequence[int], int]:
+        """The sum of the visible vectors."""
+        return summed(self.codes.values())
 
-    def near(self, vector: Sequence[float], depth: int) -> Sequence[tuple[int, float]]:
-        """The best passages by their vectors."""
-        query = quantise(vector)
-        codes = {o: code for o in self.chosen if any(code := self.owner.codes.get(o, b""))} if any(query) else {}
-        return top({self.owner.table[o][0]: cosine(query, code) for o, code in codes.items()}, depth)
+    def answer(self, question: Question) -> Answer:
+        """The best of each retriever."""
+        lengths = {ordinal: row.length for ordinal, row in self.seen.items()}
+        before = {ordinal: row.before for ordinal, row in self.seen.items() if row.before in self.seen}
+        matches = Matches(question, lengths, self.counts, self.codes, Turns.of(before))
+        return PlainAnswer(self, matches)
+
+
+class PlainAnswer:
+    """What a plain partition offers for a question."""
+
+    def __init__(self, sight: PlainSight, matches: Matches[int]) -> None:
+        self.matches = matches
+        seen = sight.seen
+        self.voices = {
+            ordinal: Voice(row.seq, row.slot, row.said, sight.firsts[ordinal], *sight.voices[ordinal])
+            for ordinal, row in seen.items()
+            if ordinal in sight.chosen
+        }
+        listed = {ordinal: score for ordinal, score in matches.words.items() if score > 0.0}
+        self.near = [(score, seen[o].seq, o) for score, o in matches.best(matches.near, self.voices)]
+        self.words = [(score, seen[o].seq, o) for score, o in matches.best(listed, self.voices)]
+
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
+        """Everything known of what is offered, given the places it took in the two lists."""
+        offered = self.matches.offered(places(near, words), self.voices)
+        return [self.matches.mark(o, self.voices[o], near.get(o), words.get(o)) for o in offered]

@@ -29,7 +29,7 @@ SELECT hash FROM entry WHERE id = ?
 SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
 
 -- name: known
-SELECT a.seq, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
 LEFT JOIN ticket t ON t.account = a.id AND t.key = ?5
 LEFT JOIN space s ON s.account = a.id AND s.user_id IS ?2 AND ifnull(s.agent_id, '') = ifnull(?3, '')
     AND ifnull(s.run_id, '') = ifnull(?4, '')
@@ -85,8 +85,8 @@ SELECT id, name, space, digest, source FROM evidence WHERE id > ? AND id < ? ORD
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
     precision, expires, said_at, role, actor, author, evidence, source, subject, predicate, object, polarity, modality,
-    confidence, meta)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    confidence, after, meta)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: held
 SELECT id FROM fact WHERE thread = ? AND id > ? AND id < ? AND until = 4611686018427387904
 -- name: close_fact
@@ -128,9 +128,16 @@ WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value 
 ORDER BY l.id
 
 -- name: add_passage
-INSERT INTO passage (id, fact, space, until, expires, length, hash, text, terms)
-VALUES (?1, ?2, ?3, ifnull((SELECT until FROM fact WHERE id = ?2), ?4), ?5, ?6, ?7,
-    CASE WHEN ?8 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?8 END, ?9)
+INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
+VALUES (?1, ?2, ?3, ?4, ifnull((SELECT until FROM fact WHERE id = ?2), ?5), ?6, ?7, ?8, ?9,
+    CASE WHEN ?10 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
+-- name: turn
+SELECT p.id & 4294967295, ifnull(p.text, f.text) FROM fact f JOIN passage p ON p.fact = f.id AND p.slot = 0
+WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND f.actor IS NOT NULL ORDER BY f.id LIMIT 1
+-- name: last_of_part
+SELECT fact FROM passage WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1
+-- name: texts
+SELECT hash, earlier, text FROM wording WHERE fact IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: part_terms
 SELECT id & 4294967295, terms FROM passage WHERE id >= ? AND id < ? ORDER BY id
 -- name: drop_terms
@@ -138,13 +145,14 @@ UPDATE passage SET terms = NULL WHERE id >= ? AND id < ?
 -- name: passages_of_facts
 SELECT id, fact FROM passage WHERE fact IN (SELECT value FROM json_each(?))
 -- name: part_rows
-SELECT id & 4294967295, fact & 1099511627775, space, until, expires, length FROM passage
-WHERE id >= ? AND id < ? ORDER BY id
+SELECT p.id & 4294967295, p.fact & 1099511627775, p.space, p.until, p.expires, p.length, p.slot, ifnull(p.before, -1),
+    ifnull(f.said_at, ifnull(f.updated_at, 0)), f.role, f.actor
+FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_closed
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904
 -- name: part_texts
-SELECT p.fact, p.space, p.until, p.expires, ifnull(p.text, f.text) FROM passage p JOIN fact f ON f.id = p.fact
-WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+SELECT p.id & 4294967295, p.fact, p.slot, p.space, p.until, p.expires, p.before, ifnull(p.text, f.text)
+FROM passage p JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 
 -- name: add_posting
 INSERT INTO posting (part, term, chunk, docs) VALUES (?, ?, ?, ?)
@@ -168,8 +176,8 @@ INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
 SELECT hash FROM embedding
 WHERE model = (SELECT id FROM model WHERE current) AND hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: pending
-SELECT DISTINCT p.hash, ifnull(p.text, f.text) FROM passage p JOIN fact f ON f.id = p.fact
-WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.hash) LIMIT ?
+SELECT DISTINCT w.hash, w.earlier, w.text FROM wording w
+WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = w.hash) LIMIT ?
 -- name: pending_count
 SELECT count(*) FROM passage p WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = p.hash)
 -- name: part_codes
@@ -199,9 +207,10 @@ WHERE m.id IS NULL OR typeof(e.code) <> 'blob' OR length(e.code) <> m.dim
 DELETE FROM embedding WHERE NOT EXISTS (
     SELECT 1 FROM model m WHERE m.id = embedding.model AND typeof(code) = 'blob' AND length(code) = m.dim)
 -- name: part_passages
-SELECT p.id & 4294967295, ifnull(p.text, f.text), p.terms, p.length, p.hash,
-    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires)
-FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+SELECT p.id & 4294967295, w.text, w.earlier, p.terms, p.length, p.hash,
+    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires) AND (p.before IS NULL) = (w.earlier IS NULL)
+FROM passage p LEFT JOIN fact f ON f.id = p.fact LEFT JOIN wording w ON w.id = p.id
+WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_postings
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
@@ -229,6 +238,16 @@ INSERT INTO fault (account, consumer, seq, error, at, attempts) VALUES (?, ?, ?,
 ON CONFLICT (account, consumer, seq) DO UPDATE SET error = excluded.error, at = excluded.at, attempts = attempts + 1
 -- name: faults
 SELECT id, consumer, seq, error, at, attempts FROM fault WHERE account = ? ORDER BY id
+
+-- name: touch
+INSERT INTO access (account, thread, count, last)
+SELECT ?1, r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM json_each(?2) r
+WHERE EXISTS (SELECT 1 FROM fact f WHERE f.thread = r.value ->> 0 AND f.id > ?3 AND f.id < ?4)
+ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+-- name: touched
+SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
+-- name: drop_access
+DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) RETURNING count
 
 -- name: shred_entry
 UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
@@ -294,6 +313,8 @@ DELETE FROM ticket WHERE account = ?
 DELETE FROM cursor WHERE account = ?
 -- name: drop_account_faults
 DELETE FROM fault WHERE account = ?
+-- name: drop_account_access
+DELETE FROM access WHERE account = ?
 -- name: drop_account_spaces
 DELETE FROM space WHERE account = ?
 -- name: drop_account_parts
@@ -305,16 +326,16 @@ FROM evidence e JOIN space s ON s.id = e.space WHERE e.id > ? AND e.id < ? ORDER
 -- name: rows_facts
 SELECT f.id & 1099511627775, f.thread, f.tx, s.user_id, s.agent_id, s.run_id, f.until, f.gone, f.text, f.md5, f.kind,
     f.created_at, f.updated_at, f.valid_from, f.valid_to, f.precision, f.expires, f.said_at, f.role, f.actor, f.author,
-    f.evidence, f.source, f.subject, f.predicate, f.object, f.polarity, f.modality, f.confidence, f.meta
+    f.evidence, f.source, f.subject, f.predicate, f.object, f.polarity, f.modality, f.confidence, f.after, f.meta
 FROM fact f JOIN space s ON s.id = f.space WHERE f.id > ? AND f.id < ? ORDER BY f.id
 -- name: rows_links
 SELECT l.id & 1099511627775, l.src, l.rel, l.dst, s.user_id, s.agent_id, s.run_id, l.weight, l.until, l.meta
 FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY l.id
 -- name: rows_passages
-SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, p.until, p.expires, p.length, p.hash,
-    ifnull(p.text, f.text), p.terms, p.id & 4294967295
+SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, f.text), p.slot, p.until, p.expires,
+    p.before, p.length, p.hash, p.terms, p.id & 4294967295
 FROM passage p JOIN space s ON s.id = p.space JOIN fact f ON f.id = p.fact
-WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact
+WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact, p.id
 -- name: rows_postings
 SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?
 ORDER BY o.part, o.term, o.chunk
@@ -331,6 +352,8 @@ SELECT count(*) FROM link WHERE id > ? AND id < ?
 SELECT count(*), count(DISTINCT user_id), count(DISTINCT agent_id), count(DISTINCT run_id) FROM space WHERE account = ?
 -- name: count_faults
 SELECT count(*) FROM fault WHERE account = ?
+-- name: count_recalls
+SELECT ifnull(sum(count), 0) FROM access WHERE account = ?
 -- name: schema_version
 SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version

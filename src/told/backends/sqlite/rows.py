@@ -23,6 +23,7 @@ PART_MASK: Final = (1 << PART_BITS) - 1
 MIDDLE: Final = (
     "kind", "created_at", "updated_at", "valid_from", "valid_to", "precision", "expires", "said_at", "role", "actor",
     "author", "evidence", "source", "subject", "predicate", "object", "polarity", "modality", "confidence",
+    "after",
 )  # fmt: skip
 _middle = attrgetter(*MIDDLE)
 

@@ -110,10 +110,12 @@ CREATE TABLE fact (
     polarity TEXT NOT NULL,
     modality TEXT NOT NULL,
     confidence REAL NOT NULL,
+    after TEXT,
     meta TEXT NOT NULL
 );
 CREATE INDEX fact_thread ON fact (thread);
 CREATE INDEX fact_space ON fact (space, md5, until);
+CREATE INDEX fact_kind ON fact (space, kind) WHERE kind <> 'memory';
 
 CREATE TABLE link (
     id INTEGER PRIMARY KEY,
@@ -129,14 +131,17 @@ CREATE INDEX link_src ON link (src);
 CREATE INDEX link_dst ON link (dst);
 
 -- A passage's id is part << 32 | ordinal; its text is kept only where it differs from its fact's, its terms only until they
--- are folded into postings, a stretch of passages at a time.
+-- are folded into postings, a stretch of passages at a time. `before` is the ordinal of the turn it was said after; the hash
+-- is that of what is embedded, which is both turns together.
 
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY,
     fact INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
     space INTEGER NOT NULL,
     until INTEGER NOT NULL,
     expires INTEGER NOT NULL,
+    before INTEGER,
     length INTEGER NOT NULL,
     hash BLOB NOT NULL,
     text TEXT,
@@ -145,6 +150,11 @@ CREATE TABLE passage (
 CREATE INDEX passage_fact ON passage (fact);
 CREATE INDEX passage_hash ON passage (hash);
 CREATE INDEX passage_closed ON passage (id >> 32, until) WHERE until < 4611686018427387904;
+
+CREATE VIEW wording AS
+SELECT p.id, p.fact, p.slot, p.before, p.hash, ifnull(p.text, f.text) AS text, ifnull(q.text, g.text) AS earlier
+FROM passage p JOIN fact f ON f.id = p.fact
+    LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN fact g ON g.id = q.fact;
 
 -- The index -----------------------------------------------------------------------------------------------------------
 -- docs is a run of little-endian u32: ordinal << 4 | term frequency.
@@ -181,6 +191,16 @@ CREATE TABLE block (
     codes BLOB NOT NULL,
     PRIMARY KEY (part, model, number)
 );
+
+-- Recalls: an overlay, not a view; nothing in it comes from the ledger, and nothing of the ledger comes from it ----------
+
+CREATE TABLE access (
+    account INTEGER NOT NULL,
+    thread TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (account, thread)
+) WITHOUT ROWID;
 
 -- Consumers -----------------------------------------------------------------------------------------------------------
 

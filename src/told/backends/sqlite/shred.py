@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from told.backends.sqlite.apply import Grower
+from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
 from told.backends.sqlite.vectors import current
@@ -46,6 +46,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
     counts["faults"] = db.changes()
+    counts["recalls"] = sum(count for (count,) in run(db, "drop_access", account, json_list(sorted(threads))))
     _sweep(db, spaces)
     return counts
 
@@ -56,8 +57,10 @@ def repack(db: apsw.Connection, account: int, part: int) -> None:
     rows = run(db, "part_texts", lo, hi).fetchall()
     empty_part(db, part)
     grower = Grower(db, account, NOWHERE.account, current(db))
-    for fact, space, until, expires, text in rows:
-        grower.index(part, fact, space, Passage(fact & SEQ_MASK, NOWHERE, text, until, expires))
+    turns: dict[int, Turn] = {}
+    for ordinal, fact, slot, space, until, expires, before, text in rows:
+        passage = Passage(fact & SEQ_MASK, NOWHERE, text, slot, until=until, expires=expires)
+        turns[ordinal] = grower.index(part, fact, space, passage, turns.get(before))
     grower.settle()
 
 
@@ -98,6 +101,6 @@ def wipe(db: apsw.Connection, account: int) -> None:
     run(db, "end_reset")
     for (part,) in run(db, "parts_of_account", account).fetchall():
         empty_part(db, part)
-    for query in ("tickets", "cursors", "faults", "spaces", "parts"):
+    for query in ("tickets", "cursors", "faults", "access", "spaces", "parts"):
         run(db, f"drop_account_{query}", account)
     run(db, "orphan_embeddings")

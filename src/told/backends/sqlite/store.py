@@ -28,9 +28,9 @@ from told.backends.sqlite.rows import (
 from told.backends.sqlite.writer import Writer
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import Fact, Link, Witness
+from told.core.fact import Fact, Link, Witness, together
 from told.core.ids import Mint
-from told.core.query import LATEST, AsOf, Find
+from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Known, View
 
@@ -156,10 +156,18 @@ class SqliteStore:
 
     # The views --------------------------------------------------------------------------------------------------------
 
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-              hashes: Sequence[bytes] = ()) -> Known:  # fmt: skip
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
         """What exactly this scope already holds."""
-        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes))
+        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes, last=last))
+
+    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+        """What is embedded of the passages of these entries."""
+        with self._in(account) as (db, number):
+            rows = run(db, "texts", json_list([position(number, seq) for seq in seqs])).fetchall()
+        return {digest: together(earlier, text) for digest, earlier, text in rows}
 
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
@@ -255,7 +263,8 @@ class SqliteStore:
         """Texts without a vector under a model."""
         with self._database.reading() as db:
             chosen = vectors.current(db) if model is None else vectors.named(db, model)
-            return dict(run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall())
+            rows = run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
+        return {digest: together(earlier, text) for digest, earlier, text in rows}
 
     def put_vectors(self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors by text hash."""
@@ -286,6 +295,18 @@ class SqliteStore:
         """What consumers could not do."""
         with self._in(account) as (db, number):
             return [Fault(row[0], account, *row[1:]) for row in run(db, "faults", number)]
+
+    # Recalls ----------------------------------------------------------------------------------------------------------
+
+    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """Count recalls, in one statement for all threads."""
+        self._write(lambda db: ledger.touch(db, account, recalls))
+
+    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+        """How often threads were recalled."""
+        with self._in(account) as (db, number):
+            rows = run(db, "touched", number, json_list(threads)).fetchall()
+        return {thread: Touch(count, last) for thread, count, last in rows}
 
     # Care -------------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, care, models, reads, writes
+from told.faces.cli import about, care, evals, models, reads, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -24,6 +24,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
-for part in (writes.app, reads.app, care.app, about.app):
+for part in (writes.app, reads.app, care.app, evals.app, about.app):
     app.add_typer(part)
 app.add_typer(models.app, name="models", rich_help_panel="Look after it")

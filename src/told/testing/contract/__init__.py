@@ -24,6 +24,7 @@ from told.testing.contract.erasing import ErasureLaws
 from told.testing.contract.ledger import LedgerLaws
 from told.testing.contract.moving import MovingLaws
 from told.testing.contract.reading import ReadingLaws
+from told.testing.contract.recalling import RecallLaws
 from told.testing.contract.scribe import Scribe
 from told.testing.contract.searching import SearchLaws
 from told.testing.contract.vectors import VectorLaws
@@ -32,5 +33,7 @@ from told.testing.contract.writing import WritingLaws
 __all__ = ["Scribe", "StoreContract"]
 
 
-class StoreContract(LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, ErasureLaws, MovingLaws, CareLaws):
+class StoreContract(
+    LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws, CareLaws
+):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

@@ -9,7 +9,7 @@ import pytest
 
 from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
 from told.core.errors import StoreClosed
-from told.core.query import Probe
+from told.core.query import Probe, Touch
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Store
 from told.testing.contract.erasing import erase
@@ -45,6 +45,8 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "advance": lambda s, _: s.advance(ACCOUNT, "c", 1),
     "fault": lambda s, _: s.fault(ACCOUNT, "c", 1, "x"),
     "faults": lambda s, _: s.faults(ACCOUNT),
+    "touch": lambda s, _: s.touch(ACCOUNT, {"t": Touch(1, 1)}),
+    "touched": lambda s, _: s.touched(ACCOUNT, ["t"]),
     "check": lambda s, _: s.check(),
     "stats": lambda s, _: s.stats(ACCOUNT),
 }
@@ -110,7 +112,7 @@ class CareLaws(Laws):
         stats = book.store.stats(ACCOUNT)
         wanted = {
             "entries": 7, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
-            "runs": 1, "faults": 0, "model": None, "pending_vectors": 0,
+            "runs": 1, "faults": 0, "recalls": 0, "model": None, "pending_vectors": 0,
         }  # fmt: skip
         assert {name: stats.get(name, "missing") for name in wanted} == wanted
         book.store.use_model("m", 2)

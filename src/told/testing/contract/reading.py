@@ -259,7 +259,7 @@ class ReadingLaws(Laws):
     def test_a_fact_keeps_all_that_was_claimed(self, book: Scribe, clock: ManualClock) -> None:
         claim = Claim(
             "Ann moved", "event", "Ann", "moved_to", "Oslo", "negated", "inferred", 0.5, years(10, 20), 30, "e1",
-            (0, 3), "user", "Ann", 5, "chat", {"deep": {"list": [1, 2.5, None, True, "\u00e9"]}},
+            (0, 3), "user", "Ann", 5, "chat", "t0", {"deep": {"list": [1, 2.5, None, True, "\u00e9"]}},
         )  # fmt: skip
         book.write(Asserted("t", claim, since=7))
         [fact] = book.store.facts(book.find(show_expired=True))

@@ -1,0 +1,158 @@
+"""The plain rankers everybody can build, measured like told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from bench._recall.vectors import matrix
+from told.core.score import Corpus, bm25, frequencies, idf
+from told.core.text import query_terms, terms
+from told.faces.eval.data import Conversation, Question, Turn, folded
+from told.faces.eval.measure import Answer
+from told.faces.eval.run import DEPTH
+from told.faces.eval.vectors import Remembering
+from told.read.tokens import count, counts
+
+ENCODING = "o200k_base"
+RRF_K = 60
+
+Scores = npt.NDArray[np.float64]
+
+
+def wording(turn: Turn) -> str:
+    """What is embedded and indexed of a turn: the speaker's name, if there is one, and the content."""
+    return turn.content if turn.is_role else f"{turn.speaker}: {turn.content}"
+
+
+def line(turn: Turn) -> str:
+    """A turn as a baseline shows it."""
+    return f"[{turn.date[:10]}] {turn.speaker}: {folded(turn.content)}"
+
+
+def packed(turns: Sequence[Turn], costs: Sequence[int], best: Sequence[int], budget: int) -> str:
+    """The lines of the best turns that fit, in the order they were said."""
+    kept, left = [], budget
+    for place in best:
+        if costs[place] <= left:
+            kept.append(place)
+            left -= costs[place]
+    text = "\n".join(line(turns[place]) for place in sorted(kept))
+    assert count(text, ENCODING) <= budget
+    return text
+
+
+def line_costs(turns: Sequence[Turn]) -> list[int]:
+    """How many tokens the line of each turn takes."""
+    return counts([line(turn) + "\n" for turn in turns], ENCODING)
+
+
+class Plain:
+    """Whole turns ranked by one list of scores; the context takes lines in that order while they fit."""
+
+    name = "plain"
+
+    def __init__(self) -> None:
+        self.turns: Sequence[Turn] = ()
+        self.costs: Sequence[int] = ()
+
+    def ingest(self, conversation: Conversation) -> None:
+        self.turns = conversation.turns
+        self.costs = line_costs(self.turns)
+
+    def scores(self, question: Question) -> Scores:
+        """A score for each turn."""
+        raise NotImplementedError
+
+    def search(self, question: Question) -> Answer:
+        scores = self.scores(question)
+        best = order(scores)[:DEPTH]
+        return Answer(tuple((self.turns[place].id,) for place in best), float(scores[best[0]]))
+
+    def context(self, question: Question, budget: int) -> str:
+        return packed(self.turns, self.costs, order(self.scores(question)), budget)
+
+
+class Words(Plain):
+    """BM25 over turns with their speaker."""
+
+    name = "BM25 turns"
+
+    def ingest(self, conversation: Conversation) -> None:
+        super().ingest(conversation)
+        found = [terms(wording(turn)) for turn in self.turns]
+        self.lengths = [len(one) for one in found]
+        self.corpus = Corpus(len(found), sum(self.lengths))
+        self.postings: dict[str, list[tuple[int, int]]] = {}
+        for place, one in enumerate(found):
+            for term, often in frequencies(one).items():
+                self.postings.setdefault(term, []).append((place, often))
+
+    def scores(self, question: Question) -> Scores:
+        found = np.zeros(len(self.turns))
+        for term in dict.fromkeys(query_terms(question.text)):
+            rows = self.postings.get(term, ())
+            weight = idf(self.corpus, len(rows))
+            for place, often in rows:
+                found[place] += bm25(weight, often, self.lengths[place], self.corpus.average)
+        return found
+
+
+class Vectors(Plain):
+    """Cosine of the local embedder over turns with their speaker."""
+
+    name = "e5 turns"
+
+    def __init__(self, embedder: Remembering) -> None:
+        super().__init__()
+        self.embedder = embedder
+
+    def ingest(self, conversation: Conversation) -> None:
+        super().ingest(conversation)
+        self.rows = matrix(self.embedder, [wording(turn) for turn in self.turns])
+
+    def scores(self, question: Question) -> Scores:
+        found: Scores = (self.rows @ matrix(self.embedder, [question.text], "query")[0]).astype(np.float64)
+        return found
+
+
+class Fused(Plain):
+    """Reciprocal rank fusion of the two."""
+
+    name = "RRF of both"
+
+    def __init__(self, parts: Sequence[Plain]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def ingest(self, conversation: Conversation) -> None:
+        super().ingest(conversation)
+        for part in self.parts:
+            part.ingest(conversation)
+
+    def scores(self, question: Question) -> Scores:
+        found = np.zeros(len(self.turns))
+        for part in self.parts:
+            found[order(part.scores(question))] += 1.0 / (RRF_K + 1 + np.arange(len(self.turns)))
+        return found
+
+
+class Newest(Plain):
+    """What was said last, whatever is asked."""
+
+    name = "newest first"
+
+    def scores(self, question: Question) -> Scores:  # noqa: ARG002
+        return np.arange(len(self.turns), dtype=np.float64)
+
+
+def order(scores: Scores) -> list[int]:
+    """Places, the best first, the earlier of equals before the later."""
+    return [int(place) for place in np.argsort(-scores, kind="stable")]
+
+
+def baselines(embedder: Remembering) -> list[Plain]:
+    """The plain rankers of every run."""
+    return [Words(), Vectors(embedder), Fused([Words(), Vectors(embedder)]), Newest()]

@@ -1,0 +1,188 @@
+"""The words that stand beside a time in a sentence, as data: what they make of it, and what shows that it is none.
+
+Words are spelt as in `almanac`: lower case, no accents, an underscore for a space. `read.timing` says
+what they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from told.core.almanac import plain
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(plain(word.replace("_", " ")) for word in text.split())
+
+
+def _any(words: frozenset[str] | dict[str, str] | dict[str, int]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+def _table(rows: dict[str, str]) -> dict[str, str]:
+    return {word: meaning for meaning, words in rows.items() for word in _words(words)}
+
+
+# A word that is also something else, and the only languages in which it is a time.
+ONLY_IN: Final = {
+    "hier": "fr",
+    "morgen": "de nl",
+    "manana": "es",
+    "an": "fr",
+    "ans": "fr",
+    "tag": "de",
+    "mes": "es",
+    "fall": "en",
+    "mayo": "es",
+    "mars": "fr",
+    "mar": "en",
+    "mon": "en",
+    "sun": "en",
+    "sat": "en",
+    "mai": "fr de pt",
+    "ete": "fr",
+    "ce": "fr",
+    "fin": "fr es",
+    "once": "es",
+}
+# Words that are times when they are written with a capital, or where nothing else can stand.
+CAPITAL: Final = _words("may march mar sun sat mon tue wed thu fri jan feb apr jun jul aug sep oct nov dec")
+SHORT: Final = CAPITAL - _words("may march")
+GIVEN_NAMES: Final = _words("april may june august summer autumn winter jan mar mon")
+
+# ------------------------------------------------------------------------------------------- what a time is led in by
+
+LEADS: Final = _table(
+    {
+        "before": "before prior_to antes_de antes_del vor avant",
+        "after": "after following nach después_de después_del après",
+        "since": "since starting starting_on starting_in desde desde_el seit ab depuis à_partir_de",
+        "until": "until till up_to through by bis hasta hasta_el jusqu'en jusqu'au",
+    }
+)
+_ARTICLE: Final = "(?: (?:the|el|la|le|les|dem|den|der|die))?"
+LEAD: Final = re.compile(rf"(?<![a-z])(?P<lead>{_any(LEADS)}){_ARTICLE} $", re.ASCII)
+TRAILS: Final = _table(
+    {
+        "before": "之前 以前",
+        "after": "之后 以后 之後 以後",
+        "since": "以来 以來 以降 から 开始 起",
+        "until": "まで 为止",
+    }
+)
+TRAIL: Final = re.compile(rf"(?P<trail>{_any(TRAILS)})")
+
+# ------------------------------------------------------------------------------- where a name alone may stand as a time
+
+_RANGE: Final = (
+    r"(?:between|from|entre|zwischen|von|vom|desde|depuis|du) .{2,40} "
+    r"(?:and|to|through|until|till|y|und|et|bis|hasta|au|al|a)"
+)
+NAME_AFTER: Final = {
+    unit: re.compile(rf"(?:^|[^a-z])(?:{words}|{_RANGE}) ?$", re.ASCII)
+    for unit, words in {
+        "month": """(?:in|since|until|till|during|throughout|before|after|by|between|through|month of|en|im|seit|bis|ab|
+            desde|hasta|durante|depuis|entre|zwischen|mes de|mois de|mois d'|early|mid|late|back in)""",
+        "season": """(?:in|during|over|throughout|since|until|before|after|by|im|seit|en|au|durante|pendant)
+            (?: the| el| la| l'| den)?""",
+        "day": "(?:on|since|until|till|by|before|after|between|am|seit|bis|desde el|hasta el|el|from|for)(?: the)?",
+        "weekend": "(?:over|on|during|at|for|since|until|by|before|after|am|durante) ?(?:the|el|)",
+    }.items()
+    for words in [re.sub(r"\n\s*", "", words)]
+}
+FROM_NAME: Final = re.compile(r"(?:^|[^a-z])(?:from|von|vom|du|de) $")
+TO_NAME: Final = re.compile(r" (?:to|through|until|till|and|bis|au|al|a|hasta) ")
+YEAR_AFTER: Final = re.compile(
+    r"(?:^|[^a-z])(?:in|since|until|till|during|throughout|before|after|by|between|through|early|mid|late|from|of|en|seit|"
+    rf"bis|ab|desde|hasta|durante|depuis|avant|entre|zwischen|von|summer|winter|spring|fall|autumn|{_RANGE}) $",
+    re.ASCII,
+)
+# What may come after a year or a month that is a time: the end, a stop, a word that begins a clause; no noun it counts.
+_CLAUSE: Final = """and or but to through until till with when while that which who what where why how did do does was
+    were is are has have had will would should can could about for from at by on in as than regarding because so if then
+    before after since i we you he she they it my our her his their the a an this compared including during y und et o
+    ou oder con mit avec hice hizo gemacht bis hasta passiert gewesen"""
+GOES_ON: Final = re.compile(rf"\s*(?:$|[^\sa-z0-9]|(?:{_any(_words(_CLAUSE))})(?![a-z]))", re.ASCII)
+# "In the last year" are twelve months up to now, "last year" is the one before this.
+UP_TO_NOW: Final = re.compile(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
+# Counts that are no numbers, and what they may mean.
+VAGUE: Final = {
+    "a few": (2, 5),
+    "few": (2, 5),
+    "a couple": (2, 3),
+    "a couple of": (2, 3),
+    "couple of": (2, 3),
+}
+ANCHORS: Final = re.compile(
+    r" (?:before|after|prior to|following|preceding|of|vor|nach|antes|despues|avant|apres)(?![a-z])"
+)
+# A number before a number, or before "ago", says that the number that was found is not the whole of it.
+COUNTED: Final = re.compile(
+    r"(?:[a-z]-|\d[.,]|(?<![a-z])(?:and|und|y|et|than|over|least|most|under|hundred|thousand|dozen|half|twenty|"
+    r"thirty|forty|"
+    r"fifty|sixty|seventy|eighty|ninety|mehr als|mas de|plus de|por lo menos|mindestens) )$",
+    re.ASCII,
+)
+NOT_A_TURN: Final = re.compile("[晚早以网線线楼地脚未后後本原起首优祖日基根成版上下]$")
+HAN: Final = re.compile("[\u3400-\u9fff]")
+
+# ------------------------------------------------------------------------------------------ parts, edges, ranges, tense
+
+ORDINALS: Final = {
+    word: number
+    for number, words in {
+        1: "first 1st primer primera erste ersten premier premiere",
+        2: "second 2nd segunda segundo zweite zweiten deuxieme",
+        3: "third 3rd tercera tercer dritte dritten troisieme",
+        4: "fourth 4th cuarta vierte vierten quatrieme",
+        -1: "last final ultima ultimo letzte letzten derniere",
+    }.items()
+    for word in words.split()
+}
+NTH: Final = rf"(?P<nth>{_any(ORDINALS)}) (?:half|{{thing}}) (?:of|in|de|del|im|des|du|d')(?: the| el)?(?: month of)? ?"
+OF_WEEK: Final = "(?P<thing>week|weekend) of (?:the )?"
+EDGE: Final = "{edge}(?P<of>(?:[- ](?:of|de|del|des|du|von))?)[- ](?:the |el |le )?"
+EDGES_WITH_OF: Final = _words("beginning start middle end fin")
+SPAN_WORDS: Final = re.compile(
+    r" ?(?P<join>to|through|until|till|bis|hasta|al|au|and|und|y|et|-|–|—|到|至|から) ?(?:the )?"
+)
+JOINS_BETWEEN: Final = _words("and und y et")
+BETWEEN: Final = re.compile(r"(?<![a-z])(?:between|zwischen|entre)(?: the| el| le)? $")
+SAID_FROM: Final = re.compile(r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $")
+_TO: Final = "(?: ?[-–] ?| (?:to|through|until|till|and|bis|al|au|y|und|et) )"
+_NTH_DAY: Final = r"\d{{1,2}})(?:st|nd|rd|th|\.)?"
+DAYS: Final = (
+    rf"{{month}} (?P<first>{_NTH_DAY}{_TO}(?P<last>{_NTH_DAY}(?:,? {{year}})?",
+    rf"(?P<first>{_NTH_DAY}{_TO}(?P<last>{_NTH_DAY} (?:of |de )?{{month}}(?:,? (?:de |del )?{{year}})?",
+)
+OFFSET: Final = r"(?<![a-z0-9])(?:{{n}} )?{{thing}} (?P<way>{ways}){article} $".format(
+    ways=_any({word: way for word, way in LEADS.items() if way in ("before", "after")}), article=_ARTICLE
+)
+NESTED: Final = re.compile(r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII)
+PART_OF_DAY: Final = (
+    ",? (?:(?:in the|at|am|in der|por la|de la|um|a las|at around) )?(?:{part}|{clock})",
+    "(?=[早上下晚])(?:{part}|{clock})",
+)
+TURNED_PART: Final = "(?:last|this) {part}"
+
+PAST: Final = re.compile(
+    r"(?<![a-z])(?:did|was|were|had|happened|went|said|told|hice|hizo|fue|fui|dije|dijo|hicimos|war|waren|habe|hat|"
+    r"haben|"
+    r"hatte|etait|etais|ai|avons|avez)(?![a-z])|了|过|ました|でした|した",
+    re.ASCII,
+)
+FUTURE: Final = re.compile(
+    r"(?<![a-z])(?:will|going to|gonna|upcoming|planning|scheduled|due|shall|plans? for|plan to|wird|werde|werden|"
+    r"voy a|vamos a|vas a|vais|allons)(?![a-z])|'ll |将|会|打算|计划|予定|つもり",
+    re.ASCII,
+)
+UNDER_WAY: Final = re.compile(r"(?<![a-z])(?:am|are|is) (?:[a-z]+ ){1,3}?[a-z]{2,}ing(?![a-z])", re.ASCII)
+HABIT: Final = re.compile(
+    r"(?<![a-z])(?:every|each|usually|always|typically|normally|often|generally|cada|siempre|jeden|immer|chaque|"
+    r"toujours|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days|mornings|afternoons|evenings|nights|weekends|montags|sonntags)"
+    r"(?![a-z])|每|毎",
+    re.ASCII,
+)
+OPENERS: Final = _words("hace vor il in dentro en dans ultimos ultimas year ano jahr week weekend the 过 最 過")

@@ -1,0 +1,110 @@
+"""An opened memory: the store, the models beside it and the engine over them, whichever colour calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from told.core.errors import ConfigError, InvalidInput, StoreClosed
+from told.core.fact import Fact
+from told.core.ids import Mint
+from told.core.scope import ID_LIMIT, Caller, identifier
+from told.core.text import label, shown
+from told.engine import Engine
+from told.faces import config, shapes
+from told.flow import run
+from told.open import open_embedder, open_reranker, open_store
+from told.ports import Embedder
+from told.read.cache import Overlay
+from told.read.guard import Guard
+from told.settings import Settings, load
+
+ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
+
+
+class Opened:
+    """What both colours share: opening, closing and the engine in between."""
+
+    def __init__(
+        self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
+        ontology: Any = None, reranker: Any = None, guard: Callable[[dict[str, Any]], bool | str] | None = None,
+        subscribes: Sequence[str] = (), settings: Settings | None = None, account: str | None = None,
+        mint: Mint | None = None, **knobs: Any,
+    ) -> None:  # fmt: skip
+        """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
+
+        `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
+        shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
+        """
+        _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
+        if not isinstance(settings, Settings | None):
+            raise ConfigError(f"settings must be a told.Settings, not {shown(settings)}.")
+        chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
+            store=store, account=account, **knobs
+        )  # fmt: skip
+        kinds = tuple(label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in subscribes)
+        caller = Caller(account=identifier(chosen.account, "account"), subscribes=kinds)
+        judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
+        opened = open_store(chosen, mint)
+        try:
+            found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
+            if found is not None:
+                opened.use_model(found.model, found.dim)
+        except BaseException:
+            opened.close()
+            raise
+        overlay = Overlay(chosen.hot_size, chosen.access_flush)
+        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay, judge, guards)
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """Open a memory from a nested configuration such as `{"vector_store": {...}, "embedder": {...}}`."""
+        return cls(**config.arguments(config_dict))
+
+    @property
+    def engine(self) -> Engine:
+        """The engine underneath."""
+        if self._engine is None:
+            raise StoreClosed()
+        return self._engine
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use."""
+        return self.engine.embedder
+
+    def _adopt(self, embedder: Any) -> Engine:
+        """The engine, ready to be bound to another embedder."""
+        engine = self.engine
+        return engine if embedder is None else replace(engine, embedder=open_embedder(embedder, engine.store))
+
+    def close(self) -> None:
+        """Write down what was recalled and release the store; closing twice is fine."""
+        if self._engine is not None:
+            run(self._engine.flush())
+            self._engine.store.close()
+            self._engine = None
+
+
+def _asking(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
+    """A guard of the caller's own, asked about a memory as every face shows it."""
+    if not callable(guard):
+        raise ConfigError(f"guard must be a function, not {shown(guard)}.", hint=ASKED)
+
+    def deny(fact: Fact) -> str | None:
+        verdict = guard(shapes.item(fact))
+        if verdict is True:
+            return None
+        if verdict is False or (isinstance(verdict, str) and verdict):
+            return verdict or "denied"
+        raise InvalidInput(f"The guard answered {shown(verdict)}.", hint=ASKED)
+
+    return deny
+
+
+def _refuse(**parts: Any) -> None:
+    """Say plainly which parts this version cannot use yet, rather than ignore them."""
+    given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
+    if given:
+        raise ConfigError(f"This version of told has no {given[0]} yet.", hint=f"Leave {given[0]} out.")

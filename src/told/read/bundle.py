@@ -1,0 +1,131 @@
+"""A context: what is pinned, what answers the query, what was said last, packed into a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from told.core.fact import LEVELS, OVERVIEW, PIECE, Fact
+from told.core.filter import All, parse
+from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace
+from told.core.text import pieces
+from told.flow import Flow, call
+from told.read import path, trace
+from told.read.assemble import Assembly, Format, Item, assemble
+from told.read.gather import Eye
+from told.read.guard import denials
+from told.read.path import Recall, Want
+
+LEAST_TOKENS = 12
+"""Hardly any line is shorter, so a budget needs no more lines than this allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a context is wanted: its tokens, its format, and how many of the last turns stand at its end."""
+
+    budget: int
+    format: Format = "text"
+    tail: int = 0
+
+
+def lines(budget: int) -> int:
+    """How many memories a budget can hold at most."""
+    return min(max(budget // LEAST_TOKENS, 1), MAX_LIMIT)
+
+
+def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundle]:
+    """A block of text for a prompt: what answers the query, or without one what was learned last."""
+    pinned = yield from _pinned(eye, find)
+    said = yield from _newest(eye, find, order.tail) if order.tail else _nothing()
+    recall = None if want is None else (yield from path.recalled(eye, want))
+    chosen = _answers(recall, eye) if recall else (yield from _learned(eye, find, order))
+    clock = trace.Clock(list(recall.clock.steps) if recall else [])
+    items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
+    made = assemble(
+        items, order.budget, eye.settings.encoding, format=order.format, pinned_share=eye.settings.pinned_share,
+        zone=eye.settings.zone or None,
+    )  # fmt: skip
+    clock.mark("assemble", len(made.items), len(items) - len(made.items), f"{made.tokens} of {order.budget} tokens")
+    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(made.items)}.values())[::-1]
+    warnings = list(recall.warnings) if recall else []
+    warnings += yield from path.noted(eye, find, [hit.fact for hit in hits])
+    if items and not made.items:
+        warnings.append(f"No memory fits a budget of {order.budget} tokens.")
+    query = want.query if want else ""
+    told = Trace(
+        query, find.as_of, tuple(clock.steps), tuple(_candidates(items, made)),
+        trace.understood(recall.asked) if recall else {},
+    )  # fmt: skip
+    return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)
+
+
+def _answers(recall: Recall, eye: Eye) -> list[Item]:
+    """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full."""
+    whole: set[int] = set()
+    inside: set[int] = set()
+    items: list[Item] = []
+    for one in recall.scored:
+        fact, slot = recall.facts[one.mark.seq], one.mark.slot
+        if fact.seq in whole or (slot in LEVELS and fact.seq in inside):
+            continue
+        inside.add(fact.seq)
+        if slot in LEVELS:
+            whole.add(fact.seq)
+        hit = path.hit(one, recall, eye.settings)
+        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), tuple(_forms(fact, slot))))
+    return items
+
+
+def _forms(fact: Fact, slot: int) -> Iterator[str]:
+    """The texts that may stand for a passage, the fullest first."""
+    cut = pieces(fact.text, PIECE)
+    yield fact.text if slot in LEVELS else cut[slot]
+    for name in LEVELS.values():
+        if isinstance(shorter := fact.meta.get(name), str):
+            yield shorter
+
+
+def _items(facts: Sequence[Fact], section: str) -> list[Item]:
+    return [Item(Hit(fact, 1.0), tuple(_forms(fact, OVERVIEW)), section) for fact in facts]
+
+
+def _nothing() -> Flow[Sequence[Fact]]:
+    """No facts, asked of nobody."""
+    return ()
+    yield
+
+
+def _learned(eye: Eye, find: Find, order: Order) -> Flow[list[Item]]:
+    facts = yield from _newest(eye, find, min(lines(order.budget), find.limit or MAX_LIMIT))
+    return _items(facts, "recalled")
+
+
+def _newest(eye: Eye, find: Find, count: int) -> Flow[Sequence[Fact]]:
+    """The facts learned last, the newest first."""
+    facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
+    denied = denials(facts, eye.guards)
+    return [fact for fact in reversed(facts) if fact.seq not in denied][:count]
+
+
+def _pinned(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
+    """The facts of pinned kinds, oldest first, so that they stand in the same place every time."""
+    kinds = eye.settings.pinned_kinds.replace(",", " ").split()
+    if not kinds:
+        return ()
+    wanted = replace(find, filter=All((find.filter, parse({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
+    facts = yield from call(eye.store.facts, wanted)
+    denied = denials(facts, eye.guards)
+    return [fact for fact in facts if fact.seq not in denied]
+
+
+def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:
+    for item in items:
+        hit = item.hit
+        level = made.levels.get((hit.fact.seq, hit.slot))
+        shown = "content" if not level else ("content", *LEVELS.values())[level]
+        reason = "" if level is not None else "does not fit the budget"
+        yield Candidate(
+            hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "assemble", level is not None, reason,
+            (item.section,), shown,
+        )  # fmt: skip

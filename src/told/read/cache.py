@@ -1,0 +1,188 @@
+"""Recalls are not beliefs: what a process selects is noted here, and written to the store's overlay now and then.
+
+Noting is a few dictionary updates under a lock, no transaction. Only ids of threads, positions, counts and instants are
+kept, no content. A process that is killed loses the counts it had not written yet, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import exp2, log1p
+from typing import Final
+
+from told.core.fact import Fact
+from told.core.query import Touch
+from told.core.scope import Scope
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Store
+
+DAY: Final = 86_400_000_000
+SCOPES: Final = 1024
+"""How many scopes have a hot buffer; the one that recalled nothing for the longest time loses its own."""
+
+
+def hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
+    """How much a memory is in use, from 0 for never to just below 1: it grows with recalls and halves with time."""
+    much = log1p(max(count, 0))
+    return much / (1 + much) * exp2(-max(now - last, 0) / (half_life_days * DAY))
+
+
+class Overlay:
+    """What this process recalled lately: a hot buffer for each scope, and the counts the store does not have yet."""
+
+    def __init__(self, size: int = 20, every: int = 256) -> None:
+        self._size = size
+        self._every = every
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_renewal(self))
+
+    def renew(self) -> None:
+        """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
+        self._lock = threading.Lock()
+        self._hot: OrderedDict[Scope, OrderedDict[int, str]] = OrderedDict()
+        self._pending: dict[str, dict[str, list[int]]] = {}
+        self._reads = 0
+
+    def note(self, account: str, scope: Scope, hits: Sequence[Fact], at: int) -> None:
+        """A read in this scope selected these, best first."""
+        if not hits:
+            return
+        with self._lock:
+            self._reads += 1
+            counts = self._pending.setdefault(account, {})
+            for thread in {fact.id for fact in hits}:
+                _count(counts, thread, 1, at)
+            self._warm(scope, hits)
+
+    def _warm(self, scope: Scope, hits: Sequence[Fact]) -> None:
+        """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
+        if not self._size:
+            return
+        buffer = self._hot.setdefault(scope, OrderedDict())
+        self._hot.move_to_end(scope)
+        for fact in reversed(hits[: self._size]):
+            buffer[fact.seq] = fact.id
+            buffer.move_to_end(fact.seq)
+        while len(buffer) > self._size:
+            buffer.popitem(last=False)
+        if len(self._hot) > SCOPES:
+            self._hot.popitem(last=False)
+
+    def hot(self, scope: Scope) -> tuple[int, ...]:
+        """The ledger positions this very scope selected last, newest first.
+
+        They are hints: another process may have updated, erased or even reset what stood there, so whoever follows one
+        reads it as any other candidate, in its scope and at its point in time.
+        """
+        with self._lock:
+            return tuple(reversed(self._hot.get(scope, ())))
+
+    # Pending counts
+
+    @property
+    def due(self) -> bool:
+        """Whether enough was read since recalls were last written down."""
+        return self._reads >= self._every
+
+    def pending(self, account: str, threads: Iterable[str]) -> Mapping[str, Touch]:
+        """The recalls of these threads that the store does not have yet."""
+        with self._lock:
+            counts = self._pending.get(account, {})
+            return {thread: Touch(*counts[thread]) for thread in threads if thread in counts}
+
+    def waiting(self, account: str) -> int:
+        """How many recalls the store does not have yet."""
+        with self._lock:
+            return sum(count for count, _ in self._pending.get(account, {}).values())
+
+    def take(self) -> Mapping[str, Mapping[str, Touch]]:
+        """All pending recalls by account, for somebody who writes them down or gives them back."""
+        with self._lock:
+            taken, self._pending, self._reads = self._pending, {}, 0
+        return {
+            account: {thread: Touch(*count) for thread, count in counts.items()}
+            for account, counts in taken.items()
+            if counts
+        }
+
+    def give_back(self, account: str, recalls: Mapping[str, Touch]) -> None:
+        """These could not be written down; they are tried again after as many reads as before."""
+        with self._lock:
+            counts = self._pending.setdefault(account, {})
+            for thread, touch in recalls.items():
+                _count(counts, thread, touch.count, touch.last)
+
+    # Forgetting
+
+    def drop(self, account: str, threads: Iterable[str]) -> None:
+        """Forget erased threads, and the name of every scope that is left with nothing."""
+        gone = set(threads)
+        with self._lock:
+            for thread in gone & self._pending.get(account, {}).keys():
+                del self._pending[account][thread]
+            for scope in [scope for scope in self._hot if scope.account == account]:
+                buffer = self._hot[scope]
+                for seq in [seq for seq, thread in buffer.items() if thread in gone]:
+                    del buffer[seq]
+                if not buffer:
+                    del self._hot[scope]
+
+    def forget(self, account: str) -> None:
+        """Forget everything about an account."""
+        with self._lock:
+            self._pending.pop(account, None)
+            for scope in [scope for scope in self._hot if scope.account == account]:
+                del self._hot[scope]
+
+
+def _count(counts: dict[str, list[int]], thread: str, count: int, at: int) -> None:
+    known = counts.get(thread)
+    if known is None:
+        counts[thread] = [count, at]
+    else:
+        known[0] += count
+        known[1] = max(known[1], at)
+
+
+def _renewal(overlay: Overlay) -> Callable[[], None]:
+    """What a fork does for an overlay, as long as somebody still has it."""
+    known = weakref.ref(overlay)
+
+    def renew() -> None:
+        if (found := known()) is not None:
+            found.renew()
+
+    return renew
+
+
+# Flows ----------------------------------------------------------------------------------------------------------------
+
+
+def noted(store: Store, overlay: Overlay, scope: Scope, hits: Sequence[Fact], at: int) -> Flow[tuple[str, ...]]:
+    """Note what a read selected, and write recalls down when that is due; what went wrong is a warning."""
+    overlay.note(scope.account, scope, hits, at)
+    return (yield from flush(store, overlay)) if overlay.due else ()
+
+
+def flush(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
+    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it."""
+    warnings: list[str] = []
+    for account, recalls in overlay.take().items():
+        done = yield from attempt(call(store.touch, account, recalls))
+        if isinstance(done, Failure):
+            overlay.give_back(account, recalls)
+            warnings.append(f"Recalls could not be counted: {done}")
+    return tuple(warnings)
+
+
+def touched(store: Store, overlay: Overlay, account: str, threads: Sequence[str]) -> Flow[Mapping[str, Touch]]:
+    """How often threads were recalled, with what this process has not written down yet."""
+    stored = yield from call(store.touched, account, threads)
+    fresh = overlay.pending(account, threads)
+    return {**stored, **{thread: stored[thread] + new if thread in stored else new for thread, new in fresh.items()}}

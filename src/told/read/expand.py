@@ -1,0 +1,165 @@
+"""From the best hits to what belongs to them: parts of a whole, linked memories, one topic, one piece of evidence.
+
+A hit is a signpost. What it points to is scored like everything else, and then meets its parent half-way, so that a
+weak match below a strong one comes up. It goes on from what it finds until three rounds in a row change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from told.core.fact import Fact, Link
+from told.core.query import LATEST, Probe, Ranked, Touch
+from told.flow import Flow, call
+from told.read import cache
+from told.read.gather import Eye, ask
+from told.read.rank import Scored, best_of_facts, heat, ordered
+
+PART_OF, IN_TOPIC, CO_OCCURS = "part_of", "in_topic", "co_occurs"
+APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from"})
+"""Relations that are no mere neighbourhood."""
+
+SCALE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Where a hit points to: from which thread, how firmly, and by which source."""
+
+    parent: str
+    weight: float
+    source: str
+
+
+Leads: TypeAlias = dict[str, Lead]
+Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
+
+
+def expanded(
+    eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact]
+) -> Flow[tuple[list[Scored], Mapping[int, str]]]:
+    """The candidates with what the best of them point to, and by which source each of those came."""
+    tops = [one for one in best_of_facts(scored) if one.mark.seq in facts][: eye.settings.expand_from]
+    scores = {facts[one.mark.seq].id: one.score for one in tops}
+    extracted = [facts[one.mark.seq] for one in tops if facts[one.mark.seq].kind != "memory"]
+    labels: dict[int, str] = {}
+    current, frontier, unchanged = list(scored), list(scores), 0
+    for number in range(eye.settings.expand_rounds):
+        leads = yield from _leads(eye, probe, frontier)
+        if not number:
+            leads |= yield from _keys(eye, probe, extracted)
+        fresh = {thread: lead for thread, lead in leads.items() if thread not in scores and lead.parent in scores}
+        found = yield from _followed(eye, probe, rank, fresh, scores)
+        if not found:
+            break
+        labels |= {one.mark.seq: lead.source for one, _, lead in found}
+        scores |= {thread: one.score for one, thread, _ in found}
+        frontier = [thread for _, thread, _ in found]
+        before = _head(current, eye.settings.expand_top)
+        current = _merged(current, [one for one, _, _ in found])
+        unchanged = unchanged + 1 if _head(current, eye.settings.expand_top) == before else 0
+        if unchanged >= eye.settings.expand_patience:
+            break
+    return current, labels
+
+
+def _head(scored: Sequence[Scored], size: int) -> list[int]:
+    return [one.mark.seq for one in best_of_facts(scored)[:size]]
+
+
+def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
+    """All of them, the better of two where a passage is in both."""
+    best = {(one.mark.seq, one.mark.slot): one for one in scored}
+    for one in found:
+        known = best.get((one.mark.seq, one.mark.slot))
+        if known is None or one.score > known.score:
+            best[one.mark.seq, one.mark.slot] = one
+    return ordered(best.values())
+
+
+# Where hits point to --------------------------------------------------------------------------------------------------
+
+
+def _leads(eye: Eye, probe: Probe, threads: Sequence[str]) -> Flow[Leads]:
+    links = yield from _links(eye, probe, threads)
+    leads: Leads = {}
+    topics: dict[str, Lead] = {}
+    own = set(threads)
+    for link in links:
+        if link.rel == PART_OF and link.dst in own and "tree" in eye.sources:
+            leads.setdefault(link.src, Lead(link.dst, link.weight, "child"))
+        elif link.rel == IN_TOPIC and link.src in own:
+            topics.setdefault(link.dst, Lead(link.src, link.weight, "topic"))
+        elif link.rel not in APART and "graph" in eye.sources:
+            here, there = (link.src, link.dst) if link.src in own else (link.dst, link.src)
+            leads.setdefault(there, Lead(here, link.weight, "graph"))
+    if topics and "topics" in eye.sources:
+        leads = (yield from _members(eye, probe, topics)) | leads
+    return leads
+
+
+def _members(eye: Eye, probe: Probe, topics: Mapping[str, Lead]) -> Flow[Leads]:
+    """The members of topics, and of the topics that come up together with them."""
+    around = yield from _links(eye, probe, list(topics))
+    near = dict(topics)
+    for link in around:
+        if link.rel == CO_OCCURS:
+            here, there = (link.src, link.dst) if link.src in topics else (link.dst, link.src)
+            near.setdefault(there, Lead(topics[here].parent, topics[here].weight * link.weight, "topic"))
+    further = (yield from _links(eye, probe, sorted(near.keys() - topics.keys()))) if len(near) > len(topics) else ()
+    members: Leads = {}
+    for link in (*around, *further):
+        if link.rel == IN_TOPIC and link.dst in near:
+            members.setdefault(link.src, replace(near[link.dst], weight=near[link.dst].weight * link.weight))
+    return members
+
+
+def _links(eye: Eye, probe: Probe, nodes: Sequence[str]) -> Flow[Sequence[Link]]:
+    at = probe.find.as_of.seq
+    if not nodes:
+        return ()
+    return (yield from call(eye.store.links, probe.find.scope.account, nodes, None if at >= LATEST else at))
+
+
+def _keys(eye: Eye, probe: Probe, facts: Sequence[Fact]) -> Flow[Leads]:
+    """What was taken from the same evidence: an extracted fact leads to the words it was extracted from."""
+    leads: Leads = {}
+    for fact in facts if "keys" in eye.sources else ():
+        if fact.evidence is not None:
+            threads = yield from call(eye.store.derived, probe.find.scope.account, [fact.evidence])
+            leads |= {thread: Lead(fact.id, 1.0, "key") for thread in threads if thread != fact.id}
+    return leads
+
+
+# Following them -------------------------------------------------------------------------------------------------------
+
+
+def _followed(
+    eye: Eye, probe: Probe, rank: Ranking, leads: Leads, scores: Mapping[str, float]
+) -> Flow[list[tuple[Scored, str, Lead]]]:
+    """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
+    account, as_of = probe.find.scope.account, probe.find.as_of
+    threads: dict[int, str] = {}
+    for thread in list(leads)[: eye.settings.expand_width]:
+        fact = yield from call(eye.store.fact, account, thread, as_of)
+        if fact is not None:
+            threads[fact.seq] = thread
+    if not threads:
+        return []
+    found, _ = yield from ask(eye, replace(probe, also=tuple(threads), spans=(), depth=1))
+    touches: Mapping[str, Touch] = {}
+    if eye.settings.expand_hot and as_of.seq >= LATEST:
+        touches = yield from cache.touched(eye.store, eye.overlay, account, list(threads.values()))
+    alpha, warm = eye.settings.expand_own, eye.settings.expand_hot
+    followed: list[tuple[Scored, str, Lead]] = []
+    for one in best_of_facts(one for one in rank(found) if one.mark.seq in threads):
+        thread = threads[one.mark.seq]
+        lead = leads[thread]
+        blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
+        if thread in touches:
+            hot = SCALE * heat(touches[thread], as_of.at, eye.settings)
+            blended = (1.0 - warm) * blended + warm * hot
+        followed.append((one.plus(parent=blended - one.score), thread, lead))
+    return followed

@@ -1,0 +1,89 @@
+"""Asking the index, and following what links say of the best that it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from told.core.errors import ModelMismatch
+from told.core.query import LATEST, Find, Probe, Ranked, Word
+from told.core.text import query_terms
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Embedder, Reranker, Store, Vector, sound
+from told.read.asked import Asked
+from told.read.cache import Overlay
+from told.read.guard import Guard
+from told.settings import Settings
+
+NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
+OTHER_EMBEDDER = "The store's embedder {} is not available here, so memories are found by their words only."
+MOST_TERMS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Eye:
+    """What a read works with."""
+
+    store: Store
+    settings: Settings
+    embedder: Embedder | None = None
+    overlay: Overlay = field(default_factory=Overlay)
+    guards: tuple[Guard, ...] = ()
+    reranker: Reranker | None = None
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """Where candidates may come from beside vectors and words."""
+        return frozenset(self.settings.sources.replace(",", " ").split())
+
+
+def words_of(query: str) -> tuple[Word, ...]:
+    """The words of a query that may name a speaker."""
+    bare = (word.strip(".,;:!?\"'()[]") for word in query.replace("\u2019", "'").replace("'s", " ").split())
+    return tuple(
+        Word(word.casefold(), tuple(query_terms(word)), word[:1].isupper())
+        for word in dict.fromkeys(bare)
+        if len(word) > 1
+    )
+
+
+def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: int) -> Probe:
+    """What to ask the index."""
+    settings, sources = eye.settings, eye.sources
+    terms = tuple(dict.fromkeys(query_terms(asked.text)))[:MOST_TERMS]
+    spans = tuple(
+        (span.start, span.end)
+        for span in asked.spans
+        if span.start is not None and span.end is not None and "time" in sources
+    )
+    latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
+    hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
+    model = eye.embedder.model if eye.embedder else None
+    usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
+    words = words_of(asked.text)
+    return Probe(find, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
+
+
+def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:
+    """What the index offers; by words alone, with a warning, when its vectors are of another model."""
+    try:
+        return (yield from call(eye.store.index.search, probe)), ()
+    except ModelMismatch as mismatch:
+        warning = f"Memories are found by their words only: {mismatch}"
+        return (yield from call(eye.store.index.search, replace(probe, vector=None))), (warning,)
+
+
+def vector_of(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
+    """The query's vector, or a warning that says why there is none."""
+    if eye.embedder is None:
+        bound = yield from call(eye.store.model)
+        return None, (OTHER_EMBEDDER.format(bound[0]) if bound else NO_EMBEDDER,)
+    vector = yield from attempt(_embedded(eye.embedder, query))
+    if isinstance(vector, Failure):
+        return None, (f"The embedder failed, so memories are found by their words only: {vector}",)
+    return vector, ()
+
+
+def _embedded(embedder: Embedder, query: str) -> Flow[Vector]:
+    vectors = yield from call(embedder.embed, [query], "query")
+    return sound(embedder, vectors, 1)[0]

@@ -1,0 +1,260 @@
+"""Passages into an order: relevance, who is asked about, when, who speaks, and the newest of what says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+from told.core.almanac import time_words
+from told.core.fact import Fact
+from told.core.kind import Ontology
+from told.core.query import Mark, Ranked, Touch
+from told.core.score import cosine
+from told.core.text import terms
+from told.core.when import Interval
+from told.read.asked import Asked, Sort
+from told.read.cache import hotness
+from told.read.fuse import fusion
+from told.settings import Settings
+
+DAY = 86_400_000_000
+ASSISTANT = "assistant"
+NUDGE = 1e-4
+AMONG = 1000
+"""How many passages the score that is shown as 0.5 is meant for."""
+
+LENDING = 3
+"""How many of the best turns of a conversation lend to the others."""
+
+SPEAKS_OF_TIME = 2
+"""So many words of time are as good as any more."""
+
+SOUGHT: Mapping[Sort, tuple[str, ...]] = {Sort.SKILL: ("skill", "case", "tool"), Sort.RESOURCE: ("document",)}
+"""The kinds a query of a sort asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A passage with its score and what the score is the sum of."""
+
+    mark: Mark
+    score: float
+    parts: Mapping[str, float]
+
+    def plus(self, **more: float) -> Scored:
+        """The same with more parts."""
+        given = {name: value for name, value in more.items() if value}
+        return Scored(self.mark, self.score + sum(given.values()), {**self.parts, **given}) if given else self
+
+
+def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> list[Scored]:
+    """Every passage offered, best first; the newer of equals before the older."""
+    relevance = fusion(found, settings, spread)
+    person = found.named[0] if len(found.named) == 1 else None
+    spans = [span for span in map(_bounded, asked.spans) if span is not None]
+    by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
+    relevant = [(mark, relevance(mark)) for mark in found.marks]
+    lent = _lent(relevant) if settings.rank_talk else {}
+    scored: list[Scored] = []
+    for mark, parts in relevant:
+        if lent:
+            parts["talk"] = settings.rank_talk * lent[mark.talk]
+        if person is not None and mark.actor == person:
+            parts["speaker"] = settings.rank_speaker
+        if mark.role == ASSISTANT:
+            parts["role"] = by_assistant
+        if spans and (near := max(timely(mark.said_at, *span) for span in spans)):
+            parts["time"] = settings.rank_time * near
+        scored.append(Scored(mark, sum(parts.values()), parts))
+    return ordered(scored)
+
+
+def _lent(relevant: Sequence[tuple[Mark, Mapping[str, float]]]) -> dict[int, float]:
+    """How relevant the best turns of each conversation are on the average."""
+    talks: dict[int, list[float]] = {}
+    for mark, parts in relevant:
+        talks.setdefault(mark.talk, []).append(sum(parts.values()))
+    best = {talk: sorted(scores, reverse=True)[:LENDING] for talk, scores in talks.items()}
+    return {talk: sum(scores) / len(scores) for talk, scores in best.items()}
+
+
+def ordered(scored: Iterable[Scored]) -> list[Scored]:
+    """Best first; the newer of equals before the older."""
+    return sorted(scored, key=lambda one: (one.score, one.mark.seq, one.mark.slot), reverse=True)
+
+
+def best_of_facts(scored: Iterable[Scored]) -> list[Scored]:
+    """The best passage of each fact, in the order they come."""
+    found: dict[int, Scored] = {}
+    for one in scored:
+        found.setdefault(one.mark.seq, one)
+    return list(found.values())
+
+
+# ----------------------------------------------------------------------------------------------------------------- time
+
+
+def _bounded(span: Interval) -> tuple[int, int] | None:
+    return None if span.start is None or span.end is None else (span.start, span.end)
+
+
+def timely(said_at: int, start: int, end: int) -> float:
+    """How well the time something was said fits a time asked about: inside it, or near a single day.
+
+    The longer the time asked about, the less it tells to lie inside it.
+    """
+    long = end - start
+    if start <= said_at < end:
+        return 1.0 if long <= 40 * DAY else 0.5 if long <= 100 * DAY else 0.2 if long <= 400 * DAY else 0.0
+    if long > 2 * DAY:
+        return 0.0
+    away = max(start - said_at, said_at - end)
+    return 0.5 if away <= 7 * DAY else 0.2 if away <= 31 * DAY else 0.0
+
+
+# ------------------------------------------------------------------------------------------------- what the facts tell
+
+
+def wants_facts(asked: Asked, settings: Settings) -> bool:
+    """Whether any part of the score needs more than the index knows."""
+    return any((
+        settings.rank_recency, settings.rank_importance, settings.rank_salience, settings.rank_hotness,
+        settings.rank_entity, settings.rank_when and asked.asks_when, asked.sort in SOUGHT,
+    ))  # fmt: skip
+
+
+def with_facts(
+    scored: Sequence[Scored], facts: Mapping[int, Fact], touches: Mapping[str, Touch], asked: Asked, kinds: Ontology,
+    settings: Settings, now: int,
+) -> list[Scored]:  # fmt: skip
+    """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom."""
+    names = {term for name in asked.names for term in terms(name)}
+    sought = SOUGHT.get(asked.sort, ())
+    changed: list[Scored] = []
+    for one in scored:
+        fact = facts.get(one.mark.seq)
+        if fact is None:
+            continue
+        fresh, weight = recency(fact, kinds, settings, now), importance(fact, kinds)
+        touch = touches.get(fact.id)
+        changed.append(one.plus(
+            recency=settings.rank_recency * fresh, importance=settings.rank_importance * weight,
+            salience=settings.rank_salience * fresh * weight * fact.confidence,
+            hotness=0.0 if touch is None else settings.rank_hotness * heat(touch, now, settings),
+            entity=settings.rank_entity * _share(names, fact.text) if names and settings.rank_entity else 0.0,
+            kind=settings.rank_kind if fact.kind in sought else 0.0,
+            when=_timed(fact.text) * settings.rank_when if asked.asks_when and settings.rank_when else 0.0,
+        ))  # fmt: skip
+    return ordered(changed)
+
+
+def recency(fact: Fact, kinds: Ontology, settings: Settings, now: int) -> float:
+    """1 for what was said just now, half of it after the half-life of its kind."""
+    kind = kinds.get(fact.kind)
+    days = (kind.half_life_days if kind else None) or settings.recency_days
+    said = fact.updated_at if fact.said_at is None else fact.said_at
+    return float(2.0 ** (-max(now - said, 0) / (days * DAY)))
+
+
+def importance(fact: Fact, kinds: Ontology) -> float:
+    """What its metadata says it is worth, else what its kind is worth."""
+    stated = fact.meta.get("importance")
+    if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated <= 1:
+        return float(stated)
+    kind = kinds.get(fact.kind)
+    return kind.weight if kind else 0.5
+
+
+def heat(touch: Touch, now: int, settings: Settings) -> float:
+    """How much a memory is in use."""
+    return hotness(touch.count, touch.last, now, settings.hotness_days)
+
+
+def _timed(text: str) -> float:
+    return time_words(text, SPEAKS_OF_TIME) / SPEAKS_OF_TIME
+
+
+def _share(names: set[str], text: str) -> float:
+    return len(names.intersection(terms(text))) / len(names)
+
+
+# --------------------------------------------------------------------------------------------- what says the same thing
+
+
+def alike(a: Mark, b: Mark, mean: float) -> float:
+    """How alike two passages are beside what all of their scope have in common."""
+    if not a.code or not b.code:
+        return 0.0
+    shared = mean * mean
+    lengths = (1.0 - 2.0 * a.hub + shared) * (1.0 - 2.0 * b.hub + shared)
+    return (cosine(a.code, b.code) - a.hub - b.hub + shared) / sqrt(lengths) if lengths > 0.0 else 0.0
+
+
+def newest_first(scored: Sequence[Scored], asked: Asked, mean: float, settings: Settings) -> list[Scored]:
+    """Among the first few, what was said later goes before what the same speaker said alike, and takes its score.
+
+    A question about how things were is left alone.
+    """
+    few = list(scored[: settings.newest_among])
+    if asked.asks_past or len(few) < 2:
+        return list(scored)
+    scores = [one.score for one in few]
+    for low, later in enumerate(few):
+        for high, earlier in enumerate(few[:low]):
+            if _supersedes(later.mark, earlier.mark) and alike(later.mark, earlier.mark, mean) >= settings.newest_alike:
+                scores[low] = max(scores[low], scores[high] + NUDGE * (low + 1))
+    raised = [one.plus(newer=score - one.score) for one, score in zip(few, scores, strict=True)]
+    return [*ordered(raised), *scored[len(few) :]]
+
+
+def _supersedes(later: Mark, earlier: Mark) -> bool:
+    same = (later.role, later.actor) == (earlier.role, earlier.actor)
+    return same and later.seq != earlier.seq and (later.said_at, later.seq) > (earlier.said_at, earlier.seq)
+
+
+def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[Scored]:
+    """The same, each passage set back by how alike it is to one chosen before it, if the settings ask for it."""
+    if not settings.diversity:
+        return list(scored)
+    left, chosen = list(scored[: settings.depth]), list[Scored]()
+    penalty = dict.fromkeys(range(len(left)), 0.0)
+    while penalty:
+        place = max(penalty, key=lambda number: left[number].score - penalty[number])
+        chosen.append(left[place].plus(diversity=-penalty.pop(place)))
+        for number in penalty:
+            near = max(alike(left[number].mark, chosen[-1].mark, mean), 0.0)
+            penalty[number] = max(penalty[number], settings.diversity * near)
+    return [*chosen, *scored[len(left) :]]
+
+
+# ----------------------------------------------------------------------------------------------------------- how sure
+
+
+def calibrated(score: float, visible: int, settings: Settings) -> float:
+    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
+
+    Among more passages more score high by chance, so the same score tells less.
+    """
+    crowd = settings.score_crowd * log(max(visible, 1) / AMONG)
+    odds = (score - settings.score_middle) / settings.score_width - crowd
+    return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
+
+
+def confidence(scored: Sequence[Scored], found: Ranked) -> float:
+    """How sure it is that the answer is here: whether the one asked about said it, and how much of the query is there.
+
+    Where the query names one speaker, what others said speaks against an answer.
+    """
+    if not scored:
+        return 0.0
+    best = scored[0].mark
+    covered = best.cover / sqrt(found.mass) if found.mass else 0.5
+    person = found.named[0] if len(found.named) == 1 else None
+    if person is None:
+        return 0.5 + 0.5 * covered
+    bare = [one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0) for one in scored]
+    top = max(bare)
+    weights = [exp(score - top) for score in bare]
+    theirs = sum(weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person)
+    return theirs / sum(weights) * (0.5 + 0.5 * covered)

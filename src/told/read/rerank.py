@@ -1,0 +1,39 @@
+"""A second, better judge of the first few hits, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from told.core.fact import Fact
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.read.gather import Eye
+from told.read.rank import Scored
+
+NO_RERANKER = "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
+
+
+def reranked(
+    eye: Eye, query: str, scored: Sequence[Scored], facts: Mapping[int, Fact]
+) -> Flow[tuple[list[Scored], tuple[str, ...]]]:
+    """The first few in the order a reranker gives them, each keeping the score of the place it takes."""
+    if eye.reranker is None:
+        return list(scored), (NO_RERANKER,)
+    head = list(scored[: eye.settings.rerank_depth])
+    texts = [facts[one.mark.seq].text for one in head]
+    given = yield from attempt(call(eye.reranker.score, query, texts))
+    if isinstance(given, Failure):
+        return list(scored), (f"The reranker {eye.reranker.model} failed, so the order is told's own: {given}",)
+    if not _sound(given, len(head)):
+        return list(scored), (f"The reranker {eye.reranker.model} did not answer with {len(head)} numbers.",)
+    order = sorted(range(len(head)), key=lambda number: (-given[number], number))
+    places = zip(order, head, strict=True)
+    moved = [head[number].plus(rerank=place.score - head[number].score) for number, place in places]
+    return [*moved, *scored[len(head) :]], ()
+
+
+def _sound(given: Any, count: int) -> bool:
+    numbers = isinstance(given, list | tuple) and all(isinstance(score, int | float) for score in given)
+    return numbers and len(given) == count and all(map(isfinite, given))

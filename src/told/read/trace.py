@@ -1,0 +1,87 @@
+"""Why the answer is what it is: the steps of a read as they happen, and what became of every candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Any
+
+from told.core.fact import LEVELS, Fact
+from told.core.query import Candidate, Mark, Probe, Step
+from told.core.when import iso
+from told.read.asked import Asked
+from told.read.rank import Scored
+
+
+@dataclass(slots=True)
+class Clock:
+    """Steps of a trace as they happen."""
+
+    steps: list[Step] = field(default_factory=list)
+    last: int = field(default_factory=perf_counter_ns)
+
+    def mark(self, stage: str, kept: int, dropped: int = 0, note: str = "") -> None:
+        """A stage ended just now."""
+        now = perf_counter_ns()
+        self.steps.append(Step(stage, kept, dropped, (now - self.last) / 1000, note))
+        self.last = now
+
+
+def understood(asked: Asked) -> dict[str, Any]:
+    """What was read out of a query, as JSON."""
+    spans = [
+        {"from": None if span.start is None else iso(span.start), "to": None if span.end is None else iso(span.end)}
+        for span in asked.spans
+    ]
+    flags = {"when": asked.asks_when, "reply": asked.asks_reply, "past": asked.asks_past}
+    return {
+        "sort": str(asked.sort), "intent": str(asked.intent), "language": asked.language, "names": list(asked.names),
+        "times": spans, "asks": [name for name, said in flags.items() if said],
+    }  # fmt: skip
+
+
+def sources(mark: Mark, probe: Probe, extra: Mapping[int, str]) -> tuple[str, ...]:
+    """The lists a passage came from, with its place in those that have places."""
+    found = [f"vector #{mark.near}"] if mark.near else []
+    found += [f"words #{mark.words}"] if mark.words else []
+    if any(start <= mark.said_at < end for start, end in probe.spans):
+        found.append("time")
+    if mark.seq in probe.also:
+        found.append("hot")
+    if mark.seq in extra:
+        found.append(extra[mark.seq])
+    return tuple(found) or ("beside a hit",)
+
+
+def parts(one: Scored) -> dict[str, float | None]:
+    """What a score is made of, after what the index measured."""
+    mark = one.mark
+    measured: dict[str, float | None] = {
+        "cosine": mark.cosine, "cosine_rank": mark.near, "bm25": mark.bm25 or None, "bm25_rank": mark.words,
+    }  # fmt: skip
+    return {**measured, **one.parts, "raw": one.score}
+
+
+def level(mark: Mark) -> str:
+    """Which form of a memory a passage is."""
+    return LEVELS.get(mark.slot, "content")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What became of each candidate, the last word counting."""
+
+    fates: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
+
+    def drop(self, scored: Iterable[Scored], stage: str, reason: str) -> None:
+        """These went no further."""
+        for one in scored:
+            self.fates.setdefault((one.mark.seq, one.mark.slot), (stage, reason))
+
+    def candidate(self, one: Scored, fact: Fact, score: float, came: tuple[str, ...]) -> Candidate:
+        """A candidate with what became of it."""
+        stage, reason = self.fates.get((one.mark.seq, one.mark.slot), ("select", ""))
+        return Candidate(
+            fact.id, fact.seq, fact.text, score, parts(one), stage, not reason, reason, came, level(one.mark)
+        )

@@ -1,0 +1,48 @@
+"""Who answers whom: turns of people who talk to each other are understood together, each with the one before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from told.core.fact import PIECE, Fact
+from told.write.messages import Turn
+
+MINUTE = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A turn somebody may answer: its thread, who said it, when, and its wording in the index."""
+
+    thread: str
+    said_at: int | None
+    wording: str
+
+
+def answerable(turn: Turn) -> bool:
+    """Whether a turn is one of a conversation between people: short, and by somebody who has a name."""
+    said = turn.evidence
+    return said.role == "user" and said.name is not None and len(said.content) <= PIECE
+
+
+def spoken(thread: str, turn: Turn) -> Spoken | None:
+    """A turn as the next one sees it."""
+    said = turn.evidence
+    return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(turn) else None
+
+
+def remembered(fact: Fact | None) -> Spoken | None:
+    """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
+    if fact is None or fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
+        return None
+    return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
+
+
+def answers(turn: Turn, before: Spoken | None, pause: float) -> bool:
+    """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
+    if before is None or not answerable(turn):
+        return False
+    now, then = turn.evidence.said_at, before.said_at
+    if now is None or then is None:
+        return now is then
+    return 0 <= now - then <= pause * MINUTE

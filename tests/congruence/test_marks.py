@@ -1,0 +1,79 @@
+"""What the index knows of every passage it offers is the same on every store, to the last bit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import stage, tried
+from stores import STORES, opened
+from told.core.filter import parse
+from told.core.query import LATEST, AsOf, Find, Probe, Word
+from told.core.scope import Scope
+from told.core.text import query_terms
+from told.testing import HashingEmbedder
+
+WORDS = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
+LONG = ". ".join(f"{word} and {other} by the water" for word in WORDS for other in WORDS)
+DAY = 86_400_000_000
+
+lines = st.builds(
+    lambda picked, who, day, minute, extra: {
+        "role": "assistant" if who == "assistant" else "user", "content": " ".join(picked),
+        "timestamp": f"2023-05-{day:02}T10:{minute:02}:00Z", "metadata": {"n": len(picked), **extra},
+    } | ({} if who == "assistant" else {"name": who}),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
+    st.sampled_from(("Ann", "Bob", "Annabel Lee", "assistant")), st.integers(1, 3), st.integers(0, 59),
+    st.sampled_from(({}, {}, {"abstract": "water"}, {"overview": "a river, tea"})),
+)  # fmt: skip
+talks = st.lists(lines, min_size=1, max_size=12)
+
+
+@st.composite
+def probes(draw):
+    """Any search: some words, perhaps a vector, any of what a probe may ask for besides."""
+    asked = " ".join(draw(st.lists(st.sampled_from([*WORDS, "Ann", "bob", "Anna", "zebra"]), max_size=4)))
+    return {
+        "terms": tuple(query_terms(asked)),
+        "vector": (draw(st.booleans()) and HashingEmbedder().embed([asked or "tea"])[0]) or None,
+        "depth": draw(st.sampled_from((1, 3, 100))),
+        "centre": draw(st.sampled_from((0.0, 0.5))),
+        "words": tuple(Word(w.casefold(), tuple(query_terms(w)), w[0].isupper()) for w in asked.split()),
+        "spans": draw(st.sampled_from(((), ((1682899200_000000, 1682899200_000000 + 2 * DAY),)))),
+        "beside": draw(st.sampled_from((0, 1, 100))),
+        "also": draw(st.sampled_from(((), (2, 5)))),
+    }
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(talk=st.lists(talks, min_size=1, max_size=3), asked=st.lists(probes(), min_size=1, max_size=4), data=st.data())
+@tried(40)
+def test_every_mark_is_the_same_on_every_store(store, talk, asked, data):
+    with stage("ram") as ram, opened(store) as disk:
+        stages = (ram, disk)
+        for number, turns in enumerate(talk):
+            for here in stages:
+                here.memory.add(turns, user_id="u", **({"run_id": "r"} if number == 2 else {}))
+        if data.draw(st.booleans()):
+            for here in stages:
+                here.memory.add(LONG, user_id="u", metadata={"abstract": "all the words", "n": 1})
+        ids = [row["id"] for row in ram.memory.get_all(user_id="u")["results"]]
+        for act in data.draw(st.lists(st.sampled_from(("delete", "erase", "update")), max_size=2)):
+            chosen = data.draw(st.sampled_from(ids))
+            for here in stages:
+                _act(here.memory, act, chosen)
+        head = ram.memory.engine.store.head("default")
+        for probe in asked:
+            for as_of in (AsOf(LATEST, head.at), AsOf(max(head.seq - 3, 0), head.at)):
+                for where in (None, {"n": {"gte": 2}}):
+                    find = Find(Scope(user_id="u"), as_of, parse(where))
+                    found = [here.memory.engine.store.index.search(Probe(find, **probe)) for here in stages]
+                    assert found[0] == found[1]
+
+
+def _act(memory, act, chosen):
+    if memory.get(chosen) is None:
+        return
+    if act == "update":
+        memory.update(chosen, metadata={"n": 9})
+    else:
+        getattr(memory, act)(chosen)

@@ -1,0 +1,38 @@
+"""Reads are not beliefs: however often anything is recalled, the ledger and its views stay as they are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import any_step, scripts, stage, tried
+from told.core.query import Touch
+from told.core.scope import Scope
+from told.flow import run
+
+
+@pytest.mark.parametrize("kind", ["ram", "sqlite"])
+@given(
+    script=scripts(any_step, 8),
+    reads=st.lists(st.tuples(st.sets(st.integers(0, 7)), st.integers(0, 2**53)), max_size=6),
+)
+@tried(20)
+def test_recalls_change_neither_the_ledger_nor_an_export_nor_a_view(kind, script, reads):
+    with stage(kind, access_flush=2) as here:
+        here.player.play(script)
+        engine = here.memory.engine
+        facts = list(engine.store.versions(engine.account, range(1, here.head + 1)).values())
+        before = (engine.store.head(engine.account), here.exported(), here.rows())
+        counted: dict[str, Touch] = {}
+        for chosen, at in reads:
+            hits = [facts[number % len(facts)] for number in sorted(chosen)] if facts else []
+            engine.overlay.note(engine.account, Scope(engine.account, user_id="x"), hits, at)
+            for thread in {fact.id for fact in hits}:
+                counted[thread] = counted[thread] + Touch(1, at) if thread in counted else Touch(1, at)
+            assert run(engine.flush()) == ()
+        assert (engine.store.head(engine.account), here.exported(), here.rows()) == before
+        assert dict(engine.store.touched(engine.account, [fact.id for fact in facts])) == counted
+        assert here.memory.stats()["recalls"] == sum(touch.count for touch in counted.values())
+        assert here.memory.verify()["ok"]
+        here.memory.rebuild()
+        assert here.rows() == before[2]
+        assert dict(engine.store.touched(engine.account, [fact.id for fact in facts])) == counted

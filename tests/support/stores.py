@@ -1,0 +1,27 @@
+"""The sqlite store in every guise that must answer like the ram store."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from histories import Stage, stage
+from told.backends.sqlite import index
+from told.backends.sqlite.partition import PlainPartition
+
+STORES: dict[str, dict[str, Any]] = {
+    "sqlite with NumPy": {},
+    "sqlite without NumPy": {"plain": True},
+    "sqlite by sketch": {"exact_rows": 1},
+    "sqlite with no cache": {"cache_bytes": 0},
+}
+
+
+@contextmanager
+def opened(name: str, **more: Any) -> Iterator[Stage]:
+    """A stage of a store by its name above."""
+    options = {**STORES[name], **more}
+    with ExitStack() as stack:
+        if options.pop("plain", False):
+            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PlainPartition))
+        yield stack.enter_context(stage("sqlite", **options))
