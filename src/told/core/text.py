@@ -108,6 +108,8 @@ def _expand(token: str) -> tuple[str, ...]:
     """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):
         return _kept((token,))
+    if token.isascii() and token.isdigit():
+        return (token,)
     if token.endswith(("n't", "N'T")):
         return ()
     bare = _CONTRACTION.sub("", token.strip("_").casefold() if "'" in token else token.strip("_"))

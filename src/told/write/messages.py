@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
+from told.core.value import dataclass
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
 
@@ -58,7 +58,8 @@ def read(
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
-        meta = {**shared, **check_metadata(row.get("metadata"), settings)}
+        own = row.get("metadata")
+        meta = shared if own is None else {**shared, **check_metadata(own, settings)}
         valid = since(row.get("timestamp", timestamp), settings)
         name = _name(row.get("name"), number)
         turns.append(Turn(Evidence(content, role, name, valid.start, source=origin), meta, valid))
@@ -67,7 +68,7 @@ def read(
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
+        return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
         messages = [messages]
     if not isinstance(messages, list | tuple) or not all(isinstance(row, Mapping | str) for row in messages):

@@ -28,6 +28,15 @@ SELECT hash FROM entry WHERE id = ?
 -- name: tombstoned
 SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
 
+-- name: known
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
+LEFT JOIN ticket t ON t.account = a.id AND t.key = ?5
+LEFT JOIN space s ON s.account = a.id AND s.user_id IS ?2 AND ifnull(s.agent_id, '') = ifnull(?3, '')
+    AND ifnull(s.run_id, '') = ifnull(?4, '')
+LEFT JOIN evidence e ON e.space = s.id AND e.digest = ?7
+LEFT JOIN embedding v ON v.model = (SELECT id FROM model WHERE current) AND v.hash = ?8
+LEFT JOIN fact f ON f.space = s.id AND f.md5 = ?6 AND f.until = 4611686018427387904
+WHERE a.name = ?1
 -- name: ticket
 SELECT key, digest, outcome, seq FROM ticket WHERE account = ? AND key = ?
 -- name: add_ticket
@@ -64,10 +73,8 @@ SELECT id FROM part WHERE account = ?
 
 -- name: add_evidence
 INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
--- name: evidence_by_digest
-SELECT digest, name FROM evidence WHERE space = ? AND digest = ?
--- name: evidence_by_digests
-SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(value) FROM json_each(?))
+-- name: evidence_held
+SELECT 1 FROM evidence WHERE space = ? AND digest = ?
 -- name: evidence_by_space
 SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
@@ -90,11 +97,6 @@ UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETU
 UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
--- name: facts_by_text
-SELECT f.* FROM fact f
-WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904
--- name: fact_by_text
-SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -174,7 +176,8 @@ UPDATE model SET current = (id = ?)
 -- name: add_embedding
 INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
 -- name: embedded
-SELECT hash FROM embedding WHERE model = ? AND hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT hash FROM embedding
+WHERE model = (SELECT id FROM model WHERE current) AND hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: pending
 SELECT DISTINCT w.hash, w.earlier, w.text FROM wording w
 WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = w.hash) LIMIT ?
