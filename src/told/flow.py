@@ -10,9 +10,8 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
-
-from told.core.value import dataclass
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,7 +10,7 @@ suites in `told.testing`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
@@ -21,7 +21,6 @@ from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
-from told.core.value import dataclass
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeAlias, assert_never
 
 from told.core.errors import StoreCorrupt, StoreVersion
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
-from told.core.value import dataclass
 from told.core.when import ALWAYS, Interval
 
 VERSION = 1

@@ -7,12 +7,11 @@ once the thread was retracted; both are positions in the ledger, so any past bel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from told.core.entry import NO_META
 from told.core.scope import Scope
-from told.core.value import dataclass
 from told.core.when import Interval
 
 NEVER = 2**62

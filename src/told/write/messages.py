@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
-from told.core.value import dataclass
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
@@ -14,7 +14,6 @@ from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Event, Find, Receipt
 from told.core.scope import Scope
 from told.core.text import md5
-from told.core.value import dataclass
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow, call
 from told.ledger.commit import commit, decided
