@@ -466,7 +466,9 @@ def test_two_names_of_one_thing_may_agree_and_may_not_differ(memory: Memory) -> 
         memory.search("tea", user_id="twice", threshold=0.1, min_score=0.2)
 
 
-QUERY_ONLY: list[dict[str, Any]] = [{"threshold": 0.1}, {"min_score": 0.1}, {"rerank": True}, {"reference_date": 0}]
+QUERY_ONLY: list[dict[str, Any]] = [
+    {"threshold": 0.1}, {"min_score": 0.1}, {"rerank": True}, {"reference_date": "2026"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("option", QUERY_ONLY, ids=str)

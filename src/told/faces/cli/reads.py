@@ -40,7 +40,7 @@ app = typer.Typer()
 
 @command(app, rich_help_panel=PANEL)
 def search(
-    shell: Shell, query: Annotated[str, argument("What to look for.")],
+    shell: Shell, query: Annotated[str, argument("What to look for.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
     limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
@@ -132,7 +132,7 @@ def _print(shell: Shell, found: Bundle, *, as_messages: bool) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def explain(
-    shell: Shell, query: Annotated[str, argument("The search to explain.")],
+    shell: Shell, query: Annotated[str, argument("The search to explain.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
     limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
@@ -150,7 +150,7 @@ def explain(
 
 @command(app, "why-not", rich_help_panel=PANEL)
 def why_not(
-    shell: Shell, query: Annotated[str, argument("The search it is missing from.")], memory_id: MemoryId,
+    shell: Shell, query: Annotated[str, argument("The search it is missing from.", "QUERY")], memory_id: MemoryId,
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
     limit: Limit = None, min_score: MinScore = None, show_expired: Expired = False,
@@ -196,7 +196,7 @@ def timeline(
 
 @command(app, rich_help_panel=PANEL)
 def diff(
-    shell: Shell, before: Annotated[str, argument("The earlier moment.")],
+    shell: Shell, before: Annotated[str, argument("The earlier moment.", "BEFORE")],
     after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
 ) -> None:  # fmt: skip
