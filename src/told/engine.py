@@ -28,7 +28,7 @@ from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
 from told.read.cache import Overlay
 from told.read.gather import Eye
-from told.read.guard import Guard, subscribed
+from told.read.guard import Guard, denials, subscribed
 from told.read.path import Seen, Want
 from told.read.whynot import Reason
 from told.settings import Settings
@@ -204,7 +204,8 @@ class Engine:
         at = yield from self.point(as_of, valid_at)
         fact = yield from call(self.store.fact, self.account, _id(id), at)
         scope = self._within(ids)
-        return None if fact is None or (scope and not scope.covers(fact.scope)) else fact
+        unseen = fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards)
+        return None if unseen else fact
 
     @verb(Action.READ_CONTENT)
     def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
@@ -215,20 +216,26 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
         """Everything that happened to a memory."""
-        return (yield from past.history(self.store, self.account, _id(id), self._within(ids)))
+        changes = yield from past.history(self.store, self.account, _id(id), self._within(ids))
+        versions = yield from call(self.store.versions, self.account, [change.seq for change in changes])
+        return [] if denials(versions.values(), self.eye.guards) else changes
 
     @verb(Action.READ_CONTENT)
     def timeline(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[past.Change]]:
         """Everything a scope came to believe or gave up; with a limit, the newest of it."""
         newest = 0 if limit is None else plan.whole(limit, "limit", 1, plan.MAX_CHANGES)
-        changes = yield from past.timeline(self.store, self.scope(ids))
-        return changes[-newest:]
+        scope = self.scope(ids)
+        hidden = yield from self._hidden(scope)
+        changes = yield from past.timeline(self.store, scope)
+        return [change for change in changes if change.id not in hidden][-newest:]
 
     @verb(Action.READ_CONTENT)
     def diff(self, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         """What changed in a scope between two moments."""
+        scope = self.scope(ids)
+        hidden = yield from self._hidden(scope)
         first, last = (yield from self.point(before)), (yield from self.point(after))
-        return (yield from past.diff(self.store, self.scope(ids), first, last))
+        return (yield from past.diff(self.store, scope, first, last, hidden))
 
     # Forgetting -------------------------------------------------------------------------------------------------------
 
@@ -325,6 +332,13 @@ class Engine:
         yield from call(self.store.backup, target)
 
     # Shared -----------------------------------------------------------------------------------------------------------
+
+    def _hidden(self, scope: Scope) -> Flow[frozenset[str]]:
+        """The memories of a scope of which some version may not be shown."""
+        guards = self.eye.guards
+        versions = (yield from call(self.store.lives, scope)) if guards else ()
+        denied = denials(versions, guards)
+        return frozenset(fact.id for fact in versions if fact.seq in denied)
 
     def _within(self, ids: Mapping[str, Any]) -> Scope | None:
         named = {name: value for name, value in ids.items() if value is not None}

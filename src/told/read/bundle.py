@@ -69,11 +69,13 @@ def _answers(recall: Recall, eye: Eye) -> list[Item]:
         fact, slot = recall.facts[one.mark.seq], one.mark.slot
         if fact.seq in whole or (slot in LEVELS and fact.seq in inside):
             continue
+        again = fact.seq in inside
         inside.add(fact.seq)
         if slot in LEVELS:
             whole.add(fact.seq)
         hit = path.hit(one, recall, eye.settings)
-        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), tuple(_forms(fact, slot))))
+        forms = tuple(_forms(fact, slot))
+        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
     return items
 
 

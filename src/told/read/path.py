@@ -100,7 +100,7 @@ def _seen(eye: Eye, recall: Recall) -> Seen:
     hits = tuple(hit(one, recall, eye.settings) for one in best)
     steps = tuple(recall.clock.steps)
     told = Trace(recall.want.query, recall.want.find.as_of, steps, (), trace.understood(recall.asked))
-    sure = rank.confidence(recall.all, recall.found)
+    sure = rank.confidence(recall.all, recall.found, eye.settings)
     return Seen(hits, told, tuple(recall.warnings), sure)
 
 
@@ -174,8 +174,8 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
 
 def _above(recall: Recall, settings: Settings) -> list[Scored]:
     """What scores at least as high as asked for."""
-    seen, least = recall.found.visible, recall.want.least
-    return [one for one in recall.scored if rank.calibrated(one.score, seen, settings) >= least]
+    least = recall.want.least
+    return [one for one in recall.scored if rank.calibrated(one.score, recall.found, settings) >= least]
 
 
 def _distinct(recall: Recall) -> list[Scored]:
@@ -227,7 +227,7 @@ def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
 def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
     """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
-    score = rank.calibrated(one.score, recall.found.visible, settings)
+    score = rank.calibrated(one.score, recall.found, settings)
     return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
 
 
@@ -236,7 +236,7 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     kept = rank.best_of_facts(recall.scored)
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
-            score = rank.calibrated(one.score, recall.found.visible, settings)
+            score = rank.calibrated(one.score, recall.found, settings)
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 
@@ -249,9 +249,12 @@ def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
 
 def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through."""
-    facts = yield from call(eye.store.facts, find)
+    if not eye.guards:
+        return (yield from call(eye.store.facts, find))
+    facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
     denied = denials(facts, eye.guards)
-    return [fact for fact in facts if fact.seq not in denied]
+    seen = [fact for fact in facts if fact.seq not in denied]
+    return seen[find.offset :][: find.limit]
 
 
 def _query(query: str, settings: Settings) -> str:

@@ -24,6 +24,9 @@ NUDGE = 1e-4
 AMONG = 1000
 """How many passages the score that is shown as 0.5 is meant for."""
 
+COVERED = 0.15
+"""How fast the shown score rises around half a query covered."""
+
 LENDING = 3
 """How many of the best turns of a conversation lend to the others."""
 
@@ -245,30 +248,35 @@ def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[S
 # ----------------------------------------------------------------------------------------------------------- how sure
 
 
-def calibrated(score: float, visible: int, settings: Settings) -> float:
+def calibrated(score: float, found: Ranked, settings: Settings) -> float:
     """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
 
-    Among more passages more score high by chance, so the same score tells less.
+    Among more passages more score high by chance, so the same score tells less. Without vectors there is only the query
+    to measure by: half of it covered is shown as 0.5.
     """
-    crowd = settings.score_crowd * log(max(visible, 1) / AMONG)
-    odds = (score - settings.score_middle) / settings.score_width - crowd
+    if found.near:
+        crowd = settings.score_crowd * log(max(found.visible, 1) / AMONG)
+        odds = (score - settings.score_middle) / settings.score_width - crowd
+    else:
+        whole = settings.rank_cover * (1.0 + settings.rank_talk) * sqrt(found.mass)
+        odds = (score / whole - 0.5) / COVERED if whole else 0.0
     return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
 
 
-def confidence(scored: Sequence[Scored], found: Ranked) -> float:
-    """How sure it is that the answer is here: whether the one asked about said it, and how much of the query is there.
+def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> float:
+    """How sure it is that the answer is here: who said it, how much of the query it covers, and how well it scores.
 
     Where the query names one speaker, what others said speaks against an answer.
     """
     if not scored:
         return 0.0
-    best = scored[0].mark
-    covered = best.cover / sqrt(found.mass) if found.mass else 0.5
+    covered = scored[0].mark.cover / sqrt(found.mass) if found.mass else 0.5
     person = found.named[0] if len(found.named) == 1 else None
-    if person is None:
-        return 0.5 + 0.5 * covered
     bare = [one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0) for one in scored]
     top = max(bare)
+    sure = 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)
+    if person is None:
+        return sure
     weights = [exp(score - top) for score in bare]
     theirs = sum(weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person)
-    return theirs / sum(weights) * (0.5 + 0.5 * covered)
+    return theirs / sum(weights) * sure

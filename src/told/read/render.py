@@ -126,7 +126,7 @@ def speaker(fact: Fact) -> str:
 
 def trust(fact: Fact) -> str:
     """How a text got here: a model made it, something reported it, or the user stated it."""
-    if fact.role == "assistant" or fact.author != "user":
+    if fact.role == "assistant":
         return "model"
     return "reported" if fact.role == "tool" or fact.source else "stated"
 
