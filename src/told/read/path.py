@@ -11,7 +11,7 @@ from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.kind import builtin
 from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
-from told.core.text import clean
+from told.core.text import clean, normalise
 from told.core.when import from_us
 from told.flow import Flow, call
 from told.ports import SPREAD
@@ -184,7 +184,7 @@ def _distinct(recall: Recall) -> list[Scored]:
     kept: list[Scored] = []
     for one in recall.scored:
         fact = recall.facts[one.mark.seq]
-        seq = first.setdefault((fact.actor, fact.md5), fact.seq)
+        seq = first.setdefault((fact.actor, normalise(fact.text)), fact.seq)
         if seq == fact.seq:
             kept.append(one)
         elif fact.id not in recall.also.get(seq, ()):
