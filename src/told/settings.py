@@ -116,7 +116,7 @@ class Settings:
     tail: int = knob(0, "How many of the last turns stand at the end of every context.", least=0, most=1000)
     score_middle: float = knob(14.5, "The score that is shown as 0.5 among a thousand passages.", least=-100.0)
     score_width: float = knob(1.57, "How fast the shown score rises around the middle.", least=0.001)
-    score_crowd: float = knob(1.2, "How much less the same score tells among more passages.", least=0.0)
+    score_crowd: float = knob(1.3, "How much less the same score tells among more passages.", least=0.0)
     hot_size: int = knob(20, "How many of the memories a scope recalled last are kept at hand.", least=0, most=1000)
     access_flush: int = knob(256, "Recalls are counted in memory and written down after this many reads.", least=1)
     hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)

@@ -108,7 +108,7 @@ MINILM = Model(
             precision="int8",
         ),
     ),
-    usual=0.06,
+    usual=0.0,
     spread=0.10,
     about="the light one: comes with the `local` extra, 23 MB",
 )
