@@ -94,6 +94,17 @@ def test_arguments_of_other_generations_are_taken_and_those_without_effect_are_n
     assert "warnings" not in memory.add("soup", user_id="u", infer=True)
 
 
+def test_a_memory_is_of_the_kind_it_was_added_as(memory):
+    memory.add("Ann is allergic to nuts", user_id="u", kind="profile")
+    memory.add("The nuts are in the cupboard", user_id="u")
+    [row] = memory.search("nuts", user_id="u", kinds=["profile"])["results"]
+    assert (row["memory"], row["kind"]) == ("Ann is allergic to nuts", "profile")
+    lines = memory.context("cupboard", user_id="u", budget=200).text.splitlines()
+    assert lines.index("Always:") < lines.index("Recalled:")
+    with pytest.raises(InvalidInput, match="give one of them"):
+        memory.add("tea", user_id="u", kind="profile", memory_type="procedural_memory")
+
+
 def test_a_memory_type_is_known_or_refused(memory):
     [row] = memory.add("how to brew tea", user_id="u", memory_type="procedural_memory")["results"]
     assert memory.get(row["id"])["kind"] == "skill"

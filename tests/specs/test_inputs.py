@@ -363,8 +363,8 @@ READS = ("filters", "limit", "top_k", "show_expired", *TIMES)
 ASKING = ("kinds", "threshold", "min_score", "reference_date")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "add": (
-        "messages", "metadata", "timestamp", "expiration_date", "infer", "memory_type", "prompt", "filters", "source",
-        "idempotency_key",
+        "messages", "metadata", "timestamp", "expiration_date", "kind", "infer", "memory_type", "prompt", "filters",
+        "source", "idempotency_key",
     ),
     "search": ("query", *READS, *ASKING, "rerank", "explain"),
     "explain": ("query", *READS, *ASKING, "rerank"),

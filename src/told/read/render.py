@@ -16,8 +16,8 @@ from itertools import count
 from typing import Final, Literal, TypeAlias
 
 from told.core.fact import Fact
-from told.core.scope import Caller
 from told.core.ids import sha256
+from told.core.scope import Caller
 
 Format = Literal["text", "markdown", "xml", "messages"]
 FORMATS: Final[tuple[Format, ...]] = ("text", "markdown", "xml", "messages")
