@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from told.core.errors import InvalidInput
-from told.core.fact import Fact
+from told.core.fact import PIECE, Fact
 from told.core.kind import builtin
 from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
 from told.core.text import clean, normalise
@@ -184,7 +184,8 @@ def _distinct(recall: Recall) -> list[Scored]:
     kept: list[Scored] = []
     for one in recall.scored:
         fact = recall.facts[one.mark.seq]
-        seq = first.setdefault((fact.actor, normalise(fact.text)), fact.seq)
+        words = normalise(fact.text) if len(fact.text) < PIECE else fact.md5
+        seq = first.setdefault((fact.actor, words), fact.seq)
         if seq == fact.seq:
             kept.append(one)
         elif fact.id not in recall.also.get(seq, ()):
