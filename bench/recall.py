@@ -51,8 +51,9 @@ def raced(name: str, conversations: Sequence[Conversation], embedders: Embedders
     runs: list[Run] = []
     variants: list[Run] = []
     if asked.only != "baselines":
-        tick = ticking("told", len(asked.variants) * steps(conversations))
-        first, *variants = evaluate(conversations, asked.variants, embedders, misses=asked.misses, tick=tick)
+        wanted = asked.variants if name in asked.ablated else asked.variants[:1]
+        tick = ticking("told", len(wanted) * steps(conversations))
+        first, *variants = evaluate(conversations, wanted, embedders, misses=asked.misses, tick=tick)
         runs.append(first)
     embedder = embedders.get()
     if embedder is not None and asked.only != "told":
@@ -91,6 +92,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=("told", "baselines"), help="leave the others out")
     parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of told")
     parser.add_argument("--ablation", type=Path, metavar="FILE", help="settings to compare: {name: {knob: value}}")
+    parser.add_argument("--ablated", default="locomo", help="the data sets to compare them on, separated by commas")
     parser.add_argument("--misses", type=int, default=0, metavar="N", help="explain so many misses of told")
     parser.add_argument("--no-captions", action="store_true", help="leave out what pictures show")
     parser.add_argument("--peer", action="store_true", help="measure mem0 too")
@@ -98,7 +100,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", default="recall", help="the name of the results file")
     parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
     asked = parser.parse_args()
-    asked.sets = asked.sets.split(",")
+    asked.sets, asked.ablated = asked.sets.split(","), asked.ablated.split(",")
     if unknown := set(asked.sets) - FILES.keys():
         parser.error(f"there is no data set {', '.join(unknown)}; there are {', '.join(FILES)}")
     if wrong := [pair for pair in asked.knob if "=" not in pair]:
