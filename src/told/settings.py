@@ -180,15 +180,25 @@ def store_url(settings: Settings) -> str:
 
 
 def _from_file(path: Path) -> Mapping[str, Any]:
+    try:
+        written = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
+    if not written.strip():
+        return {}
     import yaml
 
     try:
-        data = yaml.safe_load(path.read_text("utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", hint="Mend or remove the file.") from error
+        data = yaml.safe_load(written) or {}
+    except yaml.YAMLError as error:
+        raise _unreadable(path, error) from error
     if not isinstance(data, dict):
         raise ConfigError(f"{path} must hold `name: value` lines.")
     return data
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} cannot be read: {error}.", hint="Mend or remove the file.")
 
 
 def check(name: str, value: Any, where: str) -> Any:
