@@ -101,7 +101,7 @@ class Settings:
     rank_entity: float = knob(0.0, "What it is worth to name whom the query names.", least=0.0)
     recency_days: float = knob(30.0, "The half-life of what has no kind with one.", least=0.001)
     newest_among: int = knob(5, "Among so many first hits the newest of what says the same goes first.", least=0)
-    newest_alike: float = knob(0.5, "How alike two hits must be for the newer to go first.", least=0.0, most=1.0)
+    newest_alike: float = knob(0.4, "How alike two hits must be for the newer to go first.", least=0.0, most=1.0)
     diversity: float = knob(0.0, "How far a hit is set back that is like one before it.", least=0.0)
     expand_from: int = knob(10, "How many of the best hits are followed to what they point to.", least=0)
     expand_width: int = knob(30, "How many leads are followed at a time.", least=1)
