@@ -139,7 +139,7 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
     code = b"" if probe.vector is None else vectors.pack([probe.vector])[0]
     asked = question(
         probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
-        [sum(values) for values in zip(*(total for total, _ in totals), strict=True)],
+        _added([total for total, _ in totals]),
         sum(count for _, count in totals),
     )  # fmt: skip
     answers = [sight.answer(asked) for sight in sights]
@@ -153,6 +153,11 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
         facts((seq, score) for _, seq, score in nearest), facts((seq, score) for _, seq, score in wordiest),
         marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip
+
+
+def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Sums of vectors as one."""
+    return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
 def _places(lists: Sequence[Sequence[Offer]], depth: int) -> list[dict[int, int]]:
