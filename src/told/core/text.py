@@ -183,7 +183,7 @@ def pieces(text: str, size: int) -> list[str]:
             found.append(text[start:end].strip())
             start = first
         while last - start > size * 3 // 2:
-            space = text.rfind(" ", start + size // 2, start + size)
+            space = text.rfind(" ", start + max(size // 2, 1), start + size)
             stop = space if space > 0 else start + size
             found.append(text[start:stop].strip())
             start = stop

@@ -81,9 +81,12 @@ def _forms(fact: Fact, slot: int) -> Iterator[str]:
     """The texts that may stand for a passage, the fullest first."""
     cut = pieces(fact.text, PIECE)
     yield fact.text if slot in LEVELS else cut[slot]
-    for name in LEVELS.values():
-        if isinstance(shorter := fact.meta.get(name), str):
-            yield shorter
+    yield from (text for _, text in _shorter(fact))
+
+
+def _shorter(fact: Fact) -> list[tuple[str, str]]:
+    """The shorter forms a fact has, each after its name."""
+    return [(name, text) for name in LEVELS.values() if isinstance(text := fact.meta.get(name), str)]
 
 
 def _items(facts: Sequence[Fact], section: str) -> list[Item]:
@@ -123,7 +126,7 @@ def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:
     for item in items:
         hit = item.hit
         level = made.levels.get((hit.fact.seq, hit.slot))
-        shown = "content" if not level else ("content", *LEVELS.values())[level]
+        shown = "content" if not level else _shorter(hit.fact)[level - 1][0]
         reason = "" if level is not None else "does not fit the budget"
         yield Candidate(
             hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "assemble", level is not None, reason,

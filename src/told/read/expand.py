@@ -142,10 +142,12 @@ def _followed(
     """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
     account, as_of = probe.find.scope.account, probe.find.as_of
     threads: dict[int, str] = {}
-    for thread in list(leads)[: eye.settings.expand_width]:
+    for thread in leads:
         fact = yield from call(eye.store.fact, account, thread, as_of)
-        if fact is not None:
+        if fact is not None and probe.find.scope.covers(fact.scope):
             threads[fact.seq] = thread
+        if len(threads) == eye.settings.expand_width:
+            break
     if not threads:
         return []
     found, _ = yield from ask(eye, replace(probe, also=tuple(threads), spans=(), depth=1))
@@ -158,8 +160,7 @@ def _followed(
         thread = threads[one.mark.seq]
         lead = leads[thread]
         blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
-        if thread in touches:
-            hot = SCALE * heat(touches[thread], as_of.at, eye.settings)
-            blended = (1.0 - warm) * blended + warm * hot
+        hot = SCALE * heat(touches[thread], as_of.at, eye.settings) if thread in touches else 0.0
+        blended = (1.0 - warm) * blended + warm * hot
         followed.append((one.plus(parent=blended - one.score), thread, lead))
     return followed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, SupportsFloat
 
 from told.core.fact import Fact
 from told.flow import Flow, call
@@ -26,14 +26,19 @@ def reranked(
     given = yield from attempt(call(eye.reranker.score, query, texts))
     if isinstance(given, Failure):
         return list(scored), (f"The reranker {eye.reranker.model} failed, so the order is told's own: {given}",)
-    if not _sound(given, len(head)):
+    judged = _numbers(given, len(head))
+    if judged is None:
         return list(scored), (f"The reranker {eye.reranker.model} did not answer with {len(head)} numbers.",)
-    order = sorted(range(len(head)), key=lambda number: (-given[number], number))
+    order = sorted(range(len(head)), key=lambda number: (-judged[number], number))
     places = zip(order, head, strict=True)
     moved = [head[number].plus(rerank=place.score - head[number].score) for number, place in places]
     return [*moved, *scored[len(head) :]], ()
 
 
-def _sound(given: Any, count: int) -> bool:
-    numbers = isinstance(given, list | tuple) and all(isinstance(score, int | float) for score in given)
-    return numbers and len(given) == count and all(map(isfinite, given))
+def _numbers(given: Any, count: int) -> list[float] | None:
+    """What a reranker gave, in a list or an array, if it is as many finite numbers as were asked for."""
+    listed = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(listed, list | tuple) or len(listed) != count:
+        return None
+    numbers = [float(score) for score in listed if isinstance(score, SupportsFloat)]
+    return numbers if len(numbers) == count and all(map(isfinite, numbers)) else None
