@@ -287,5 +287,6 @@ def stage(
     chosen = HashingEmbedder() if embedder is UNSAID else embedder or "none"
     with tempfile.TemporaryDirectory(prefix="told-law-") as folder:
         url = "ram://" if kind == "ram" else f"sqlite:///{folder}/law.db"
+        knobs = {"expand_hot": 0.0, **knobs}  # being in use moves what links lead to: no law but its own wants that
         with Memory(url, embedder=chosen, mint=seeded_mint(seed, clock), durability="normal", **knobs) as memory:
             yield Stage(memory, clock, Player(caller(memory), clock))
