@@ -28,7 +28,7 @@ from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
 from told.read.cache import Overlay
 from told.read.gather import Eye
-from told.read.guard import Guard, subscribed
+from told.read.guard import Guard, denials, subscribed
 from told.read.path import Seen, Want
 from told.read.whynot import Reason
 from told.settings import Settings
@@ -203,7 +203,9 @@ class Engine:
         at = yield from self.point(as_of, valid_at)
         fact = yield from call(self.store.fact, self.account, _id(id), at)
         scope = self._within(ids)
-        return None if fact is None or (scope and not scope.covers(fact.scope)) else fact
+        if fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards):
+            return None
+        return fact
 
     @verb(Action.READ_CONTENT)
     def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:

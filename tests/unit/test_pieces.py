@@ -53,7 +53,7 @@ def test_a_text_that_is_no_longer_is_one_piece_white_space_and_all(text: str, si
         assert pieces(text, size) == [text]
 
 
-@given(st.lists(st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1, max_size=20))
+@given(st.lists(st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1))
 def test_sentences_stay_whole_where_they_fit(sentences: list[str]) -> None:
     for piece in pieces(" ".join(sentences), 40):
         assert re.fullmatch(r"(?:(?:One two\.|Three!|Is it four\?|Five six seven eight\.) ?)+", piece)

@@ -175,7 +175,8 @@ def test_what_was_said_at_the_time_asked_about_is_lifted(days: int, said: float,
 
 
 def test_of_several_times_the_one_that_fits_best_counts() -> None:
-    asks = replace(NOTHING, spans=(Interval(NOON, NOON + 366 * DAY, "year"), Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day")))
+    year, day = Interval(NOON, NOON + 366 * DAY, "year"), Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day")
+    asks = replace(NOTHING, spans=(year, day))
     marks = (mark(1, said_at=NOON + 5 * DAY), mark(2, said_at=NOON + 200 * DAY))
     assert part("time", *marks, asks=asks) == [2.5, 0.5]
 
@@ -185,7 +186,7 @@ def test_a_time_that_is_open_on_a_side_lifts_nothing(start: int | None, end: int
     assert part("time", mark(said_at=NOON), asks=asking_of(start, end)) == [0.0]
 
 
-# ------------------------------------------------------------------------------------------ the role, the talk, the when
+# --------------------------------------------------------------------------------------- the role, the talk, the when
 
 
 def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
@@ -352,7 +353,9 @@ weights = st.floats(0.0, 12.0)
     st.lists(st.tuples(weights, weights, st.sampled_from(("Ann", "Bob", None))), max_size=6),
     st.sampled_from(((), ("Ann",), ("Ann", "Bob"), ("Cy",))), weights,
 )  # fmt: skip
-def test_confidence_is_a_share(rows: list[tuple[float, float, str | None]], people: tuple[str, ...], mass: float) -> None:
+def test_confidence_is_a_share(
+    rows: list[tuple[float, float, str | None]], people: tuple[str, ...], mass: float
+) -> None:
     marks = [
         mark(seq, dense=dense, cover=min(told, mass) / sqrt(mass) if mass else 0.0, actor=actor)
         for seq, (dense, told, actor) in enumerate(rows)
@@ -381,7 +384,7 @@ def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     assert rank.confidence([bob], found) == 0.0
 
 
-# ---------------------------------------------------------------------------------------------------- what parts add up to
+# --------------------------------------------------------------------------------------------- what parts add up to
 
 
 @given(st.lists(st.tuples(weights, weights, st.sampled_from(("Ann", None)), st.sampled_from(("assistant", "user")))))

@@ -137,7 +137,8 @@ def test_a_reranker_that_fails_is_a_warning_and_the_order_stays(error: Exception
 
 def test_without_a_reranker_a_warning_says_that_it_had_no_effect() -> None:
     with opened(None) as memory:
-        assert any("rerank had no effect" in line for line in memory.search("tea", user_id="u", rerank=True)["warnings"])
+        warnings = memory.search("tea", user_id="u", rerank=True)["warnings"]
+        assert any("rerank had no effect" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize("thing", ["judge", 3, ["judge"]])
