@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,7 +23,7 @@ from told.ledger import transfer
 from told.ledger import verify as proof
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import VIEWS, Embedder, Fault, Reranker, Store, View
+from told.ports import LLM, VIEWS, Embedder, Fault, Reranker, Store, View
 from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
 from told.read.cache import Overlay
@@ -67,7 +67,7 @@ class Engine:
     embedder: Embedder | None = None
     caller: Caller = field(default_factory=Caller)
     overlay: Overlay = field(default_factory=Overlay)
-    reranker: Reranker | None = None
+    reranker: Reranker | LLM | None = None
     guards: tuple[Guard, ...] = ()
 
     @property
@@ -190,11 +190,12 @@ class Engine:
     ) -> Flow[Bundle]:  # fmt: skip
         """A block of memories that fits a token budget."""
         order = plan.order(budget, format, tail, self.settings)
-        most = bundle.lines(order.budget) if limit is None and top_k is None else plan.size(limit, top_k, self.settings)
+        free = limit is None and top_k is None
+        most = bundle.lines(order.budget) if free else plan.size(limit, top_k, self.settings)
         if query is None:
             find, _ = yield from self._find(ids, limit=most, **plan.without_query(options))
             return (yield from bundle.context(self.eye, None, find, order))
-        want = yield from self._want(query, ids, limit=most, **options)
+        want = replace((yield from self._want(query, ids, limit=most, **options)), deep=False)
         return (yield from bundle.context(self.eye, want, want.find, order))
 
     @verb(Action.READ_CONTENT)
@@ -203,9 +204,8 @@ class Engine:
         at = yield from self.point(as_of, valid_at)
         fact = yield from call(self.store.fact, self.account, _id(id), at)
         scope = self._within(ids)
-        if fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards):
-            return None
-        return fact
+        unseen = fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards)
+        return None if unseen else fact
 
     @verb(Action.READ_CONTENT)
     def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
@@ -216,20 +216,26 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
         """Everything that happened to a memory."""
-        return (yield from past.history(self.store, self.account, _id(id), self._within(ids)))
+        changes = yield from past.history(self.store, self.account, _id(id), self._within(ids))
+        versions = yield from call(self.store.versions, self.account, [change.seq for change in changes])
+        return [] if denials(versions.values(), self.eye.guards) else changes
 
     @verb(Action.READ_CONTENT)
     def timeline(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[past.Change]]:
         """Everything a scope came to believe or gave up; with a limit, the newest of it."""
         newest = 0 if limit is None else plan.whole(limit, "limit", 1, plan.MAX_CHANGES)
-        changes = yield from past.timeline(self.store, self.scope(ids))
-        return changes[-newest:]
+        scope = self.scope(ids)
+        hidden = yield from self._hidden(scope)
+        changes = yield from past.timeline(self.store, scope)
+        return [change for change in changes if change.id not in hidden][-newest:]
 
     @verb(Action.READ_CONTENT)
     def diff(self, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         """What changed in a scope between two moments."""
+        scope = self.scope(ids)
+        hidden = yield from self._hidden(scope)
         first, last = (yield from self.point(before)), (yield from self.point(after))
-        return (yield from past.diff(self.store, self.scope(ids), first, last))
+        return (yield from past.diff(self.store, scope, first, last, hidden))
 
     # Forgetting -------------------------------------------------------------------------------------------------------
 
@@ -327,6 +333,13 @@ class Engine:
 
     # Shared -----------------------------------------------------------------------------------------------------------
 
+    def _hidden(self, scope: Scope) -> Flow[frozenset[str]]:
+        """The memories of a scope of which some version may not be shown."""
+        guards = self.eye.guards
+        versions = (yield from call(self.store.lives, scope)) if guards else ()
+        denied = denials(versions, guards)
+        return frozenset(fact.id for fact in versions if fact.seq in denied)
+
     def _within(self, ids: Mapping[str, Any]) -> Scope | None:
         named = {name: value for name, value in ids.items() if value is not None}
         return self.scope(named) if named else None
@@ -347,7 +360,8 @@ class Engine:
     ) -> Flow[Want]:  # fmt: skip
         find, limit = yield from self._find(ids, **options)
         now = plan.reference(reference_date, find.as_of, self.settings)
-        return Want(query, find, limit, plan.least(threshold, min_score), plan.flag(rerank, "rerank"), now)
+        least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
+        return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
 
 
 def _id(value: Any) -> str:

@@ -44,7 +44,8 @@ def call(
     function: Callable[P, T] | Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Effect, Any, T]:
     """Ask the driver to call a port method."""
-    return cast(T, (yield Call(function, args, kwargs)))
+    reply: T = yield Call(function, args, kwargs)
+    return reply
 
 
 def together(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
@@ -65,7 +66,8 @@ def run(flow: Flow[T]) -> T:
             except BaseException as raised:  # handed to the flow, which owns its own cleaning up
                 error = raised
     except StopIteration as done:
-        return cast(T, done.value)
+        result: T = done.value
+        return result
 
 
 def _perform(effect: Effect) -> Any:
@@ -77,7 +79,7 @@ def _perform(effect: Effect) -> Any:
         with ThreadPoolExecutor(len(effect.flows)) as pool:
             return list(pool.map(run, effect.flows))
     reply = effect.function(*effect.args, **effect.kwargs)
-    return _LOOP.wait(cast(Coroutine[Any, Any, Any], reply)) if inspect.isawaitable(reply) else reply
+    return _LOOP.wait(cast(Coroutine[Any, Any, Any], reply)) if hasattr(reply, "__await__") else reply
 
 
 async def arun(flow: Flow[T]) -> T:
@@ -104,7 +106,7 @@ async def _aperform(effect: Effect) -> Any:
     if inspect.iscoroutinefunction(effect.function):
         return await effect.function(*effect.args, **effect.kwargs)
     reply = await asyncio.to_thread(effect.function, *effect.args, **effect.kwargs)
-    return await reply if inspect.isawaitable(reply) else reply
+    return await reply if hasattr(reply, "__await__") else reply
 
 
 class _BackgroundLoop:

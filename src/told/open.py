@@ -14,7 +14,7 @@ from told.core.text import shown
 from told.engine import answer
 from told.flow import call, run
 from told.ledger.consume import attempt
-from told.ports import Embedder, Purpose, Reranker, Store, Vector
+from told.ports import LLM, Embedder, Purpose, Reranker, Store, Vector
 from told.settings import Settings, store_url
 
 STORES = "told.stores"
@@ -65,14 +65,14 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
     return embedder
 
 
-def open_reranker(choice: Any) -> Reranker | None:
-    """A reranker: an object with score(), or a function from a query and texts to numbers."""
+def open_reranker(choice: Any) -> Reranker | LLM | None:
+    """A reranker: an object with score(), a language model, or a function from a query and texts to numbers."""
     if choice is None or choice == "none":
         return None
-    if isinstance(choice, Reranker) and not isinstance(choice, type):
+    if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
         return choice
     if not callable(choice):
-        raise ConfigError(f"A reranker is an object with score() or a function, not {shown(choice)}.")
+        raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {shown(choice)}.")
     return CallableReranker(choice, f"custom:{getattr(choice, '__qualname__', type(choice).__name__)}")
 
 

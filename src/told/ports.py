@@ -9,7 +9,7 @@ suites in `told.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -70,7 +70,7 @@ class PutPassage:
 
 
 RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage
-Fold: TypeAlias = Callable[[Sequence[Entry]], Sequence[RowOp]]
+Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
 VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
 
@@ -149,6 +149,7 @@ class Known:
     """What a writer needs to know before it decides: the head it read at and what is already there.
 
     `last` is the turn last written where the scope is at home, if it is of exactly this scope, held and unchanged.
+    What is there may be newer than the head: a guard that the writer drew from it is then looked at by the commit.
     """
 
     seen: int
@@ -156,6 +157,7 @@ class Known:
     evidence: Mapping[bytes, str]
     ticket: Ticket | None = None
     last: Fact | None = None
+    vectors: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +232,14 @@ class Store(Protocol):
         """Which of these digests belong to erased content."""
 
     # read the views
-    def known(self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *,
-              last: bool = False) -> Known:  # fmt: skip
-        """What exactly this scope already holds of these texts and evidence, and if asked its last turn."""
+    def known(
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
+        """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
+
+        The last turn only if it is asked for.
+        """
 
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries, by hash."""
@@ -327,7 +334,7 @@ SPREAD = 0.08
 class Embedder(Protocol):
     """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it.
 
-    It may say by a number called `spread` how much its cosines with unrelated texts vary.
+    It may say by two numbers called `usual` and `spread` what its cosine of unrelated texts is and how much it varies.
     """
 
     @property

@@ -60,7 +60,8 @@ class Settings:
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
     encoding: str = knob("o200k_base", "The tokenizer budgets are counted with.")
     depth: int = knob(150, "How many candidates each retriever may offer.", least=1)
-    spare: int = knob(20, "How many more facts are fetched than asked for, as some may say the same.", least=0)
+    beside: int = knob(20, "Around how many of the best of each the turns before and after are looked at too.", least=0)
+    spare: int = knob(5, "How many more facts are fetched than asked for, as some may say the same.", least=0)
     sources: str = knob(
         "hot time tree graph topics keys",
         "Where candidates come from beside vectors and words: `hot` what was just recalled, `time` what was said at "
@@ -81,6 +82,9 @@ class Settings:
         0.0, "How much cosines with unrelated texts vary under the embedder; 0 takes what the embedder says.",
         least=0.0, most=1.0,
     )  # fmt: skip
+    usual: float = knob(
+        0.0, "The cosine of unrelated texts under the embedder; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
     rank_dense: float = knob(1.0, "What a spread nearer than the average is worth.", least=0.0)
     rank_cover: float = knob(1.2, "What covering the query's words is worth.", least=0.0)
     rank_speaker: float = knob(2.5, "What it is worth to be said by the one person the query names.", least=0.0)
@@ -110,8 +114,9 @@ class Settings:
     pinned_kinds: str = knob("profile", "Kinds that stand first in every context.")
     pinned_share: float = knob(0.3, "The most of a budget that pinned kinds may take.", least=0.0, most=1.0)
     tail: int = knob(0, "How many of the last turns stand at the end of every context.", least=0, most=1000)
-    score_middle: float = knob(7.0, "The score that is shown as 0.5.", least=-100.0)
-    score_width: float = knob(1.5, "How fast the shown score rises around the middle.", least=0.001)
+    score_middle: float = knob(14.5, "The score that is shown as 0.5 among a thousand passages.", least=-100.0)
+    score_width: float = knob(1.57, "How fast the shown score rises around the middle.", least=0.001)
+    score_crowd: float = knob(1.3, "How much less the same score tells among more passages.", least=0.0)
     hot_size: int = knob(20, "How many of the memories a scope recalled last are kept at hand.", least=0, most=1000)
     access_flush: int = knob(256, "Recalls are counted in memory and written down after this many reads.", least=1)
     hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)

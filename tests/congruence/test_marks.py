@@ -39,6 +39,7 @@ def probes(draw):
         "centre": draw(st.sampled_from((0.0, 0.5))),
         "words": tuple(Word(w.casefold(), tuple(query_terms(w)), w[0].isupper()) for w in asked.split()),
         "spans": draw(st.sampled_from(((), ((1682899200_000000, 1682899200_000000 + 2 * DAY),)))),
+        "beside": draw(st.sampled_from((0, 1, 100))),
         "also": draw(st.sampled_from(((), (2, 5)))),
     }
 

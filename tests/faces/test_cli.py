@@ -185,6 +185,12 @@ READS = {
         ["search", "lisbon", "-u", "alice", "-k", "1", "--threshold", "0.1", "--as-of", "2099-01-01", "--show-expired"],
         ("search", "lisbon", {"limit": 1, "threshold": 0.1, "as_of": "2099-01-01", "show_expired": True}),
     ),
+    "search of kinds": (["search", "lisbon", "-u", "alice", "--kind", "memory", "--kind", "skill", "--min-score", ".1"],
+                         ("search", "lisbon", {"kinds": ["memory", "skill"], "min_score": 0.1})),
+    "search of no such kind": (["search", "lisbon", "-u", "alice", "--kind", "event"],
+                               ("search", "lisbon", {"kinds": ["event"]})),
+    "search from then": (["search", "lisbon last week", "-u", "alice", "--reference-date", "2026-03-01", "--rerank"],
+                         ("search", "lisbon last week", {"reference_date": "2026-03-01", "rerank": True})),
     "list": (["list", "-u", "alice"], ("get_all",)),
     "list from": (["list", "-u", "alice", "--offset", "1", "-k", "5"], ("get_all", {"offset": 1, "limit": 5})),
     "list then": (["list", "-u", "alice", "--valid-at", "2020-01-01"], ("get_all", {"valid_at": "2020-01-01"})),
@@ -249,6 +255,44 @@ def test_context_without_a_query_holds_the_newest(told, sdk, moved):
     assert told("context", "-u", "alice").out == sdk("context", user_id="alice").text + "\n"
 
 
+FORMATS = {
+    "markdown": ["--format", "markdown"], "xml": ["--format", "xml", "--min-score", "0"],
+    "tail": ["--tail", "1"], "kind": ["--kind", "memory", "--reference-date", "2026-03-01"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", FORMATS.values(), ids=FORMATS.keys())
+def test_context_takes_what_the_sdk_takes(words, told, sdk, moved):
+    pairs = dict(zip(words[::2], words[1::2], strict=True))
+    options = {
+        "format": pairs.get("--format"), "tail": int(pairs.get("--tail", 0)), "kinds": pairs.get("--kind"),
+        "reference_date": pairs.get("--reference-date"),
+    }  # fmt: skip
+    bundle = sdk("context", "lisbon", user_id="alice", **options)
+    assert told("context", "lisbon", "-u", "alice", *words).out == f"{bundle}\n"
+
+
+def test_context_as_messages_is_a_list_for_a_chat_model(told, sdk, moved):
+    bundle = sdk("context", "lisbon", user_id="alice", format="messages")
+    done = told("context", "lisbon", "-u", "alice", "--format", "messages")
+    assert done.json == [dict(message) for message in bundle.messages]
+    assert "I moved to Lisbon" in done.json[0]["content"]
+    whole = told("context", "lisbon", "-u", "alice", "--format", "messages", "--json").json
+    assert (whole["messages"], whole["text"]) == (done.json, bundle.text)
+
+
+def test_context_in_a_format_that_is_none_names_those_there_are(told, moved):
+    assert "text, markdown, xml, messages" in told("context", "lisbon", "-u", "alice", "--format", "pdf", code=2).err
+
+
+def test_a_search_says_how_sure_it_is(told, sdk, moved):
+    told("add", "i moved to lisbon", "-u", "alice", "--run", "r1")
+    sure = sdk("search", "lisbon", user_id="alice")["confidence"]
+    shown = told("search", "lisbon", "-u", "alice").out
+    assert f"confidence {sure:.2f}" in shown
+    assert "1 more say the same" in shown
+
+
 def test_explain_accounts_for_every_candidate(told, sdk, moved):
     told("add", "Lisbon has steep streets", "-u", "alice")
     body = told("explain", "lisbon", "-u", "alice", "-k", "1", "--json").json
@@ -257,6 +301,68 @@ def test_explain_accounts_for_every_candidate(told, sdk, moved):
     assert "I moved to Lisbon" in shown
     assert "after the limit" in shown
     assert "gather" in shown
+
+
+@pytest.fixture
+def talk(told):
+    """A week of Ann and Ben, whose turns answer each other."""
+    for day, name, text in (
+        (3, "Ann", "I bought a canoe in Oslo"), (3, "Ben", "What colour is the canoe?"), (4, "Ben", "My knee hurts"),
+    ):  # fmt: skip
+        told("add", text, "-u", "alice", "--name", name, "--timestamp", f"2026-03-0{day}T12:00:00Z")
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "160"])
+def test_explain_shows_what_was_understood_and_what_a_score_is_the_sum_of(columns, told, sdk, talk, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    query = "When did Ann buy a canoe in March 2026?"
+    lines = told("explain", query, "-u", "alice", "-k", "2").out.splitlines()
+    shown = " ".join(" ".join(lines).split())
+    assert all(len(line) <= int(columns) for line in lines)
+    assert "names Ann" in shown
+    assert "times from 2026-03-01 until 2026-04-01" in shown
+    assert "asks when something was" in shown
+    body = sdk("explain", query, user_id="alice", limit=2)
+    assert all(step["stage"] in shown for step in body["steps"])
+    for row in body["candidates"][:2]:
+        assert f"{row['score']:.3f}" in shown
+    best = body["candidates"][0]["parts"]
+    for part in ("cover", "talk", "speaker", "time"):
+        assert f"{part}\N{NO-BREAK SPACE}{best[part]:+.1f}" in "\n".join(lines)
+
+
+def test_explain_shows_a_few_of_what_was_left_out_and_says_how_many_more(told):
+    for n in range(12):
+        told("add", f"tea number {n}", "-u", "alice")
+    shown = told("explain", "tea", "-u", "alice", "-k", "1").out
+    assert shown.count("after the limit") == 5
+    assert "… and 6 more; --json has them all" in shown
+    assert "… and 2 more; --json has them all" in told("explain", "tea", "-u", "alice").out
+
+
+def test_why_not_says_it_in_a_sentence_beside_the_last_hit(told, sdk, moved):
+    best = told("add", "Lisbon, Lisbon and again Lisbon", "-u", "alice", "--json").json["results"][0]["id"]
+    options = {"user_id": "alice", "limit": 1}
+    order = [row["id"] for row in sdk("search", "lisbon", user_id="alice")["results"]]
+    assert {moved, best} == set(order)
+    assert told("why-not", "lisbon", order[1], "-u", "alice", "-k", "1", "--json").json == sdk(
+        "why_not", "lisbon", order[1], **options
+    )
+    missing = told("why-not", "lisbon", order[1], "-u", "alice", "-k", "1").out
+    assert missing.startswith("✗ Not among the hits: it ranks number 2, after the limit.")
+    assert all(word in missing for word in ("this memory", "last hit kept", "difference", "cover", "sum"))
+    there = told("why-not", "lisbon", order[0], "-u", "alice", "-k", "1").out
+    assert there.startswith("✓ It is among the hits: number 1.")
+
+
+def test_why_not_of_what_never_got_a_score_is_one_line(told, moved):
+    filtered = told("why-not", "lisbon", moved, "-u", "alice", "--where", "topic=work")
+    assert one_line(filtered.out)
+    assert "the filters leave it out" in filtered.out
+    told("update", moved, "--expires", "2020-01-01")
+    assert "--show-expired shows it" in told("why-not", "lisbon", moved, "-u", "alice").out
+    assert one_line(told("why-not", "lisbon", "no-such-id", "-u", "alice", code=1).err)
+    assert one_line(told("why-not", "lisbon", moved, "-u", "bob", code=1).err)
 
 
 def test_a_search_without_an_embedder_warns_beside_the_result(told, moved):

@@ -84,8 +84,8 @@ def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
     assert all(inspect.isgeneratorfunction(flow) for flow in verbs.VERBS.values())
 
 
-SCOPED = {"add", "search", "context", "explain", "get", "get_all", "update", "delete", "delete_all", "retract",
-          "history", "timeline", "diff", "link", "erase"}  # fmt: skip
+SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "update", "delete", "delete_all",
+          "retract", "history", "timeline", "diff", "link", "erase"}  # fmt: skip
 ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup"}
 
 
@@ -112,8 +112,8 @@ def test_no_way_round_the_guard():
 CLI = importlib.util.find_spec("told.faces.cli") is not None
 needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
 PROMISED = (
-    "add search get list update delete history timeline diff context explain erase verify rebuild reindex stats export "
-    "import backup eval demo doctor where config version"
+    "add search get list update delete history timeline diff context explain why-not erase verify rebuild reindex "
+    "stats export import backup eval demo doctor where config version"
 ).split()
 
 

@@ -89,9 +89,20 @@ def test_arguments_of_other_generations_are_taken_and_those_without_effect_are_n
     assert [row["event"] for row in done["results"]] == ["ADD"]
     assert [note.split(" ", 1)[0] for note in done["warnings"]] == ["prompt", "filters"]
     found = memory.search("tea", user_id="u", rerank=True, threshold=0.0, explain=False, reference_date="2026-01-01")
-    assert [note.split(" ", 1)[0] for note in found["warnings"]] == ["rerank", "reference_date"]
+    assert [note.split(" ", 1)[0] for note in found["warnings"]] == ["rerank"]
     assert "warnings" not in memory.search("tea", user_id="u")
     assert "warnings" not in memory.add("soup", user_id="u", infer=True)
+
+
+def test_a_memory_is_of_the_kind_it_was_added_as(memory):
+    memory.add("Ann is allergic to nuts", user_id="u", kind="profile")
+    memory.add("The nuts are in the cupboard", user_id="u")
+    [row] = memory.search("nuts", user_id="u", kinds=["profile"])["results"]
+    assert (row["memory"], row["kind"]) == ("Ann is allergic to nuts", "profile")
+    lines = memory.context("cupboard", user_id="u", budget=200).text.splitlines()
+    assert lines.index("Always:") < lines.index("Recalled:")
+    with pytest.raises(InvalidInput, match="give one of them"):
+        memory.add("tea", user_id="u", kind="profile", memory_type="procedural_memory")
 
 
 def test_a_memory_type_is_known_or_refused(memory):
@@ -180,6 +191,121 @@ def test_a_limit_cuts_an_order_and_does_not_change_it(crowd):
 def test_an_explanation_explains_the_search_that_was_made(crowd):
     candidates = crowd.explain("tea pot in Berlin", user_id="u", limit=60)["candidates"]
     assert [(row["id"], row["score"]) for row in candidates if row["kept"]] == ranked(crowd, 60)
+
+
+# Asking ---------------------------------------------------------------------------------------------------------------
+
+
+def found(memory, query, **options):
+    return [row["memory"] for row in memory.search(query, user_id="u", **options)["results"]]
+
+
+def test_the_reference_date_decides_what_last_month_is(memory):
+    for month, text in (("2026-03", "I planted a fig"), ("2026-05", "I planted a pear")):
+        memory.add(text, user_id="u", timestamp=f"{month}-10T12:00:00Z")
+    query = "what did I plant last month?"
+    assert found(memory, query, reference_date="2026-04-15")[0] == "I planted a fig"
+    assert found(memory, query, reference_date="2026-06-15")[0] == "I planted a pear"
+    understood = memory.explain(query, user_id="u", reference_date="2026-06-15")["asked"]
+    assert [span["from"][:10] for span in understood["times"]] == ["2026-05-01"]
+
+
+def test_kinds_choose_among_memories(memory):
+    memory.add("how to brew tea", user_id="u", memory_type="procedural_memory")
+    memory.add("tea is my drink", user_id="u")
+    assert found(memory, "tea", kinds="skill") == found(memory, "tea", kinds=["skill"]) == ["how to brew tea"]
+    assert found(memory, "tea", kinds=["memory"]) == ["tea is my drink"]
+    assert [hit.fact.text for hit in memory.context("tea", user_id="u", kinds="skill").hits] == ["how to brew tea"]
+
+
+def test_a_search_says_how_sure_it_is_and_names_who_says_the_same(memory):
+    first, second, _ = (
+        memory.add(text, user_id="u", run_id=run)["results"][0]["id"]
+        for run, text in (("r1", "I like tea"), ("r2", "i like tea"), ("r1", "My bike is blue"))
+    )
+    sure = memory.search("tea", user_id="u")
+    assert 0.0 <= memory.search("weather", user_id="u")["confidence"] <= sure["confidence"] <= 1.0
+    assert {first, second} == {sure["results"][0]["id"], *sure["results"][0]["also"]}
+    assert memory.search("tea", user_id="nobody") == {"results": [], "confidence": 0.0}
+
+
+def test_a_reranker_has_the_last_word_on_the_order(memory):
+    def shortest_first(query, texts):
+        return [-len(text) for text in texts]
+
+    with Memory("ram://", embedder="none", reranker=shortest_first) as judged:
+        judged.add(["tea, tea and more tea", "tea", "some tea"], user_id="u")
+        assert found(judged, "tea", rerank=True) == ["tea", "some tea", "tea, tea and more tea"]
+        own = judged.search("tea", user_id="u")["results"]
+        judge = judged.search("tea", user_id="u", rerank=True)
+        assert [row["score"] for row in judge["results"]] == [row["score"] for row in own]
+        assert not [note for note in judge["warnings"] if "rerank" in note]
+
+
+def test_a_guard_shows_what_it_lets_through_and_tells_nothing_of_the_rest():
+    with Memory("ram://", embedder="none", guard=lambda row: "private" not in row["metadata"] or "private") as guarded:
+        guarded.add("tea at four", user_id="u")
+        [hidden] = guarded.add("tea with Ann", user_id="u", metadata={"private": True})["results"]
+        assert found(guarded, "tea") == texts(guarded) == ["tea at four"]
+        assert "Ann" not in str(guarded.context("tea", user_id="u"))
+        explained = guarded.explain("tea", user_id="u")
+        assert [row["memory"] for row in explained["candidates"]] == ["tea at four"]
+        assert [step["note"] for step in explained["steps"] if step["stage"] == "guard"] == ["1 private"]
+        assert guarded.why_not("tea", hidden["id"], user_id="u")["stage"] == "guard"
+
+
+@pytest.mark.parametrize("kinds", ["skill", ["skill"], ("skill", "profile")])
+def test_a_subscription_shows_some_kinds_alone(kinds):
+    with Memory("ram://", embedder="none", subscribes=kinds) as subscriber:
+        subscriber.add("tea is my drink", user_id="u")
+        subscriber.add("how to brew tea", user_id="u", memory_type="procedural_memory")
+        assert found(subscriber, "tea") == ["how to brew tea"]
+
+
+def test_why_not_names_the_first_thing_in_the_way(memory):
+    rows = [memory.add(f"tea number {n}", user_id="u", metadata={"n": n})["results"][0]["id"] for n in range(4)]
+    order = [row["id"] for row in memory.search("tea", user_id="u")["results"]]
+    last = order[-1]
+    there = memory.why_not("tea", order[1], user_id="u", limit=2)
+    assert (there["found"], there["place"]) == (True, 2)
+    late = memory.why_not("tea", last, user_id="u", limit=2)
+    assert (late["found"], late["stage"], late["reason"], late["place"]) == (False, "select", "after the limit", 4)
+    assert late["score"] <= late["least"] == memory.search("tea", user_id="u", limit=2)["results"][1]["score"]
+    assert memory.why_not("tea", last, user_id="u", min_score=1)["reason"] == "below the least score"
+    assert memory.why_not("tea", rows[0], user_id="u", filters={"n": 3})["reason"] == "the filters leave it out"
+    memory.delete(rows[0])
+    assert memory.why_not("tea", rows[0], user_id="u")["reason"] == "it was given up"
+    for stranger in ({"user_id": "other"}, {"user_id": "u", "run_id": "r"}):
+        with pytest.raises(NotFoundError):
+            memory.why_not("tea", last, **stranger)
+
+
+FRAMES = {"text": "<memory ", "markdown": "## ", "xml": "<memories "}
+
+
+@pytest.mark.parametrize("format", FRAMES)
+def test_a_context_comes_in_the_format_asked_for(memory, format):
+    memory.add("I like <b>tea</b>", user_id="u")
+    bundle = memory.context("tea", user_id="u", format=format)
+    assert bundle.text.startswith(FRAMES[format])
+    assert bundle.messages == ()
+    assert bundle.tokens <= bundle.budget
+
+
+def test_a_context_of_messages_is_ready_for_a_chat_model(memory):
+    memory.add("I like tea", user_id="u")
+    bundle = memory.context("tea", user_id="u", format="messages", budget=120)
+    assert [message["role"] for message in bundle.messages] == ["system"]
+    assert "\n\n".join(message["content"] for message in bundle.messages) == str(bundle)
+    assert "I like tea" in str(bundle)
+    assert bundle.tokens <= 120
+
+
+def test_a_tail_ends_a_context_with_what_was_said_last(memory):
+    memory.add(["tea is my drink", "my bike is blue", "it rains"], user_id="u")
+    text = str(memory.context("tea", user_id="u", tail=1, limit=1))
+    assert text.index("tea is my drink") < text.index("it rains")
+    assert "bike" not in text
 
 
 def test_two_memories_are_linked(memory):
@@ -359,7 +485,8 @@ def test_another_embedder_is_refused_with_the_way_out(tmp_path):
         ({"store": "ram://", "llm": "openai"}, "llm"), ({"store": "ram://", "durabilty": "full"}, "durability"),
         ({"store": "ram://", "durability": "maybe"}, "full"), ({"store": "ram://", "limit": 0}, "limit"),
         ({"store": "ram://", "embedder": "nonsense"}, "nonsense"), ({"store": "ram://", "embedder": 7}, "embedder"),
-        ({"store": "ram://x"}, "ram"),
+        ({"store": "ram://x"}, "ram"), ({"store": "ram://", "subscribes": {"skill"}}, "subscribes"),
+        ({"store": "ram://", "guard": 7}, "guard"), ({"store": "ram://", "reranker": 7}, "reranker"),
     ],
 )  # fmt: skip
 def test_a_memory_that_cannot_be_opened_says_why_and_what_to_do(arguments, said):

@@ -230,6 +230,7 @@ def test_what_cannot_be_kept_as_text_is_refused_everywhere(memory: Memory, text:
         lambda: memory.search(text, user_id="untextual"),
         lambda: memory.explain(text, user_id="untextual"),
         lambda: memory.context(text, user_id="untextual"),
+        lambda: memory.why_not(text, kept["id"], user_id="untextual"),
     ]
     for number, attempt in enumerate(attempts):
         with pytest.raises((InvalidInput, Unsupported)):
@@ -292,6 +293,7 @@ def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(memory:
         lambda: memory.search("x", filters=scope),
         lambda: memory.explain("x", **scope),
         lambda: memory.context("x", **scope),
+        lambda: memory.why_not("x", kept["id"], **scope),
         lambda: memory.get_all(**scope),
         lambda: memory.get_all(filters={"AND": [scope]}),
         lambda: memory.delete_all(**scope),
@@ -331,6 +333,7 @@ def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: An
         lambda: memory.get(id_),
         lambda: memory.get(id_, as_of="2020-01-01"),
         lambda: memory.history(id_),
+        lambda: memory.why_not("kept", id_, user_id="real"),
         lambda: memory.update(id_, "x"),
         lambda: memory.delete(id_),
         lambda: memory.retract(id_),
@@ -357,14 +360,16 @@ WRONG = [
 
 TIMES = ("as_of", "valid_at")
 READS = ("filters", "limit", "top_k", "show_expired", *TIMES)
+ASKING = ("kinds", "threshold", "min_score", "reference_date")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "add": (
-        "messages", "metadata", "timestamp", "expiration_date", "infer", "memory_type", "prompt", "filters", "source",
-        "idempotency_key",
+        "messages", "metadata", "timestamp", "expiration_date", "kind", "infer", "memory_type", "prompt", "filters",
+        "source", "idempotency_key",
     ),
-    "search": ("query", *READS, "threshold", "rerank", "explain", "reference_date"),
-    "explain": ("query", *READS, "threshold"),
-    "context": ("query", "budget", *READS),
+    "search": ("query", *READS, *ASKING, "rerank", "explain"),
+    "explain": ("query", *READS, *ASKING, "rerank"),
+    "why_not": ("query", "memory_id", *READS, *ASKING),
+    "context": ("query", "budget", "format", "tail", *READS, *ASKING, "rerank"),
     "get": ("memory_id", *TIMES),
     "get_all": (*READS, "offset"),
     "update": ("memory_id", "text", "metadata", "expiration_date", "data", "timestamp"),
@@ -382,13 +387,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "reindex": ("embedder",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
-SCOPED = {"add", "search", "explain", "context", "get_all", "timeline", "diff", "link"}
+SCOPED = {"add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link"}
 
 
 def valid(method: str, id_: str) -> dict[str, Any]:
     """Arguments with which the method works."""
     rest = {
-        "add": {"messages": "x"}, "search": {"query": "x"}, "explain": {"query": "x"}, "get": {"memory_id": id_},
+        "add": {"messages": "x"}, "search": {"query": "x"}, "explain": {"query": "x"}, "context": {"query": "x"},
+        "why_not": {"query": "x", "memory_id": id_}, "get": {"memory_id": id_},
         "update": {"memory_id": id_, "text": "y"}, "delete": {"memory_id": id_}, "retract": {"memory_id": id_},
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
         "link": {"src": id_, "rel": "supports", "dst": id_},
@@ -422,6 +428,53 @@ def test_a_wrong_argument_is_an_error_of_told_and_never_of_its_insides(
         memory.add("still works", user_id="typed")
         memory.search("works", user_id="typed")
     assert escaped == []
+
+
+ASKED: dict[str, tuple[list[Any], list[Any]]] = {
+    "kinds": (["skill", ["skill"], ("memory", "skill"), ["no such kind"]],
+              ["", [], [""], [5], [None], 5, True, b"skill", {"skill": 1}, {"skill"}]),
+    "min_score": ([0, 0.0, 0.5, 1], [-0.1, 1.1, "0.5", True, float("nan"), [0.5], Decimal("0.5")]),
+    "threshold": ([0, 0.0, 0.5, 1], [-0.1, 1.1, "0.5", True, float("nan"), [0.5], Decimal("0.5")]),
+    "reference_date": (["2026-03-01", "2026-03-01T12:00:00Z", "last tuesday", datetime(2026, 3, 1, tzinfo=UTC), 1.7e9],
+                       ["", "someday", [], {}, True, float("nan"), datetime(2026, 3, 1)]),  # noqa: DTZ001
+    "rerank": ([False, True], [1, 0, "yes", [], None]),
+    "format": (["text", "markdown", "xml", "messages"], ["", "pdf", "TEXT", 5, True, ["text"], b"text"]),
+    "tail": ([0, 1, 1000], [-1, 1001, 1.5, "3", True, []]),
+}  # fmt: skip
+"""What each argument of a question takes, and what it refuses."""
+
+ASKED_OF = [(method, name) for method, names in ARGUMENTS.items() for name in names if name in ASKED]
+
+
+@pytest.mark.parametrize(("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF])
+def test_an_argument_of_a_question_is_used_or_refused_by_its_name(memory: Memory, method: str, argument: str) -> None:
+    (kept,) = memory.add("typed", user_id="typed")["results"]
+    good, bad = ASKED[argument]
+    for value in good:
+        getattr(memory, method)(**valid(method, kept["id"]), **{argument: value})
+    for value in bad:
+        with pytest.raises(InvalidInput) as refused:
+            pytest.fail(f"{value!r} gave {getattr(memory, method)(**valid(method, kept['id']), **{argument: value})}")
+        said = str(refused.value)
+        assert argument in said or "time" in said, said
+
+
+def test_two_names_of_one_thing_may_agree_and_may_not_differ(memory: Memory) -> None:
+    memory.add("tea", user_id="twice")
+    memory.search("tea", user_id="twice", threshold=0.1, min_score=0.1)
+    with pytest.raises(InvalidInput, match="two names of one thing"):
+        memory.search("tea", user_id="twice", threshold=0.1, min_score=0.2)
+
+
+QUERY_ONLY: list[dict[str, Any]] = [
+    {"threshold": 0.1}, {"min_score": 0.1}, {"rerank": True}, {"reference_date": "2026"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", QUERY_ONLY, ids=str)
+def test_what_only_a_query_gives_a_meaning_is_refused_without_one(memory: Memory, option: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="needs a query"):
+        memory.context(user_id="typed", **option)
 
 
 def test_sizes_that_are_none_are_refused_and_the_newest_come_with_a_limit(memory: Memory) -> None:
@@ -460,6 +513,8 @@ ODD_OPTIONS = [
     {"store": 5}, {"store": ""}, {"store": "nonsense"}, {"store": b"ram://"}, {"embedder": 5}, {"embedder": "nonsense"},
     {"embedder": []}, {"account": 5}, {"account": ""}, {"account": "*"}, {"account": "a\0b"}, {"durability": "maybe"},
     {"limit": 0}, {"limit": "ten"}, {"nonsense": 1}, {"busy_timeout": -1}, {"zone": "Mars/Olympus"}, {"llm": "gpt"},
+    {"reranker": 5}, {"reranker": "cohere"}, {"guard": 5}, {"guard": "nobody"}, {"guard": dict.keys},
+    {"subscribes": 5}, {"subscribes": ""}, {"subscribes": [5]}, {"subscribes": {"skill"}}, {"subscribes": None},
     {"settings": 5}, {"text_limit": None, "batch_limit": -5}, {"encoding": "nonsense"},
 ]  # fmt: skip
 

@@ -121,6 +121,15 @@ def test_a_shorter_form_that_is_no_text_is_none(desk: Desk, shorter: Any) -> Non
     assert desk.memory.context("procedure", **U, budget=30).hits == ()
 
 
+def test_a_text_too_long_for_the_budget_keeps_no_other_out(desk: Desk) -> None:
+    desk.tell("x" * 590 + " quokka")
+    desk.tell(CONTENT * 9, metadata={"abstract": "quokka quokka"})
+    desk.tell("a quokka is small")
+    text = desk.memory.context("quokka", **U, budget=60).text
+    assert "a quokka is small" in text
+    assert "quokka quokka" in text
+
+
 def test_only_the_piece_that_matches_is_printed_of_a_long_text(desk: Desk) -> None:
     desk.tell(f"{CONTENT} The wombat sleeps in box nine. {CONTENT.replace('Step', 'Stage')}")
     bundle = desk.memory.context("wombat", **U, budget=1000)
@@ -201,6 +210,17 @@ def test_a_parent_does_not_pull_a_better_child_down(open_desk: Callable[..., Des
     before = raw(desk.explain("quokka habitat", as_of="#4")["quokka habitat"])
     assert raw(desk.explain("quokka habitat")["quokka habitat"]) == pytest.approx(before)
     assert desk.found("quokka habitat")[0] == "quokka habitat"
+
+
+def test_what_the_ninth_best_leads_to_is_found_however_few_are_wanted(open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(expand_hot=0.0, expand_own=0.0, spare=0)
+    ninth = desk.tell("quokka habitat")
+    for number in range(8):
+        desk.tell(f"quokka habitat {number}")
+    desk.memory.link(desk.tell("they sleep under bushes"), "part_of", ninth, **U)
+    everything = desk.found("quokka habitat")
+    assert [desk.found("quokka habitat", limit=limit) for limit in (1, 3, 9)] == [everything[:n] for n in (1, 3, 9)]
+    assert "they sleep under bushes" in everything
 
 
 def test_a_child_is_lifted_wherever_it_stood_before(open_desk: Callable[..., Desk]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from told import AsyncMemory, Bundle, Memory, NotFoundError, ScopeError, Settings, ToldError
-from told.ports import Embedder, Purpose, Vector
+from told.ports import Embedder, Purpose, Reranker, Vector
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 Answer = dict[str, Any]
@@ -28,6 +28,21 @@ class Lengths:
         return [[float(len(text)), 1.0 if purpose == "query" else 0.0] for text in texts]
 
 
+class Shortest:
+    """Neither does a reranker."""
+
+    model = "shortest"
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """The shorter, the better, if it says what was asked for."""
+        return [float(query in text) / (1 + len(text)) for text in texts]
+
+
+def allowed(row: dict[str, Any]) -> bool | str:
+    """A guard answers True, or why not."""
+    return "private" not in row["metadata"] or "private"
+
+
 def opening(folder: Path) -> None:
     """Every way to open a memory."""
     assert_type(Memory(), Memory)
@@ -43,6 +58,9 @@ def opening(folder: Path) -> None:
         assert_type(memory.embedder, Embedder | None)
     with Memory("ram://", embedder=HashingEmbedder(32, "hash-32")) as memory:
         memory.close()
+    judge: Reranker = Shortest()
+    Memory("ram://", reranker=judge, guard=allowed, subscribes=["profile", "event"]).close()
+    AsyncMemory("ram://", reranker=lambda query, texts: [float(query in text) for text in texts]).close()
 
 
 def writing(memory: Memory) -> None:
@@ -72,6 +90,7 @@ def reading(memory: Memory) -> str:
     wanted = {"AND": [{"tag": "work"}, {"n": {"gte": 1}}]}
     assert_type(memory.search("where?", user_id="alice", limit=5, filters=wanted), Answer)
     memory.search("where?", filters={"user_id": "alice"}, top_k=5, threshold=0.1, rerank=False, explain=True)
+    memory.search("last week?", user_id="alice", kinds=["event"], min_score=0.1, reference_date="2026-03-01")
     memory.search("where?", user_id="alice", as_of="2026-03-01", valid_at=datetime(2025, 1, 1, tzinfo=UTC))
     assert_type(memory.get("id"), Answer | None)
     assert_type(memory.get("id", as_of="#12", user_id="alice"), Answer | None)
@@ -79,12 +98,15 @@ def reading(memory: Memory) -> str:
     assert_type(memory.history("id"), list[Answer])
     assert_type(memory.timeline(user_id="alice", limit=3), Answer)
     assert_type(memory.diff("2026-01-01", "2026-02-01", user_id="alice"), Answer)
-    assert_type(memory.explain("where?", user_id="alice"), Answer)
+    assert_type(memory.explain("where?", user_id="alice", kinds="profile", rerank=True), Answer)
+    assert_type(memory.why_not("where?", "id", user_id="alice", limit=3), Answer)
     bundle = memory.context("plan my weekend", user_id="alice", budget=800)
     assert_type(bundle, Bundle)
     assert_type(bundle.text, str)
     assert_type(bundle.tokens, int)
-    memory.context(user_id="alice")
+    memory.context(user_id="alice", format="markdown", tail=4)
+    talk = memory.context("plan my weekend", user_id="alice", format="messages", reference_date=datetime.now(UTC))
+    assert_type(talk.messages, tuple[Mapping[str, str], ...])
     return f"{bundle}: {[hit.fact.text for hit in bundle.hits]} {bundle.trace.as_dict()} {bundle.warnings}"
 
 
@@ -111,7 +133,8 @@ async def waiting() -> None:
         assert_type(await memory.search("tea", user_id="alice"), Answer)
         assert_type(await memory.get("id"), Answer | None)
         assert_type(await memory.history("id"), list[Answer])
-        bundle = await memory.context("tea", user_id="alice")
+        assert_type(await memory.why_not("tea", "id", user_id="alice"), Answer)
+        bundle = await memory.context("tea", user_id="alice", format="xml", tail=1)
         assert_type(bundle, Bundle)
         found = await asyncio.gather(memory.get_all(user_id="alice"), memory.stats(), memory.verify())
         assert_type(found, tuple[Answer, Answer, Answer])

@@ -33,7 +33,7 @@ NOW = datetime(2026, 3, 18, tzinfo=UTC)
 
 
 def mark(seq: int = 1, **known: object) -> Mark:
-    return replace(Mark(seq, 0, NOON, seq), **known)
+    return Mark(seq, 0, NOON, seq)._replace(**known)
 
 
 def ranked(*marks: Mark, asks: Asked = NOTHING, settings: Settings = PLAIN, **found: object) -> list[Scored]:
@@ -52,13 +52,13 @@ def part(name: str, *marks: Mark, asks: Asked = NOTHING, settings: Settings = PL
 def test_the_weighted_way_counts_spreads_above_the_average_and_words_covered() -> None:
     one = mark(dense=0.25, cover=1.5)
     [scored] = ranked(one)
-    assert scored.parts == pytest.approx({"dense": 2.5, "cover": 1.8})
+    assert scored.parts == pytest.approx({"dense": 2.5, "cover": 1.8, "talk": 0.0})
     assert scored.score == pytest.approx(4.3)
 
 
 def test_what_has_no_vector_is_weighed_by_its_words_alone() -> None:
     [scored] = ranked(mark(dense=None, cover=1.0))
-    assert scored.parts == {"dense": 0.0, "cover": 1.2}
+    assert scored.parts == {"dense": 0.0, "cover": 1.2, "talk": 0.0}
 
 
 def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
@@ -81,14 +81,14 @@ def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
 def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_words() -> None:
     settings = Settings(fusion="anchored", rank_talk=0.0)
     [scored] = ranked(mark(cosine=0.6, bm25=4.0), settings=settings)
-    assert scored.parts == pytest.approx({"dense": 4.2, "cover": 1.5})
+    assert scored.parts == pytest.approx({"dense": 4.2, "cover": 1.5, "talk": 0.0})
     [away] = ranked(mark(cosine=-0.3, bm25=0.0), settings=settings)
     assert away.score == 0.0
 
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored"])
 def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert sum(fusion(Ranked(), Settings(fusion=way), 0.1)(mark()).values()) == 0.0
+    assert fusion(Ranked(), Settings(fusion=way), 0.1)(mark()) == (0.0, 0.0)
 
 
 def test_of_equals_the_newer_comes_first() -> None:
@@ -219,7 +219,7 @@ def with_fact(told: Fact, asks: Asked = NOTHING, touch: Touch | None = None, **k
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
     [one] = rank.with_facts(scored, {told.seq: told}, touches, asks, builtin(), settings, NOON)
-    return {name: value for name, value in one.parts.items() if name not in ("dense", "cover")}
+    return {name: value for name, value in one.parts.items() if name not in ("dense", "cover", "talk")}
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_only_the_first_five_are_looked_at() -> None:
 
 def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
     first = said(1, 9.0)
-    second = replace(first, mark=replace(first.mark, slot=1), score=7.0)
+    second = first._replace(mark=first.mark._replace(slot=1), score=7.0)
     assert [one.mark.slot for one in rank.newest_first((first, second), NOTHING, 0.0, PLAIN)] == [0, 1]
 
 
@@ -362,26 +362,39 @@ def test_confidence_is_a_share(
     ]
     found = Ranked(marks=marks, named=people, mass=mass)
     scored = rank.ranked(found, NOTHING, PLAIN, 0.01)
-    assert 0.0 <= rank.confidence(scored, found) <= 1.0
+    assert 0.0 <= rank.confidence(scored, found, PLAIN) <= 1.0
 
 
 def test_nothing_found_is_no_confidence() -> None:
-    assert rank.confidence([], Ranked()) == 0.0
+    assert rank.confidence([], Ranked(), PLAIN) == 0.0
 
 
 def test_what_covers_more_of_the_query_is_surer() -> None:
     found = Ranked(mass=4.0)
-    sure = [rank.confidence([Scored(mark(cover=cover), 1.0, {})], found) for cover in (0.0, 1.0, 2.0)]
-    assert sure == [0.5, 0.75, 1.0]
+    none, half, all_ = (
+        rank.confidence([Scored(mark(cover=cover), 1.0, {})], found, PLAIN) for cover in (0.0, 1.0, 2.0)
+    )
+    assert none < half < all_
+    assert half - none == pytest.approx(all_ - half)
 
 
 def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     found = Ranked(mass=1.0, named=("Ann",))
     ann = Scored(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
     bob = Scored(mark(2, actor="Bob", cover=1.0), 2.0, {})
-    assert rank.confidence([ann], found) == pytest.approx(1.0)
-    assert rank.confidence([ann, bob], found) == pytest.approx(0.5)
-    assert rank.confidence([bob], found) == 0.0
+    alone = rank.confidence([ann], found, PLAIN)
+    assert rank.confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
+    assert rank.confidence([bob], found, PLAIN) == 0.0
+
+
+@given(st.lists(st.floats(-50, 50), min_size=2, max_size=6), st.sampled_from(((), ((1, 0.5),))), st.integers(0, 10**6))
+def test_a_shown_score_is_a_share_that_grows_with_the_score(
+    scores: list[float], near: tuple[tuple[int, float], ...], visible: int
+) -> None:
+    found = Ranked(near=near, mass=4.0, visible=visible)
+    shown = [rank.calibrated(score, found, PLAIN) for score in sorted(scores)]
+    assert shown == sorted(shown)
+    assert all(0.0 <= score <= 1.0 for score in shown)
 
 
 # --------------------------------------------------------------------------------------------- what parts add up to

@@ -180,9 +180,10 @@ class RamStore:
 
     @_locked
     def known(
-        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool = False
-    ) -> Known:
-        """What exactly this scope already holds, what was handed in under the key, and the last turn if asked for."""
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
+        """What exactly this scope already holds, a key's ticket, which hashes have a vector, and the last turn."""
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
@@ -193,6 +194,7 @@ class RamStore:
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             None if filed is None else filed.ticket,
             account.newest(scope) if last else None,
+            self.cached(hashes),
         )
 
     @_locked

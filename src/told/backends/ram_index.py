@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from told.backends.ram_account import Account
 from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
-from told.core.match import Matches, Turns, Voice, facts, question, summed
+from told.core.match import Matches, Turns, Voice, facts, places, question, summed
 from told.core.query import AsOf, Find, Probe, Ranked
-from told.core.score import Corpus, frequencies
+from told.core.score import Corpus, frequencies, quantise
 from told.core.text import terms
 
 
@@ -54,14 +55,14 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
     before = {key: (p.seq, p.slot) for key, passage in seen.items() if (p := account.before(passage)) is not None}
     centred = probe.centre and probe.vector is not None
     asked = question(
-        probe, Corpus(len(seen), sum(map(len, said.values()))),
+        probe, b"" if probe.vector is None else quantise(probe.vector), Corpus(len(seen), sum(map(len, said.values()))),
         [sum(term in count for count in counts.values()) for term in dict.fromkeys(probe.terms)],
         [fact.actor for fact in held.values() if fact.actor], *(summed(codes.values()) if centred else ((), 0)),
     )  # fmt: skip
     turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
     matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)
     chosen = {key: _voice(held[key[0]], passage, account) for key, passage in seen.items() if key[0] in wanted}
-    return _ranked(matches, chosen)
+    return replace(_ranked(matches, chosen), linked=bool(account.links))
 
 
 def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
@@ -75,11 +76,11 @@ def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
 def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], Voice]) -> Ranked:
     near = matches.best(matches.near, chosen)
     words = matches.best({key: score for key, score in matches.words.items() if score > 0.0}, chosen)
-    places = [{key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words)]
-    offered = matches.offered(places[0].keys() | places[1].keys(), chosen)
-    marks = [matches.mark(key, chosen[key], *(place.get(key) for place in places)) for key in offered]
+    by_vector, by_words = ({key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words))
+    offered = matches.offered(places(by_vector, by_words), chosen)
+    marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
     asked = matches.question
     return Ranked(
         facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),
-        marks, asked.named, asked.mass, asked.middle.length,
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip

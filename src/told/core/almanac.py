@@ -19,6 +19,8 @@ _T = TypeVar("_T")
 
 def plain(text: str) -> str:
     """The text as the tables spell it: no case, no accents, single spaces, no punctuation around."""
+    if text.isascii():
+        return " ".join(text.lower().split()).strip(" .,;:!?")
     apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return " ".join("".join(c for c in apart if not unicodedata.combining(c)).split()).strip(" .,;:!?")
 

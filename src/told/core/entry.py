@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, TypeAlias, assert_never
 
 from told.core.errors import StoreCorrupt, StoreVersion
@@ -265,9 +266,9 @@ def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
 def _pack(verb: Verb) -> dict[str, Any]:
     match verb:
         case Observed(id=id, evidence=evidence):
-            return {"id": id, **_sparse(evidence)}
+            return {"id": id, **_evidence(evidence)}
         case Asserted(thread=thread, claim=claim, since=since):
-            body = {"thread": thread, **_sparse(claim)}
+            body = {"thread": thread, **_claim(claim)}
             if claim.valid is not ALWAYS:
                 body["valid"] = claim.valid.as_json()
             return body if since is None else {**body, "since": since}
@@ -297,24 +298,21 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
             return verb
 
 
-def _defaults(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
-    blank = cls("")
-    names = (name for name in cls.__dataclass_fields__ if name not in ("valid", "content", "text"))
-    return tuple((name, getattr(blank, name)) for name in names)
+def _sparse(cls: type[Any], own: str) -> Callable[[Any], dict[str, Any]]:
+    """What gives the fields that differ from their defaults, so that a plain turn is a short line."""
+    names = tuple(field.name for field in fields(cls) if field.name not in (own, "valid"))
+    values = attrgetter(own, *names)
+    _, *defaults = values(cls(""))
+
+    def sparse(value: Any) -> dict[str, Any]:
+        text, *given = values(value)
+        differing = {
+            name: held for name, held, default in zip(names, given, defaults, strict=True) if held != default
+        }
+        return {own: text, **differing}
+
+    return sparse
 
 
-def _sparse(value: Evidence | Claim) -> dict[str, Any]:
-    """The fields that differ from their defaults, so that a plain turn is a short line."""
-    if isinstance(value, Evidence):
-        body, defaults = {"content": value.content}, _EVIDENCE
-    else:
-        body, defaults = {"text": value.text}, _CLAIM
-    for name, default in defaults:
-        given = getattr(value, name)
-        if given != default:
-            body[name] = given
-    return body
-
-
-_EVIDENCE = _defaults(Evidence)
-_CLAIM = _defaults(Claim)
+_evidence = _sparse(Evidence, "content")
+_claim = _sparse(Claim, "text")

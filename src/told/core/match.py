@@ -24,11 +24,12 @@ from told.core.score import (
     level,
     named,
     norm,
-    quantise,
     share,
+    trust,
 )
 
 K = TypeVar("K", int, tuple[int, int])
+NOWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,10 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A probe as every part of an index answers it: with the statistics of everything the read can see."""
+    """A probe as every part of an index answers it: with the statistics of everything the read can see.
+
+    `off` is how much of the mean direction is really taken off, and `level` how near a passage then is on the average.
+    """
 
     probe: Probe
     weights: Mapping[str, float]
@@ -53,29 +57,32 @@ class Question:
     named: tuple[str, ...] = ()
     asked: bytes = b""
     middle: Centre = field(default_factory=Centre)
+    off: float = 0.0
+    level: float = 0.0
+    visible: int = 0
 
     @property
     def mass(self) -> float:
         """What all terms of the query tell together."""
         return sum(self.weights.values())
 
-    @property
-    def level(self) -> float:
-        """How near the scope is on the average."""
-        return level(self.asked, self.middle, self.probe.centre)
-
 
 def question(
-    probe: Probe, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str], total: Sequence[int], count: int
-) -> Question:
-    """What is asked, given how much is visible, how many have each term, who speaks, and the sum of the vectors."""
+    probe: Probe, asked: bytes, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str],
+    total: Sequence[int], count: int,
+) -> Question:  # fmt: skip
+    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where."""
     terms = tuple(dict.fromkeys(probe.terms))
     people, names = named(speakers, probe.words) if probe.words else ((), frozenset())
     kept = counted(terms, names)
     pairs = zip(terms, containing, strict=True)
     weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
-    asked = b"" if probe.vector is None else quantise(probe.vector)
-    return Question(probe, weights, corpus.average, people, asked if any(asked) else b"", centre(total, count))
+    middle, trusted = centre(total, count), trust(count)
+    off = probe.centre * trusted
+    usual = level(asked, middle, off, probe.usual, trusted) if any(asked) else 0.0
+    return Question(
+        probe, weights, corpus.average, people, asked if any(asked) else b"", middle, off, usual, corpus.passages
+    )
 
 
 def summed(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
@@ -141,7 +148,7 @@ class Matches(Generic[K]):
         codes = {key: code for key, code in self.codes.items() if any(code)} if asked else {}
         self.cosines = {key: cosine(asked, code) for key, code in codes.items()}
         self.hubs = {key: middle.hub(cosine(middle.code, code)) for key, code in codes.items() if middle.length}
-        off = self.question.probe.centre
+        off = self.question.off
         self.near = {key: above(near, self.hubs.get(key, 0.0), off) for key, near in self.cosines.items()}
         self.words = {key: self._bm25(key) for key in self.counts}
 
@@ -174,10 +181,13 @@ class Matches(Generic[K]):
         ranked = [(scores[key], key) for key in chosen if key in scores]
         return sorted(ranked, reverse=True)[: self.question.probe.depth]
 
-    def offered(self, listed: Iterable[K], chosen: Mapping[K, Voice]) -> list[K]:
-        """What is offered of the chosen: what is listed with the turns around it, and what the probe asks for."""
+    def offered(self, listed: Mapping[K, int], chosen: Mapping[K, Voice]) -> list[K]:
+        """What is offered of the chosen: what is listed, the turns around the first, and what the probe asks for."""
         probe = self.question.probe
-        found = {other for key in listed for other, _ in self.turns.around(key)}
+        found = set(listed)
+        for key, place in listed.items():
+            if place <= probe.beside:
+                found.update(other for other, _ in self.turns.around(key))
         found.update(key for key, voice in chosen.items() if voice.seq in probe.also)
         said = [key for key, voice in chosen.items() if any(a <= voice.said_at < b for a, b in probe.spans)]
         found.update(sorted(said)[-probe.depth :])
@@ -192,6 +202,11 @@ class Matches(Generic[K]):
             self.hubs.get(key, 0.0), self.words.get(key, 0.0), cover(self.told(key), self.question.mass),
             near, words, bytes(code),
         )  # fmt: skip
+
+
+def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
+    """The better of the places each passage has in the two lists."""
+    return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
 
 
 def facts(ranked: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -260,7 +260,9 @@ class Verdict:
 
 def allows(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> Verdict:
     """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
-    verdicts = [_judge(part, grants, holder, action, owner=owner, now=now) for part in policy.parts or (policy,)]
+    if not policy.parts:
+        return _judge(policy, grants, holder, action, owner=owner, now=now)
+    verdicts = [_judge(part, grants, holder, action, owner=owner, now=now) for part in policy.parts]
     for verdict in verdicts:
         if not verdict:
             return verdict

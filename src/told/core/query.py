@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter
@@ -53,8 +53,9 @@ class Probe:
     """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
 
     `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
-    everything tells little. Words that name a speaker of the scope are no terms of the search, unless there are no
-    others. Beside the best of each list come the turns around them, what was said inside one of the `spans`, and the
+    everything tells little; `usual` is the cosine of unrelated texts, which a small scope cannot tell by itself. Words
+    that name a speaker of the scope are no terms of the search, unless there are no others. Beside the
+    two lists come the turns around the first `beside` of each, what was said inside one of the `spans`, and the
     positions in `also`.
     """
 
@@ -64,13 +65,14 @@ class Probe:
     depth: int = 100
     model: str | None = None
     centre: float = 0.0
+    usual: float = 0.0
     words: tuple[Word, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
+    beside: int = 0
     also: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """What the index knows of one passage it offers, whichever way it came.
 
     `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.
@@ -99,7 +101,8 @@ class Ranked:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
 
     `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
-    `mean` is the length of the scope's mean vector.
+    `mean` is the length of the scope's mean vector; `visible` is how many passages the read can see; `linked`
+    is whether the account has any links to follow.
     """
 
     near: Sequence[tuple[int, float]] = ()
@@ -108,6 +111,8 @@ class Ranked:
     named: tuple[str, ...] = ()
     mass: float = 0.0
     mean: float = 0.0
+    visible: int = 0
+    linked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log, sqrt
+from operator import mul
 
 from told.core.query import Word
 
@@ -19,6 +21,9 @@ K1 = 1.2
 B = 0.75
 TF_CAP = 15
 UNIT = 1 << 20
+PRIOR = 20
+"""So many vectors tell as much of what is usual as the embedder itself says."""
+
 REACH: tuple[tuple[int, float], ...] = ((-1, 0.8), (1, 0.6), (-2, 0.6), (2, 0.5))
 """How much a word counts for a turn when it stands in the turn before it, after it, and so on."""
 
@@ -61,7 +66,7 @@ def quantise(vector: Sequence[float]) -> bytes:
     if not peak:
         return bytes(len(vector))
     scale = 127.0 / peak
-    return array("b", [round(value * scale) for value in vector]).tobytes()
+    return array("b", map(round, [value * scale for value in vector])).tobytes()
 
 
 def cosine(a: bytes, b: bytes) -> float:
@@ -70,6 +75,7 @@ def cosine(a: bytes, b: bytes) -> float:
     return _dot(array("b", a), array("b", b)) / norms if norms else 0.0
 
 
+@lru_cache(maxsize=4096)
 def norm(code: bytes) -> float:
     """The length of a quantised vector."""
     values = array("b", code)
@@ -95,9 +101,13 @@ def share(norm: float) -> int:
 
 def centre(total: Sequence[int], count: int) -> Centre:
     """The centre of so many vectors, given the sum of their codes, each times its share."""
-    if not count or not any(total):
-        return Centre()
-    return Centre(quantise(total), sqrt(sum(value * value for value in total)) / (UNIT * count))
+    return _centre(tuple(total), count) if count and any(total) else Centre()
+
+
+@lru_cache(maxsize=256)
+def _centre(total: tuple[int, ...], count: int) -> Centre:
+    """The same, remembered: it changes with every write and with no read."""
+    return Centre(quantise(total), sqrt(sum(map(mul, total, total))) / (UNIT * count))
 
 
 def above(cosine: float, hub: float, off: float) -> float:
@@ -105,9 +115,15 @@ def above(cosine: float, hub: float, off: float) -> float:
     return cosine - off * hub
 
 
-def level(asked: bytes, middle: Centre, off: float) -> float:
-    """What `above` comes to on the average of a scope."""
-    return above(middle.hub(cosine(asked, middle.code)), middle.length * middle.length, off) if middle.length else 0.0
+def trust(count: int) -> float:
+    """How much the mean of so many vectors tells of what is usual; that of a few tells little."""
+    return count / (count + PRIOR)
+
+
+def level(asked: bytes, middle: Centre, off: float, usual: float, trusted: float) -> float:
+    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual."""
+    here = middle.hub(cosine(asked, middle.code)) if middle.length else 0.0
+    return above(trusted * here + (1.0 - trusted) * usual, middle.length * middle.length, off)
 
 
 def cover(told: float, mass: float) -> float:
@@ -135,7 +151,7 @@ def counted(terms: Sequence[str], names: frozenset[str]) -> frozenset[str]:
 
 
 def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(x * y for x, y in zip(a, b, strict=True))
+    return sum(map(mul, a, b))
 
 
 def top(scores: Mapping[int, float], depth: int) -> list[tuple[int, float]]:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from operator import add
 from typing import Any, Final
 
@@ -108,6 +108,8 @@ def _expand(token: str) -> tuple[str, ...]:
     """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):
         return _kept((token,))
+    if token.isascii() and token.isdigit():
+        return (token,)
     if token.endswith(("n't", "N'T")):
         return ()
     bare = _CONTRACTION.sub("", token.strip("_").casefold() if "'" in token else token.strip("_"))
@@ -174,22 +176,37 @@ def pieces(text: str, size: int) -> list[str]:
 
     A text that is no longer is one piece, white space and all.
     """
+    return list(_pieces(text, size)) or [text[:size]]
+
+
+def piece(text: str, size: int, number: int) -> str:
+    """One of the pieces of a text, without cutting what comes after it."""
+    return next(islice(_pieces(text, size), number, None), text[:size])
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
     if len(text) <= size:
-        return [text]
-    found: list[str] = []
+        yield text
+        return
+    for start, end in _packed(text, size):
+        if found := text[start:end].strip():
+            yield found
+
+
+def _packed(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Where each slice begins and ends, white space around it included."""
     start = end = 0
     for first, last in _cuts(text):
         if last - start > size and end > start:
-            found.append(text[start:end].strip())
+            yield start, end
             start = first
         while last - start > size * 3 // 2:
             space = text.rfind(" ", start + max(size // 2, 1), start + size)
             stop = space if space > 0 else start + size
-            found.append(text[start:stop].strip())
+            yield start, stop
             start = stop
         end = last
-    found.append(text[start:end].strip())
-    return [piece for piece in found if piece] or [text[:size]]
+    yield start, end
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int]]:

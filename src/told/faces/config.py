@@ -26,8 +26,10 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
             found["embedder"] = _embedder(value)
         elif name == "history":
             found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
-        elif name in ("llm", "graph_store", "reranker"):
-            found.update(_absent(name, value))
+        elif name in ("llm", "graph_store"):
+            _absent(name, value)
+        elif name == "reranker":
+            found["reranker"] = _reranker(value)
         elif name in KNOBS:
             found[name] = value
         elif name not in IGNORED:
@@ -74,8 +76,18 @@ def _embedder(value: Any) -> Any:
     return f"{provider}:{model}" if model else provider
 
 
-def _absent(name: str, value: Any) -> dict[str, Any]:
-    provider, _ = _section(value, name)
+def _reranker(value: Any) -> Any:
+    """A reranker is an object or a function of the caller's own; none comes with told."""
+    if not isinstance(value, Mapping):
+        return value
+    provider, _ = _section(value, "reranker")
     if provider == "none":
-        return {}
-    raise ConfigError(f"This version of told has no {name} yet.", hint=f"Leave {name} out of the configuration.")
+        return None
+    raise ConfigError(f"told brings no reranker {shown(provider)}.", hint="Give an object with score(), or a function.")
+
+
+def _absent(name: str, value: Any) -> None:
+    """Refuse what this version of told does not have, unless it is not wanted."""
+    provider, _ = _section(value, name)
+    if provider != "none":
+        raise ConfigError(f"This version of told has no {name} yet.", hint=f"Leave {name} out of the configuration.")

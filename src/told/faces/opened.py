@@ -43,8 +43,7 @@ class Opened:
         chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
             store=store, account=account, **knobs
         )  # fmt: skip
-        kinds = tuple(label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in subscribes)
-        caller = Caller(account=identifier(chosen.account, "account"), subscribes=kinds)
+        caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
         judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
         opened = open_store(chosen, mint)
         try:
@@ -85,6 +84,15 @@ class Opened:
             run(self._engine.flush())
             self._engine.store.close()
             self._engine = None
+
+
+def _kinds(subscribes: Any) -> tuple[str, ...]:
+    """The kinds subscribed to; one may stand alone."""
+    given = [subscribes] if isinstance(subscribes, str) else subscribes
+    if not isinstance(given, list | tuple):
+        hint = 'Such as ["profile", "event"]; leave it out for all.'
+        raise ConfigError(f"subscribes must be a list of kinds, not {shown(subscribes)}.", hint=hint)
+    return tuple(label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in given)
 
 
 def _asking(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:

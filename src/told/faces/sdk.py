@@ -20,8 +20,8 @@ class Memory(Opened):
     def add(
         self, messages: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
-        infer: bool = True, memory_type: str | None = None, prompt: str | None = None, filters: Any = None,
-        source: str | None = None, idempotency_key: str | None = None,
+        kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
+        filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Remember what was said, verbatim: a string, a message or a list of messages.
 
@@ -29,8 +29,8 @@ class Memory(Opened):
         """
         return run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
-            expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
-            prompt=prompt, filters=filters, infer=infer,
+            expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
         ))  # fmt: skip
 
     def search(
@@ -224,8 +224,8 @@ class AsyncMemory(Opened):
     async def add(
         self, messages: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
-        infer: bool = True, memory_type: str | None = None, prompt: str | None = None, filters: Any = None,
-        source: str | None = None, idempotency_key: str | None = None,
+        kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
+        filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Remember what was said, verbatim: a string, a message or a list of messages.
 
@@ -233,8 +233,8 @@ class AsyncMemory(Opened):
         """
         return await arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
-            expiration_date=expiration_date, memory_type=memory_type, source=source, idempotency_key=idempotency_key,
-            prompt=prompt, filters=filters, infer=infer,
+            expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
         ))  # fmt: skip
 
     async def search(

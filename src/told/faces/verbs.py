@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 
 from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
-from told.core.text import shown, snippet
+from told.core.text import label, shown, snippet
 from told.engine import Engine
 from told.faces import shapes
 from told.flow import Flow
@@ -24,6 +24,7 @@ from told.read.plan import flag
 NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
+KIND_LIMIT = 128
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
 
 
@@ -34,17 +35,19 @@ def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 
 def add(
     engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
-    infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
+    kind: Any, infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """Remember what was said."""
     flag(infer, "infer")
     if memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
         raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
-    kind = "skill" if memory_type == "procedural_memory" else "memory"
+    meant = "skill" if memory_type == "procedural_memory" else None
+    if kind is not None and meant not in (None, kind):
+        raise InvalidInput(f"memory_type says {meant!r} and kind {shown(kind)}; give one of them.")
     done = yield from engine.add(
-        messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, kind=kind, source=source,
-        key=idempotency_key,
+        messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, source=source,
+        key=idempotency_key, kind=label(kind, "kind", limit=KIND_LIMIT) if kind is not None else meant or "memory",
     )  # fmt: skip
     return _warn(shapes.receipt(done), NOT_EXTRACTED, prompt=prompt, filters=filters)
 

@@ -110,10 +110,13 @@ def _instants(store: Store, account: str, seqs: Sequence[int]) -> Flow[Mapping[i
     return found
 
 
-def diff(store: Store, scope: Scope, before: AsOf, after: AsOf) -> Flow[dict[str, Any]]:
+def diff(
+    store: Store, scope: Scope, before: AsOf, after: AsOf, hidden: frozenset[str] = frozenset()
+) -> Flow[dict[str, Any]]:
     """What a scope believes at the later moment and did not at the earlier, and the other way round."""
-    old = {fact.id: fact for fact in (yield from call(store.facts, Find(scope, before, show_expired=True)))}
-    new = {fact.id: fact for fact in (yield from call(store.facts, Find(scope, after, show_expired=True)))}
+    earlier = yield from call(store.facts, Find(scope, before, show_expired=True))
+    later = yield from call(store.facts, Find(scope, after, show_expired=True))
+    old, new = ({fact.id: fact for fact in facts if fact.id not in hidden} for facts in (earlier, later))
     return {
         "added": [{"id": k, "memory": f.text} for k, f in new.items() if k not in old],
         "changed": [

@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 from told.core.fact import LEVELS, OVERVIEW, PIECE, Fact
 from told.core.filter import All, parse
 from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace
-from told.core.text import pieces
+from told.core.text import piece
 from told.flow import Flow, call
 from told.read import path, trace
 from told.read.assemble import Assembly, Format, Item, assemble
 from told.read.gather import Eye
 from told.read.guard import denials
 from told.read.path import Recall, Want
+
+CHARACTERS = 4
+"""About how many characters a token has."""
+
+PLENTY = 3
+"""How many times the text a budget holds is offered to it."""
 
 LEAST_TOKENS = 12
 """Hardly any line is shorter, so a budget needs no more lines than this allows."""
@@ -39,7 +45,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     pinned = yield from _pinned(eye, find)
     said = yield from _newest(eye, find, order.tail) if order.tail else _nothing()
     recall = None if want is None else (yield from path.recalled(eye, want))
-    chosen = _answers(recall, eye) if recall else (yield from _learned(eye, find, order))
+    chosen = _answers(recall, eye, order) if recall else (yield from _learned(eye, find, order))
     clock = trace.Clock(list(recall.clock.steps) if recall else [])
     items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
     made = assemble(
@@ -60,8 +66,12 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)
 
 
-def _answers(recall: Recall, eye: Eye) -> list[Item]:
-    """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full."""
+def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
+    """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
+
+    It is enough to offer several times what the budget can hold; what is too long for it takes no room.
+    """
+    room = order.budget * CHARACTERS * PLENTY
     whole: set[int] = set()
     inside: set[int] = set()
     items: list[Item] = []
@@ -69,18 +79,23 @@ def _answers(recall: Recall, eye: Eye) -> list[Item]:
         fact, slot = recall.facts[one.mark.seq], one.mark.slot
         if fact.seq in whole or (slot in LEVELS and fact.seq in inside):
             continue
+        again = fact.seq in inside
         inside.add(fact.seq)
         if slot in LEVELS:
             whole.add(fact.seq)
         hit = path.hit(one, recall, eye.settings)
-        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), tuple(_forms(fact, slot))))
+        forms = tuple(_forms(fact, slot))
+        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
+        shortest = min(map(len, forms))
+        room -= shortest if shortest <= order.budget * CHARACTERS else 0
+        if room < 0:
+            break
     return items
 
 
 def _forms(fact: Fact, slot: int) -> Iterator[str]:
     """The texts that may stand for a passage, the fullest first."""
-    cut = pieces(fact.text, PIECE)
-    yield fact.text if slot in LEVELS else cut[slot]
+    yield fact.text if slot in LEVELS else piece(fact.text, PIECE, slot)
     yield from (text for _, text in _shorter(fact))
 
 

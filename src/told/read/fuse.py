@@ -12,12 +12,12 @@ SCALE = 10.0
 HALF = 4.0
 """The BM25 score that is half of what any could be worth."""
 
-Parts: TypeAlias = dict[str, float]
-Fusion: TypeAlias = Callable[[Mark], Parts]
+Fusion: TypeAlias = Callable[[Mark], tuple[float, float]]
+"""What a passage's vector and its words bring to its relevance."""
 
 
 def fusion(found: Ranked, settings: Settings, spread: float) -> Fusion:
-    """The way of fusing that the settings name: what each list brings to a passage's relevance."""
+    """The way of fusing that the settings name."""
     return WAYS[settings.fusion](found, settings, spread)
 
 
@@ -25,9 +25,8 @@ def weighted(_: Ranked, settings: Settings, spread: float) -> Fusion:
     """How many spreads nearer than the average, and how much of the query is covered."""
     dense, cover = settings.rank_dense / spread, settings.rank_cover
 
-    def parts(mark: Mark) -> Parts:
-        near = 0.0 if mark.dense is None else dense * mark.dense
-        return {"dense": near, "cover": cover * mark.cover}
+    def parts(mark: Mark) -> tuple[float, float]:
+        return 0.0 if mark.dense is None else dense * mark.dense, cover * mark.cover
 
     return parts
 
@@ -37,20 +36,19 @@ def rrf(found: Ranked, settings: Settings, _: float) -> Fusion:
     k = settings.rrf_k
     perfect = (bool(found.near) + bool(found.words)) / (k + 1)
 
-    def parts(mark: Mark) -> Parts:
-        places = {"dense": mark.near, "cover": mark.words}
-        return {name: SCALE / (k + place) / perfect if place else 0.0 for name, place in places.items()}
+    def part(place: int | None) -> float:
+        return SCALE / (k + place) / perfect if place else 0.0
 
-    return parts
+    return lambda mark: (part(mark.near), part(mark.words))
 
 
 def anchored(_: Ranked, settings: Settings, __: float) -> Fusion:
     """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
     alpha = settings.fusion_alpha
 
-    def parts(mark: Mark) -> Parts:
+    def parts(mark: Mark) -> tuple[float, float]:
         words = mark.bm25 / (mark.bm25 + HALF)
-        return {"dense": SCALE * alpha * max(mark.cosine or 0.0, 0.0), "cover": SCALE * (1.0 - alpha) * words}
+        return SCALE * alpha * max(mark.cosine or 0.0, 0.0), SCALE * (1.0 - alpha) * words
 
     return parts
 

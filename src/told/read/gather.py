@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
-from told.core.query import LATEST, MAX_LIMIT, Find, Probe, Ranked, Word
+from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
-from told.ports import Embedder, Reranker, Store, Vector, sound
+from told.ports import LLM, Embedder, Reranker, Store, Vector, sound
 from told.read.asked import Asked
 from told.read.cache import Overlay
 from told.read.guard import Guard
@@ -32,7 +32,7 @@ class Eye:
     embedder: Embedder | None = None
     overlay: Overlay = field(default_factory=Overlay)
     guards: tuple[Guard, ...] = ()
-    reranker: Reranker | None = None
+    reranker: Reranker | LLM | None = None
 
     @property
     def sources(self) -> frozenset[str]:
@@ -50,7 +50,7 @@ def words_of(query: str) -> tuple[Word, ...]:
     )
 
 
-def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, limit: int) -> Probe:
+def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: int) -> Probe:
     """What to ask the index."""
     settings, sources = eye.settings, eye.sources
     terms = tuple(dict.fromkeys(query_terms(asked.text)))[:MOST_TERMS]
@@ -62,8 +62,9 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, limit: i
     latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
     hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
-    depth = settings.depth if limit <= settings.depth else MAX_LIMIT
-    return Probe(find, terms, vector, depth, model, settings.centre, words_of(asked.text), spans, hot)
+    usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
+    words = words_of(asked.text)
+    return Probe(find, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
 
 
 def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:

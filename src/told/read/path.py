@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from told.core.errors import InvalidInput
-from told.core.fact import Fact
+from told.core.fact import PIECE, Fact
 from told.core.kind import builtin
-from told.core.query import LATEST, Candidate, Find, Hit, Probe, Ranked, Trace
+from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
 from told.core.text import clean, normalise
 from told.core.when import from_us
 from told.flow import Flow, call
@@ -27,7 +27,7 @@ from told.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What a read is asked for."""
+    """What a read is asked for; a deep one looks at as many candidates as there can be results."""
 
     query: str
     find: Find
@@ -35,6 +35,7 @@ class Want:
     least: float = 0.0
     rerank: bool = False
     now: datetime | None = None
+    deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,12 @@ class Recall:
     denied: dict[int, str] = field(default_factory=dict)
     all: list[Scored] = field(default_factory=list)
 
-    def keep(self, kept: Sequence[Scored], stage: str, reason: str) -> None:
+    def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
-        inside = {(one.mark.seq, one.mark.slot) for one in kept}
-        self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
-        self.scored = list(kept)
+        if len(kept) < len(self.scored):
+            inside = {(one.mark.seq, one.mark.slot) for one in kept}
+            self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
+        self.scored = kept
 
 
 # Search ---------------------------------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def _seen(eye: Eye, recall: Recall) -> Seen:
     hits = tuple(hit(one, recall, eye.settings) for one in best)
     steps = tuple(recall.clock.steps)
     told = Trace(recall.want.query, recall.want.find.as_of, steps, (), trace.understood(recall.asked))
-    sure = rank.confidence(recall.all, recall.found)
+    sure = rank.confidence(recall.all, recall.found, eye.settings)
     return Seen(hits, told, tuple(recall.warnings), sure)
 
 
@@ -110,7 +112,7 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
     at = want.now or from_us(want.find.as_of.at)
     said = asked(query, now=at, zone=eye.settings.zone or None)
     vector, warnings = yield from vector_of(eye, query)
-    probe = probe_of(eye, said, want.find, vector, want.limit)
+    probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
     probe = replace(probe, also=(*probe.also, *also))
     clock.mark("plan", len(probe.terms), note=f"{said.intent}; {'a' if vector is not None else 'no'} vector")
     found, more = yield from ask(eye, probe)
@@ -130,8 +132,8 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
     settings, want = eye.settings, recall.want
     deep = rank.wants_facts(recall.asked, settings)
-    most = _most(want, settings)
-    yield from _fill(eye, recall, max(most, settings.depth) if deep else most)
+    most = _most(recall, settings)
+    yield from _fill(eye, recall, max(most, 2 * want.limit + settings.spare) if deep else most)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
@@ -141,7 +143,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         touches = {} if past else (yield from cache.touched(eye.store, eye.overlay, account, threads))
         head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
         recall.scored = [*head, *rest]
-    if eye.sources & {"tree", "graph", "topics", "keys"}:
+    if recall.found.linked or any(fact.kind != "memory" for fact in recall.facts.values()):
         grown, recall.labels = yield from expanded(
             eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
             recall.facts,
@@ -166,8 +168,8 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
-    least = [one for one in recall.scored if rank.calibrated(one.score, settings) >= want.least]
-    recall.keep(least, "select", "below the least score")
+    if want.least:
+        recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
 
@@ -182,10 +184,18 @@ def _count_denied(recall: Recall) -> None:
     ]
 
 
-def _most(want: Want, settings: Settings) -> int:
+def _most(recall: Recall, settings: Settings) -> int:
     """How many facts are fetched: more than asked for, and all that a later step looks at."""
-    judged = settings.rerank_depth if want.rerank else 0
-    return max(want.limit + settings.spare, judged, settings.depth if settings.diversity else 0)
+    judged = settings.rerank_depth if recall.want.rerank else 0
+    followed = settings.expand_from if recall.found.linked else 0
+    spread = settings.depth if settings.diversity else 0
+    return max(recall.want.limit + settings.spare, judged, followed, spread)
+
+
+def _above(recall: Recall, settings: Settings) -> list[Scored]:
+    """What scores at least as high as asked for."""
+    least = recall.want.least
+    return [one for one in recall.scored if rank.calibrated(one.score, recall.found, settings) >= least]
 
 
 def _distinct(recall: Recall) -> list[Scored]:
@@ -194,7 +204,8 @@ def _distinct(recall: Recall) -> list[Scored]:
     kept: list[Scored] = []
     for one in recall.scored:
         fact = recall.facts[one.mark.seq]
-        seq = first.setdefault((fact.actor, normalise(fact.text)), fact.seq)
+        words = normalise(fact.text) if len(fact.text) < PIECE else fact.md5
+        seq = first.setdefault((fact.actor, words), fact.seq)
         if seq == fact.seq:
             kept.append(one)
         elif fact.id not in recall.also.get(seq, ()):
@@ -237,7 +248,7 @@ def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
 def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
     """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
-    score = rank.calibrated(one.score, settings)
+    score = rank.calibrated(one.score, recall.found, settings)
     return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
 
 
@@ -246,7 +257,7 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     kept = rank.best_of_facts(recall.scored)
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
-            score = rank.calibrated(one.score, settings)
+            score = rank.calibrated(one.score, recall.found, settings)
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 
@@ -259,9 +270,12 @@ def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
 
 def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through."""
-    facts = yield from call(eye.store.facts, find)
+    if not eye.guards:
+        return (yield from call(eye.store.facts, find))
+    facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
     denied = denials(facts, eye.guards)
-    return [fact for fact in facts if fact.seq not in denied]
+    seen = [fact for fact in facts if fact.seq not in denied]
+    return seen[find.offset :][: find.limit]
 
 
 def _query(query: str, settings: Settings) -> str:

@@ -145,6 +145,6 @@ def without_query(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
     asking = ("threshold", "min_score", "rerank", "reference_date")
     for name in asking:
-        if options.get(name) not in (None, False):
+        if options.get(name) is not None and options[name] is not False:
             raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")
     return {name: value for name, value in options.items() if name not in asking}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, log, sqrt
+from typing import NamedTuple
 
 from told.core.almanac import time_words
 from told.core.fact import Fact
@@ -21,6 +21,12 @@ from told.settings import Settings
 DAY = 86_400_000_000
 ASSISTANT = "assistant"
 NUDGE = 1e-4
+AMONG = 1000
+"""How many passages the score that is shown as 0.5 is meant for."""
+
+COVERED = 0.15
+"""How fast the shown score rises around half a query covered."""
+
 LENDING = 3
 """How many of the best turns of a conversation lend to the others."""
 
@@ -31,8 +37,7 @@ SOUGHT: Mapping[Sort, tuple[str, ...]] = {Sort.SKILL: ("skill", "case", "tool"),
 """The kinds a query of a sort asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A passage with its score and what the score is the sum of."""
 
     mark: Mark
@@ -51,34 +56,47 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     person = found.named[0] if len(found.named) == 1 else None
     spans = [span for span in map(_bounded, asked.spans) if span is not None]
     by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
-    relevant = [(mark, relevance(mark)) for mark in found.marks]
-    lent = _lent(relevant) if settings.rank_talk else {}
+    relevant = [(mark, *relevance(mark)) for mark in found.marks]
+    lent = _lent(relevant)
     scored: list[Scored] = []
-    for mark, parts in relevant:
-        if lent:
-            parts["talk"] = settings.rank_talk * lent[mark.talk]
+    for mark, dense, cover in relevant:
+        talk = settings.rank_talk * lent[mark.talk]
+        score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
         if person is not None and mark.actor == person:
+            score += settings.rank_speaker
             parts["speaker"] = settings.rank_speaker
         if mark.role == ASSISTANT:
+            score += by_assistant
             parts["role"] = by_assistant
         if spans and (near := max(timely(mark.said_at, *span) for span in spans)):
+            score += settings.rank_time * near
             parts["time"] = settings.rank_time * near
-        scored.append(Scored(mark, sum(parts.values()), parts))
+        scored.append(Scored(mark, score, parts))
     return ordered(scored)
 
 
-def _lent(relevant: Sequence[tuple[Mark, Mapping[str, float]]]) -> dict[int, float]:
+def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
     """How relevant the best turns of each conversation are on the average."""
     talks: dict[int, list[float]] = {}
-    for mark, parts in relevant:
-        talks.setdefault(mark.talk, []).append(sum(parts.values()))
-    best = {talk: sorted(scores, reverse=True)[:LENDING] for talk, scores in talks.items()}
-    return {talk: sum(scores) / len(scores) for talk, scores in best.items()}
+    for mark, dense, cover in relevant:
+        talks.setdefault(mark.talk, []).append(dense + cover)
+    return {talk: _mean_of_best(scores) for talk, scores in talks.items()}
+
+
+def _mean_of_best(scores: list[float]) -> float:
+    if len(scores) == 1:
+        return scores[0]
+    best = sorted(scores, reverse=True)[:LENDING]
+    return sum(best) / len(best)
 
 
 def ordered(scored: Iterable[Scored]) -> list[Scored]:
     """Best first; the newer of equals before the older."""
-    return sorted(scored, key=lambda one: (one.score, one.mark.seq, one.mark.slot), reverse=True)
+    return sorted(scored, key=_rank, reverse=True)
+
+
+def _rank(one: Scored) -> tuple[float, int, int]:
+    return one.score, one.mark.seq, one.mark.slot
 
 
 def best_of_facts(scored: Iterable[Scored]) -> list[Scored]:
@@ -183,6 +201,8 @@ def alike(a: Mark, b: Mark, mean: float) -> float:
     """How alike two passages are beside what all of their scope have in common."""
     if not a.code or not b.code:
         return 0.0
+    if a.code == b.code:
+        return 1.0
     shared = mean * mean
     lengths = (1.0 - 2.0 * a.hub + shared) * (1.0 - 2.0 * b.hub + shared)
     return (cosine(a.code, b.code) - a.hub - b.hub + shared) / sqrt(lengths) if lengths > 0.0 else 0.0
@@ -228,25 +248,35 @@ def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[S
 # ----------------------------------------------------------------------------------------------------------- how sure
 
 
-def calibrated(score: float, settings: Settings) -> float:
-    """A score as a number from 0 to 1: about how often passages with that score are what was asked for."""
-    return 1.0 / (1.0 + exp(min(max(-(score - settings.score_middle) / settings.score_width, -60.0), 60.0)))
+def calibrated(score: float, found: Ranked, settings: Settings) -> float:
+    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
+
+    Among more passages more score high by chance, so the same score tells less. Without vectors there is only the query
+    to measure by: half of it covered is shown as 0.5.
+    """
+    if found.near:
+        crowd = settings.score_crowd * log(max(found.visible, 1) / AMONG)
+        odds = (score - settings.score_middle) / settings.score_width - crowd
+    else:
+        whole = settings.rank_cover * (1.0 + settings.rank_talk) * sqrt(found.mass)
+        odds = (score / whole - 0.5) / COVERED if whole else 0.0
+    return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
 
 
-def confidence(scored: Sequence[Scored], found: Ranked) -> float:
-    """How sure it is that the answer is here: whether the one asked about said it, and how much of the query is there.
+def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> float:
+    """How sure it is that the answer is here: who said it, how much of the query it covers, and how well it scores.
 
     Where the query names one speaker, what others said speaks against an answer.
     """
     if not scored:
         return 0.0
-    best = scored[0].mark
-    covered = best.cover / sqrt(found.mass) if found.mass else 0.5
+    covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
     person = found.named[0] if len(found.named) == 1 else None
-    if person is None:
-        return 0.5 + 0.5 * covered
     bare = [one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0) for one in scored]
     top = max(bare)
+    sure = 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)
+    if person is None:
+        return sure
     weights = [exp(score - top) for score in bare]
     theirs = sum(weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person)
-    return theirs / sum(weights) * (0.5 + 0.5 * covered)
+    return theirs / sum(weights) * sure

@@ -17,6 +17,7 @@ from typing import Final, Literal, TypeAlias
 
 from told.core.fact import Fact
 from told.core.ids import sha256
+from told.core.scope import Caller
 
 Format = Literal["text", "markdown", "xml", "messages"]
 FORMATS: Final[tuple[Format, ...]] = ("text", "markdown", "xml", "messages")
@@ -124,9 +125,13 @@ def speaker(fact: Fact) -> str:
     return "unknown"
 
 
+PEOPLE: Final = ("user", Caller().name)
+"""Whoever writes by another name is a model."""
+
+
 def trust(fact: Fact) -> str:
     """How a text got here: a model made it, something reported it, or the user stated it."""
-    if fact.role == "assistant" or fact.author != "user":
+    if fact.role == "assistant" or fact.author not in PEOPLE:
         return "model"
     return "reported" if fact.role == "tool" or fact.source else "stated"
 

@@ -1,17 +1,24 @@
-"""A second, better judge of the first few hits, where there is one."""
+"""A second, better judge of the first few hits, where there is one: a reranker, or a language model that is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from math import isfinite
 from typing import Any, SupportsFloat
 
 from told.core.fact import Fact
+from told.core.text import loads_forgiving
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
+from told.ports import LLM, Reranker
 from told.read.gather import Eye
 from told.read.rank import Scored
 
+SCORES = {
+    "type": "object", "required": ["scores"],
+    "properties": {"scores": {"type": "array", "items": {"type": "number"}}},
+}  # fmt: skip
 NO_RERANKER = "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
 
 
@@ -23,7 +30,7 @@ def reranked(
         return list(scored), (NO_RERANKER,)
     head = list(scored[: eye.settings.rerank_depth])
     texts = [facts[one.mark.seq].text for one in head]
-    given = yield from attempt(call(eye.reranker.score, query, texts))
+    given = yield from attempt(_judged(eye.reranker, query, texts))
     if isinstance(given, Failure):
         return list(scored), (f"The reranker {eye.reranker.model} failed, so the order is told's own: {given}",)
     judged = _numbers(given, len(head))
@@ -42,3 +49,13 @@ def _numbers(given: Any, count: int) -> list[float] | None:
         return None
     numbers = [float(score) for score in listed if isinstance(score, SupportsFloat)]
     return numbers if len(numbers) == count and all(map(isfinite, numbers)) else None
+
+
+def _judged(judge: Reranker | LLM, query: str, texts: Sequence[str]) -> Flow[Any]:
+    if not isinstance(judge, LLM):
+        return (yield from call(judge.score, query, texts))
+    listed = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(texts, 1))
+    system = resources.files("told.read").joinpath("prompts", "rerank.md").read_text("utf-8")
+    reply = yield from call(judge.ask, system, f"Question: {query}\n\nMemories:\n{listed}", schema=SCORES)
+    said = loads_forgiving(reply)
+    return said.get("scores") if isinstance(said, dict) else said

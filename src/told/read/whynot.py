@@ -53,13 +53,13 @@ def why_not(eye: Eye, want: Want, thread: str) -> Flow[Reason]:
         return Reason(thread, False, "gather", "the index has nothing of it; run `told verify`")
     place = places.index(fact.seq)
     one = order[place]
-    score = rank.calibrated(one.score, eye.settings)
+    score = rank.calibrated(one.score, recall.found, eye.settings)
     probe = replace(recall.probe, also=recall.probe.also[:-1])
     came = trace.sources(one.mark, probe, recall.labels)
     kept = any(other.mark.seq == fact.seq for other in recall.scored)
     stage, why = recall.fates.fates.get((fact.seq, one.mark.slot), ("select", ""))
     reason = f"it is hit number {place + 1}" if kept else why or "after the limit"
-    last = rank.calibrated(recall.scored[-1].score, eye.settings) if recall.scored else None
+    last = rank.calibrated(recall.scored[-1].score, recall.found, eye.settings) if recall.scored else None
     return Reason(thread, kept, stage, reason, place + 1, score, last, trace.parts(one), came)
 
 

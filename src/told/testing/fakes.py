@@ -53,6 +53,7 @@ class HashingEmbedder:
         self.dim = dim
         self.model = model or f"hash:{dim}"
         self.local = local
+        self.usual = self.spread = 1.0 / math.sqrt(dim)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002 - one space for both
         """One unit vector for each text; a text without a word points in a direction of its own."""

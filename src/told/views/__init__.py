@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from told.core.entry import Entry
 from told.ports import VIEWS, Fold, RowOp, View
@@ -17,11 +17,11 @@ FOLDS: Mapping[View, Callable[[Entry], Sequence[RowOp]]] = {
 
 
 def folding(views: Sequence[View] = VIEWS) -> Fold:
-    """The fold that grows some of the views."""
+    """The fold that grows some of the views, an operation at a time: a store that is done with one can let it go."""
     folds = [FOLDS[view] for view in VIEWS if view in views]
 
-    def fold(entries: Sequence[Entry]) -> Sequence[RowOp]:
-        return [op for entry in entries for each in folds for op in each(entry)]
+    def fold(entries: Sequence[Entry]) -> Iterator[RowOp]:
+        return (op for entry in entries for each in folds for op in each(entry))
 
     return fold
 

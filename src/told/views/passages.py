@@ -37,5 +37,6 @@ def passages(seq: int, scope: Scope, said: Asserted) -> list[Passage]:
 
 
 def wording(claim: Claim, text: str) -> str:
-    """What is embedded and indexed of a claim's text: its speaker's name, if known, and the text."""
-    return f"{claim.actor}: {text}" if claim.actor else text
+    """What is embedded and indexed of a claim's text: who said it, by name or else by role, and the text."""
+    speaker = claim.actor or claim.role
+    return f"{speaker}: {text}" if speaker else text

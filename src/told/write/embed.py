@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from told.core.entry import Asserted, Draft, Entry
 from told.core.fact import together
@@ -15,6 +16,16 @@ from told.views.passages import passages
 
 CONSUMER = "vectors"
 PAGE = 256
+
+
+class Looked(NamedTuple):
+    """Which hashes a write has looked up already, and which of them have a vector."""
+
+    asked: frozenset[bytes]
+    found: frozenset[bytes]
+
+
+UNSEEN = Looked(frozenset(), frozenset())
 
 
 def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, str]:
@@ -30,7 +41,7 @@ def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, s
 
 
 def before_commit(
-    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], turns: Mapping[str, str]
+    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], turns: Mapping[str, str], looked: Looked
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
     """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
     if embedder is None:
@@ -38,15 +49,19 @@ def before_commit(
         return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
     if not embedder.local:
         return {}, ()
-    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts, turns)))
+    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts, turns), looked))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
     return vectors, ()
 
 
-def _vectors(store: Store, embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
-    known = yield from call(store.cached, list(texts))
-    wanted = {key: text for key, text in texts.items() if key not in known}
+def _vectors(
+    store: Store, embedder: Embedder, texts: Mapping[bytes, str], looked: Looked
+) -> Flow[Mapping[bytes, Vector]]:
+    found, rest = looked.found, [key for key in texts if key not in looked.asked]
+    if rest:
+        found = found | (yield from call(store.cached, rest))
+    wanted = {key: text for key, text in texts.items() if key not in found}
     if not wanted:
         return {}
     return (yield from embedded(embedder, wanted))
@@ -63,7 +78,7 @@ def consumer(store: Store, embedder: Embedder, account: str) -> Consumer:
 
     def effect(entries: Sequence[Entry]) -> Flow[int]:
         texts = yield from call(store.texts, account, [entry.seq for entry in entries])
-        vectors = yield from _vectors(store, embedder, texts)
+        vectors = yield from _vectors(store, embedder, texts, UNSEEN)
         if vectors:
             yield from call(store.put_vectors, vectors)
         return len(vectors)

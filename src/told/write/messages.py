@@ -58,7 +58,8 @@ def read(
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
-        meta = {**shared, **check_metadata(row.get("metadata"), settings)}
+        own = row.get("metadata")
+        meta = shared if own is None else {**shared, **check_metadata(own, settings)}
         valid = since(row.get("timestamp", timestamp), settings)
         name = _name(row.get("name"), number)
         turns.append(Turn(Evidence(content, role, name, valid.start, source=origin), meta, valid))
@@ -67,7 +68,7 @@ def read(
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
+        return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
         messages = [messages]
     if not isinstance(messages, list | tuple) or not all(isinstance(row, Mapping | str) for row in messages):

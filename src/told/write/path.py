@@ -10,7 +10,7 @@ from typing import Any
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.errors import IdempotencyConflict, NotFoundError
 from told.core.fact import NEVER, Fact
-from told.core.ids import Mint
+from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Event, Find, Receipt
 from told.core.scope import Scope
 from told.core.text import md5
@@ -22,6 +22,7 @@ from told.ledger.erase import SUPPORTS
 from told.ports import Batch, Embedder, Guard, Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
 from told.settings import Settings
 from told.write import embed, talk
+from told.write.embed import UNSEEN, Looked
 from told.write.messages import Said, Turn
 
 AGAIN = {"said": "again"}
@@ -57,21 +58,24 @@ class Plan:
     turns: dict[str, str] = field(default_factory=dict)
     """The wording of the turns that others were said after, by thread."""
     warnings: dict[str, None] = field(default_factory=dict)
+    looked: Looked = UNSEEN
 
 
 def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
     """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
-    hashes = [md5(turn.evidence.content) for turn in said.turns]
+    md5s = [md5(turn.evidence.content) for turn in said.turns]
     digests = [turn.evidence.digest() for turn in said.turns]
+    hashes = [text_hash(_wording(turn)) for turn in said.turns] if desk.embedder and desk.embedder.local else ()
     first = said.turns[0] if said.turns else None
     answering = first is not None and first.evidence.said_at is not None and talk.answerable(first)
 
     def decide() -> Flow[Receipt]:
         name = key.name if key else None
-        known = yield from call(desk.store.known, scope, hashes, digests, name, last=answering)
+        known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket))
-        plan = curate(desk, scope, said.turns, hashes, digests, known, expires=expires, kind=kind)
+        plan = curate(desk, scope, said.turns, md5s, digests, known, expires=expires, kind=kind)
+        plan.looked = Looked(frozenset(hashes), known.vectors)
         return (yield from _settle(desk, scope, plan, known.seen, key, said.skipped))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
@@ -79,16 +83,17 @@ def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str,
 
 
 def curate(
-    desk: Desk, scope: Scope, turns: Sequence[Turn], hashes: Sequence[str], digests: Sequence[bytes], known: Known,
+    desk: Desk, scope: Scope, turns: Sequence[Turn], md5s: Sequence[str], digests: Sequence[bytes], known: Known,
     *, expires: int | None, kind: str,
 ) -> Plan:  # fmt: skip
     """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
     plan = Plan([], [], [])
-    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > desk.mint.now()}
+    now = desk.mint.now()
+    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > now}
     faded = {text: fact for text, fact in known.facts.items() if text not in held}
     seen = dict(known.evidence)
     last = talk.remembered(known.last)
-    for turn, text, digest in zip(turns, hashes, digests, strict=True):
+    for turn, text, digest in zip(turns, md5s, digests, strict=True):
         evidence, thread = seen.get(digest), held.get(text)
         event, fresh = "NONE", evidence is None
         if evidence is None:
@@ -119,6 +124,12 @@ def curate(
     return plan
 
 
+def _wording(turn: Turn) -> str:
+    """What will be embedded of a turn that is short and answers nobody."""
+    said = turn.evidence
+    return f"{said.name}: {said.content}" if said.name else said.content
+
+
 def _claim(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
     said = turn.evidence
     return Claim(
@@ -134,7 +145,9 @@ def _settle(
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     if plan.drafts or key:
-        vectors, warnings = yield from embed.before_commit(desk.store, desk.embedder, plan.drafts, plan.turns)
+        vectors, warnings = yield from embed.before_commit(
+            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked
+        )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)

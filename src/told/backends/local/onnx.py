@@ -65,7 +65,7 @@ class OnnxEmbedder:
             raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
         self.model = f"local:{model.name}"
         self.dim = model.dim
-        self.spread = model.spread
+        self.usual, self.spread = model.usual, model.spread
         self._spec = model
         self._folder = folder
         self._threads = threads

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import pack
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
@@ -38,6 +40,7 @@ class Grower:
     model: vectors.Model | None = None
     fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
@@ -46,6 +49,7 @@ class Grower:
     links: list[tuple[Any, ...]] = field(default_factory=list)
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
     passages: list[tuple[Any, ...]] = field(default_factory=list)
+    terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: list[bytes] = field(default_factory=list)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
@@ -75,9 +79,11 @@ class Grower:
 
     def settle(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
-        self._flush()
         for part, rows in self.rows.items():
-            run(self.db, "touch_part", rows, fold_terms(self.db, part, self.starts[part], rows), part)
+            folded = fold_terms(self.db, part, self.starts[part], rows, self.terms)
+            run(self.db, "touch_part", rows, folded, part)
+            self.sizes[part] = rows
+        self._flush()
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
@@ -89,12 +95,15 @@ class Grower:
 
     def _flush(self) -> None:
         """Write the rows of the views, facts before the passages that look at them."""
-        tables = (("add_evidence", self.evidence), ("add_fact", self.facts),
-                  ("add_link", self.links), ("add_passage", self.passages))  # fmt: skip
+        tables = (("add_evidence", self.evidence), ("add_fact", self.facts), ("add_link", self.links))
         for name, rows in tables:
             if rows:
                 run_many(self.db, name, rows)
                 rows.clear()
+        if self.passages:
+            words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
+            run_many(self.db, "add_passage", ((*row, None if said is None else " ".join(said)) for row, said in words))
+            self.passages.clear()
         self.threads.clear()
 
     def space(self, scope: Scope) -> tuple[int, int]:
@@ -137,6 +146,11 @@ class Grower:
         id_ = position(self.account, witness.seq)
         self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
 
+    def _size(self, part: int) -> int:
+        """How many passages a partition holds before this growth."""
+        known = self.sizes.get(part)
+        return int(run(self.db, "part_state", part).fetchone()[0]) if known is None else known
+
     def _before(self, space: int, passage: Passage) -> Turn | None:
         """The turn a passage was said after, which may still be among the rows gathered."""
         if passage.after is None:
@@ -149,13 +163,14 @@ class Grower:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.rows.get(part)
         if ordinal is None:
-            ordinal = self.starts[part] = run(self.db, "part_state", part).fetchone()[0]
+            ordinal = self.starts[part] = self._size(part)
         words = terms(passage.text)
         earlier, said = (None, None) if before is None else before
         digest = text_hash(together(said, passage.text))
+        id_ = part << PART_BITS | ordinal
+        self.terms[id_] = words
         self.passages.append((
-            part << PART_BITS | ordinal, fact, passage.slot, space, passage.until, passage.expires, earlier,
-            len(words), digest, passage.text, " ".join(words),
+            id_, fact, passage.slot, space, passage.until, passage.expires, earlier, len(words), digest, passage.text,
         ))  # fmt: skip
         if digest in self.fresh:
             self.vectors.append(digest)
@@ -166,21 +181,23 @@ class Grower:
         return turn
 
 
-def fold_terms(db: apsw.Connection, part: int, first: int, rows: int) -> int:
+def fold_terms(db: apsw.Connection, part: int, first: int, rows: int, fresh: dict[int, list[str]]) -> int:
     """Move the terms of every full stretch of passages into postings; return how far that has come.
 
-    Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
+    Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
+    them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
     """
     folded, goal = first - first % STRETCH, rows - rows % STRETCH
     if goal <= folded:
         return folded
     lo, _ = part_span(part)
-    postings: dict[tuple[int, str, int], bytearray] = {}
-    for ordinal, words in run(db, "part_terms", lo + folded, lo + goal):
-        for term, doc in docs_of(ordinal, words):
-            docs = postings.setdefault((part, term, ordinal >> CHUNK_BITS), bytearray())
-            docs.extend(doc.to_bytes(DOC_BYTES, "little"))
-    run_many(db, "add_posting", [(*key, bytes(docs)) for key, docs in sorted(postings.items())])
+    postings: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
+    for ordinal in range(folded, goal):
+        chunk, place = ordinal >> CHUNK_BITS, ordinal << TF_BITS
+        for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
+            postings[term, chunk].append(place | count)
+    run_many(db, "add_posting", [(part, *key, pack(f"<{len(docs)}I", *docs)) for key, docs in sorted(postings.items())])
     run(db, "drop_terms", lo + folded, lo + goal)
     return goal
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import apsw
 
@@ -25,6 +25,7 @@ from told.core.errors import (
     StoreFull,
     StoreReadOnly,
     StoreVersion,
+    ToldError,
 )
 
 # Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
@@ -58,33 +59,51 @@ def check_version(version: str = apsw.sqlite_lib_version()) -> None:
         raise StoreVersion(f"SQLite {version} has a known WAL corruption bug.", hint=f"Install apsw >= {least}.")
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn SQLite's errors into told's."""
-    try:
-        yield
-    except apsw.BusyError as error:
-        raise StoreBusy() from error
-    except apsw.FullError as error:
-        raise StoreFull() from error
-    except apsw.IOError as error:
-        if getattr(error, "extendedresult", 0) in NO_ROOM:
-            raise StoreFull() from error
-        raise StoreError(f"SQLite could not serve the request: {error}.") from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise StoreReadOnly() from error
-    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
-        raise StoreCorrupt(f"The store's file is damaged: {error}.") from error
-    except (apsw.ConnectionClosedError, apsw.CursorClosedError) as error:
-        raise StoreClosed() from error
-    except apsw.Error as error:
-        raise StoreError(f"SQLite could not serve the request: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise StoreCorrupt(f"The store's file is damaged: {error}.") from error
-    except UnicodeEncodeError as error:
-        raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
-    except OverflowError as error:
-        raise InvalidInput("A number is beyond 64 bits.") from error
+class Translated:
+    """Turns SQLite's errors into told's; a class, for every write passes here and a generator costs thrice as much."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        ours = None if error is None else _ours(error)
+        if ours is not None:
+            raise ours from error
+
+
+def _ours(error: BaseException) -> ToldError | None:
+    """What an error of SQLite is to us; None for one that is not SQLite's."""
+    match error:
+        case apsw.BusyError():
+            return StoreBusy()
+        case apsw.FullError():
+            return StoreFull()
+        case apsw.IOError() if getattr(error, "extendedresult", 0) in NO_ROOM:
+            return StoreFull()
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return StoreReadOnly()
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError() | UnicodeDecodeError():
+            return StoreCorrupt(f"The store's file is damaged: {error}.")
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return StoreClosed()
+        case apsw.Error():
+            return StoreError(f"SQLite could not serve the request: {error}.")
+        case UnicodeEncodeError():
+            return InvalidInput("A value holds half of a surrogate pair, which is not text.")
+        case OverflowError():
+            return InvalidInput("A number is beyond 64 bits.")
+        case _:
+            return None
+
+
+_TRANSLATED: Final = Translated()
+
+
+def translated() -> Translated:
+    """What turns SQLite's errors into told's."""
+    return _TRANSLATED
 
 
 def unusable(path: Path, error: OSError) -> StoreError:
@@ -151,6 +170,8 @@ class Database:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
         self._open.add(db)
         db.set_busy_timeout(self._busy)
+        # A plan that looks at the values bound to it is made anew for each of them, at ten times the cost of its use.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, a pragma's answer holds up the next one
         return db
 
@@ -286,22 +307,24 @@ class Nothing:
 
 def run(db: apsw.Connection, name: str, *params: Any) -> Result:
     """Execute a named query."""
-    return _execute(db, QUERIES[name], params)
+    return run_named(db, name, params)
 
 
-def run_named(db: apsw.Connection, name: str, params: Mapping[str, Any]) -> Result:
-    """Execute a named query with named parameters."""
-    return _execute(db, QUERIES[name], params)
-
-
-def _execute(db: apsw.Connection, query: str, params: Any) -> Result:
-    """A lookup of what is not even text finds nothing; writing it is an error."""
+def run_named(db: Any, name: str, params: Mapping[str, Any] | tuple[Any, ...]) -> Result:
+    """Execute a named query with named parameters; a lookup of what is not even text finds nothing."""
     try:
-        return cast(Result, db.execute(query, params))
+        found: Result = db.execute(QUERIES[name], params)
     except UnicodeEncodeError:
-        if query.startswith("SELECT"):
+        if QUERIES[name].startswith("SELECT"):
             return Nothing()
         raise
+    return found
+
+
+def run_each(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Execute a named query for each of some parameters; what is not even text ends the search."""
+    with suppress(UnicodeEncodeError):
+        yield from db.executemany(QUERIES[name], rows)
 
 
 def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:

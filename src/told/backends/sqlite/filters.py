@@ -35,6 +35,9 @@ AT_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AN
 AMONG_MEMBERS: Final = (
     "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
 )
+# Most memories are of one kind; this says no more than the fragment, but lets SQLite use the index of all others.
+PLAIN: Final = "memory"
+OF_KINDS: Final = "({} AND f.kind <> 'memory')"
 LISTED: Final = "{} IN (SELECT value FROM json_each(?))"
 NUMERIC: Final = "{}.type IN ('integer', 'real')"
 
@@ -120,7 +123,13 @@ def _test(test: Test) -> Fragment:
     if column is None:
         return UNKNOWN
     found = _column(column, test.op, test.value)
+    if test.field == "kind" and test.op in ("eq", "in") and PLAIN not in _listed_values(test):
+        return found.inside(OF_KINDS)
     return found.inside(IN_SPACE) if test.field in SCOPE_FIELDS else found
+
+
+def _listed_values(test: Test) -> Sequence[Any]:
+    return test.value if test.op == "in" and isinstance(test.value, list | tuple) else (test.value,)
 
 
 def _list(values: Iterable[JSON]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apsw
@@ -85,11 +85,12 @@ class SqliteIndex:
 
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever."""
-        sights = None
+        sights, linked = None, False
         while sights is None:
             with self.database.reading() as db:
                 sights = self._sights(db, probe)
-        return _answered(sights, probe)
+                linked = run(db, "any_link").get is not None
+        return replace(_answered(sights, probe), linked=linked)
 
     def _sights(self, db: apsw.Connection, probe: Probe) -> list[Sight] | None:
         """What each partition shows of a read, or None when this snapshot is older than what is cached."""
@@ -135,8 +136,9 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
     speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
     centred = probe.centre and probe.vector is not None
     totals = [total for sight in sights if (total := sight.total())[1]] if centred else []
+    code = b"" if probe.vector is None else vectors.pack([probe.vector])[0]
     asked = question(
-        probe, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
+        probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
         [sum(values) for values in zip(*(total for total, _ in totals), strict=True)],
         sum(count for _, count in totals),
     )  # fmt: skip
@@ -149,7 +151,7 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
     wordiest = sorted((mark.words, mark.seq, mark.bm25) for mark in marks if mark.words)
     return Ranked(
         facts((seq, score) for _, seq, score in nearest), facts((seq, score) for _, seq, score in wordiest),
-        marks, asked.named, asked.mass, asked.middle.length,
+        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip
 
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from operator import attrgetter
+from typing import Any, Final, assert_never
 
 import apsw
 
 from told.backends.sqlite import shred, vectors
 from told.backends.sqlite.apply import Grower
-from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import Scopes, entry_of, hex_list, json_list, part_span, position, space_of, span
+from told.backends.sqlite.connect import run, run_each, run_many
+from told.backends.sqlite.memo import Account, Memo
+from told.backends.sqlite.rows import (
+    Scopes,
+    entry_of,
+    fact_of,
+    hex_list,
+    json_list,
+    part_span,
+    position,
+    space_of,
+    span,
+)
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.fact import NEVER, Fact
@@ -21,17 +34,7 @@ from told.core.scope import Scope
 from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
 
 PAGE = 1000
-
-
-@dataclass(slots=True)
-class Account:
-    """An account inside a transaction; its head moves with every entry."""
-
-    id: int
-    name: str
-    seq: int
-    at: int
-    hash: bytes
+NOTHING: Final = ((None, None, None),)
 
 
 def account_of(db: apsw.Connection, name: str) -> Account:
@@ -44,55 +47,63 @@ def account_of(db: apsw.Connection, name: str) -> Account:
 
 
 def known(
-    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool
-) -> Known:
-    """What exactly this scope already holds of some texts and evidence, what a key stands for, and the last turn."""
-    row = run(db, "account", scope.account).fetchone()
-    if row is None:
-        return Known(0, {}, {})
-    number, seen = row[:2]
-    held = None if key is None else run(db, "ticket", number, key).fetchone()
-    ticket = None if held is None else Ticket(*held)
-    space = space_of(db, number, scope)
-    if space is None:
-        return Known(seen, {}, {}, ticket)
-    if len(md5s) == len(digests) == 1:
-        facts = run(db, "fact_by_text", space[0], md5s[0]).fetchall()
-        evidence = run(db, "evidence_by_digest", space[0], digests[0]).fetchall()
-    else:
-        facts = run(db, "facts_by_text", space[0], json_list(md5s)).fetchall()
-        evidence = run(db, "evidence_by_digests", space[0], hex_list(digests)).fetchall()
-    scopes = Scopes(db, scope.account)
-    found = {fact.md5: fact for fact in scopes.facts(sorted(facts))}
-    return Known(seen, found, dict(reversed(evidence)), ticket, _last(db, scopes, *space) if last else None)
+    db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+    hashes: Sequence[bytes], *, last: bool,
+) -> Known:  # fmt: skip
+    """What exactly this scope already holds of some texts and evidence, a key's ticket, vectors, and the last turn.
+
+    The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
+    """
+    seen, ticket, home = None, None, None
+    facts: dict[str, Fact] = {}
+    evidence: dict[bytes, str] = {}
+    vectors: set[bytes] = set()
+    whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
+    marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
+    for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
+        if seen is None:
+            seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])
+        if row[6] is not None:
+            evidence.setdefault(row[6], row[7])
+        if row[8] is not None:
+            vectors.add(row[8])
+        if row[9] is not None:
+            fact = fact_of(row[9:], scope)
+            facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
+    turn = _last(db, scope, home) if last and home is not None else None
+    return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
 
 
-def _last(db: apsw.Connection, scopes: Scopes, space: int, part: int) -> Fact | None:
-    """The turn last written to a partition, if it is of this space, held and unchanged."""
+def _last(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
+    """The turn last written to a partition, if it is of this scope, held and unchanged."""
     id_ = run(db, "last_of_part", *part_span(part)).get
-    for fact in scopes.facts(run(db, "versions", json_list([id_])).fetchall()) if id_ is not None else ():
-        if fact.scope == scopes[space] and fact.until == NEVER and fact.created_at == fact.updated_at:
+    rows = () if id_ is None else run(db, "versions", json_list([id_])).fetchall()
+    for fact in Scopes(db, scope.account).facts(rows):
+        if fact.scope == scope and fact.until == NEVER and fact.created_at == fact.updated_at:
             return fact
     return None
 
 
-def commit(db: apsw.Connection, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], None]) -> list[Entry]:
+def commit(
+    db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], object]
+) -> list[Entry]:
     """Seal a batch at the end of its account's chain and fold it into the views."""
-    account = account_of(db, batch.account)
+    account = memo.accounts.get(batch.account) or account_of(db, batch.account)
     if batch.ticket is not None and run(db, "ticket", account.id, batch.ticket.key).fetchone():
         raise Conflict()
     if batch.seen != account.seq:
-        _check(db, account.id, batch.guards)
+        _check(db, memo, account.id, batch.guards)
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
-    model = vectors.current(db)
+    (model,) = memo.model = memo.model or (vectors.current(db),)
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
-    Grower(db, account.id, account.name, model, fresh).grow(fold(entries))
+    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
     watch("folded")
     if batch.ticket is not None:
         ticket = batch.ticket
         run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    memo.accounts[batch.account] = account
     watch("headed")
     return entries
 
@@ -109,7 +120,7 @@ def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[
         account.hash = entry.hash
         entries.append(entry)
     account.at = at
-    run_many(db, "add_entry", [_row(account.id, entry) for entry in entries])
+    run_many(db, "add_entry", (_row(account.id, entry) for entry in entries))
     return entries
 
 
@@ -120,7 +131,7 @@ def _row(account: int, entry: Entry) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
+def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard]) -> None:
     """Raise `Conflict` unless everything the writer saw still holds."""
     for guard in guards:
         match guard:
@@ -128,11 +139,11 @@ def _check(db: apsw.Connection, account: int, guards: Sequence[Guard]) -> None:
                 held = run(db, "held", thread, *span(account)).get
                 broken = held != (None if seq is None else position(account, seq))
             case NoFact(scope=scope, md5=md5):
-                space = space_of(db, account, scope)
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "text_held", space[0], md5).get is not None
             case NoEvidence(scope=scope, digest=digest):
-                space = space_of(db, account, scope)
-                broken = space is not None and run(db, "evidence_by_digest", space[0], digest).fetchone() is not None
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
+                broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
             case _:
                 assert_never(guard)
         if broken:

@@ -20,7 +20,7 @@ from told.backends.sqlite.apply import DOC_BYTES, TF_BITS, docs_of
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.core.errors import StoreCorrupt
-from told.core.match import Matches, Question, Turns, Voice, summed
+from told.core.match import Matches, Question, Turns, Voice, places, summed
 from told.core.query import Mark
 from told.core.score import Corpus
 
@@ -357,5 +357,5 @@ class PlainAnswer:
 
     def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        offered = self.matches.offered(near.keys() | words.keys(), self.voices)
+        offered = self.matches.offered(places(near, words), self.voices)
         return [self.matches.mark(o, self.voices[o], near.get(o), words.get(o)) for o in offered]

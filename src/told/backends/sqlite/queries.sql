@@ -28,6 +28,15 @@ SELECT hash FROM entry WHERE id = ?
 -- name: tombstoned
 SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
 
+-- name: known
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
+LEFT JOIN ticket t ON t.account = a.id AND t.key = ?5
+LEFT JOIN space s ON s.account = a.id AND s.user_id IS ?2 AND ifnull(s.agent_id, '') = ifnull(?3, '')
+    AND ifnull(s.run_id, '') = ifnull(?4, '')
+LEFT JOIN evidence e ON e.space = s.id AND e.digest = ?7
+LEFT JOIN embedding v ON v.model = (SELECT id FROM model WHERE current) AND v.hash = ?8
+LEFT JOIN fact f ON f.space = s.id AND f.md5 = ?6 AND f.until = 4611686018427387904
+WHERE a.name = ?1
 -- name: ticket
 SELECT key, digest, outcome, seq FROM ticket WHERE account = ? AND key = ?
 -- name: add_ticket
@@ -64,10 +73,8 @@ SELECT id FROM part WHERE account = ?
 
 -- name: add_evidence
 INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
--- name: evidence_by_digest
-SELECT digest, name FROM evidence WHERE space = ? AND digest = ?
--- name: evidence_by_digests
-SELECT digest, name FROM evidence WHERE space = ? AND digest IN (SELECT unhex(value) FROM json_each(?))
+-- name: evidence_held
+SELECT 1 FROM evidence WHERE space = ? AND digest = ?
 -- name: evidence_by_space
 SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
@@ -90,11 +97,6 @@ UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETU
 UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
--- name: facts_by_text
-SELECT f.* FROM fact f
-WHERE f.space = ? AND f.md5 IN (SELECT value FROM json_each(?)) AND f.until = 4611686018427387904
--- name: fact_by_text
-SELECT f.* FROM fact f WHERE f.space = ? AND f.md5 = ? AND f.until = 4611686018427387904
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -119,6 +121,8 @@ SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER B
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- name: any_link
+SELECT 1 FROM link LIMIT 1
 -- name: links
 SELECT l.* FROM link l
 WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value FROM json_each(:nodes)))
@@ -128,10 +132,11 @@ ORDER BY l.id
 -- name: add_passage
 INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
 VALUES (?1, ?2, ?3, ?4, ifnull((SELECT until FROM fact WHERE id = ?2), ?5), ?6, ?7, ?8, ?9,
-    CASE WHEN ?10 IS (SELECT text FROM fact WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
+    CASE WHEN ?10 IS (SELECT text FROM spoken WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
 -- name: turn
-SELECT p.id & 4294967295, ifnull(p.text, f.text) FROM fact f JOIN passage p ON p.fact = f.id AND p.slot = 0
-WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND f.actor IS NOT NULL ORDER BY f.id LIMIT 1
+SELECT w.id & 4294967295, w.text FROM fact f JOIN wording w ON w.fact = f.id AND w.slot = 0
+WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
+ORDER BY f.id LIMIT 1
 -- name: last_of_part
 SELECT fact FROM passage WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1
 -- name: texts
@@ -150,7 +155,7 @@ FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? OR
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904
 -- name: part_texts
 SELECT p.id & 4294967295, p.fact, p.slot, p.space, p.until, p.expires, p.before, ifnull(p.text, f.text), p.hash
-FROM passage p JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
+FROM passage p JOIN spoken f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 
 -- name: add_posting
 INSERT INTO posting (part, term, chunk, docs) VALUES (?, ?, ?, ?)
@@ -171,7 +176,8 @@ UPDATE model SET current = (id = ?)
 -- name: add_embedding
 INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
 -- name: embedded
-SELECT hash FROM embedding WHERE model = ? AND hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT hash FROM embedding
+WHERE model = (SELECT id FROM model WHERE current) AND hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: pending
 SELECT DISTINCT w.hash, w.earlier, w.text FROM wording w
 WHERE NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ? AND e.hash = w.hash) LIMIT ?
@@ -331,7 +337,7 @@ FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY 
 -- name: rows_passages
 SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, f.text), p.slot, p.until, p.expires,
     p.before, p.length, p.hash, p.terms, p.id & 4294967295
-FROM passage p JOIN space s ON s.id = p.space JOIN fact f ON f.id = p.fact
+FROM passage p JOIN space s ON s.id = p.space JOIN spoken f ON f.id = p.fact
 WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact, p.id
 -- name: rows_postings
 SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?

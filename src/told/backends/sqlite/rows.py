@@ -40,7 +40,7 @@ def span(account: int) -> tuple[int, int]:
 
 def position(account: int, seq: int) -> int:
     """The id of a ledger position; a position beyond any ledger is the last one there can be."""
-    return account << SEQ_BITS | min(max(seq, 0), SEQ_MASK)
+    return account << SEQ_BITS | (seq if 0 <= seq <= SEQ_MASK else min(max(seq, 0), SEQ_MASK))
 
 
 def part_span(part: int, first: int = 0) -> tuple[int, int]:

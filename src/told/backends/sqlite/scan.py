@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Offer, Speaker
-from told.core.match import Question
+from told.core.match import Question, places
 from told.core.query import Mark
 from told.core.score import K1, REACH, B, Corpus
 
@@ -190,7 +190,7 @@ class ArrayAnswer:
             return cosines, np.where(norms > 0, middle.length * (dots[:, 1] / (lengths[1] * norms)), 0.0)
 
     def _above(self, cosines: Floats, hubs: Floats) -> Floats:
-        above: Floats = cosines - self.question.probe.centre * hubs
+        above: Floats = cosines - self.question.off * hubs
         return above
 
     def _dense(self, picked: Ints, near: Floats) -> Floats:
@@ -225,14 +225,14 @@ class ArrayAnswer:
         unit: Floats = asked / np.linalg.norm(asked)
         if not len(middle):
             return unit
-        off = self.question.probe.centre * self.question.middle.length
+        off = self.question.off * self.question.middle.length
         return unit - off * (middle / np.linalg.norm(middle))
 
     # What is offered
 
     def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        picked = self._offered(near.keys() | words.keys())
+        picked = self._offered(places(near, words))
         if not len(picked):
             return []
         table, codes, asked = self.sight.table, self.sight.codes, bool(self.question.asked)
@@ -260,13 +260,15 @@ class ArrayAnswer:
             for ordinal, seq, slot, said, talk, (role, actor), able, cosine, above, hub, bm25, share in (columns,)
         ]  # fmt: skip
 
-    def _offered(self, listed: Any) -> Ints:
-        """What is listed with the turns around it, and what the probe asks for besides, in order."""
+    def _offered(self, listed: Mapping[int, int]) -> Ints:
+        """What is listed, the turns around the first, and what the probe asks for besides, in order."""
         sight, probe = self.sight, self.question.probe
-        own = np.fromiter(listed, np.int64, len(listed))
-        found = [own, *(self._step(own, distance) for distance, _ in REACH)] if sight.turns else [own]
+        found = [np.fromiter(listed, np.int64, len(listed))]
+        if sight.turns and probe.beside:
+            first = np.array([ordinal for ordinal, place in listed.items() if place <= probe.beside], np.int64)
+            found += [self._step(first, distance) for distance, _ in REACH]
         if probe.also:
-            found.append(np.flatnonzero(np.isin(sight.table.seq, probe.also)))
+            found.append(self._at(probe.also))
         if probe.spans:
             said = sight.table.said
             inside = np.any([(said >= start) & (said < end) for start, end in probe.spans], axis=0)
@@ -275,6 +277,12 @@ class ArrayAnswer:
         picked = picked[picked >= 0]
         offered: Ints = picked[sight.chosen[picked]]
         return offered
+
+    def _at(self, seqs: tuple[int, ...]) -> Ints:
+        """The passages at some ledger positions, which only grow along a partition."""
+        first, last = (np.searchsorted(self.sight.table.seq, seqs, side) for side in ("left", "right"))
+        spans = zip(first.tolist(), last.tolist(), strict=True)
+        return np.array([ordinal for start, end in spans for ordinal in range(start, end)], np.int64)
 
     def _step(self, picked: Ints, distance: int) -> Ints:
         """The turns so many turns later, or earlier."""

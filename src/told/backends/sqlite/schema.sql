@@ -115,6 +115,7 @@ CREATE TABLE fact (
 );
 CREATE INDEX fact_thread ON fact (thread);
 CREATE INDEX fact_space ON fact (space, md5, until);
+CREATE INDEX fact_kind ON fact (space, kind) WHERE kind <> 'memory';
 
 CREATE TABLE link (
     id INTEGER PRIMARY KEY,
@@ -129,8 +130,8 @@ CREATE TABLE link (
 CREATE INDEX link_src ON link (src);
 CREATE INDEX link_dst ON link (dst);
 
--- A passage's id is part << 32 | ordinal; its text is kept only where it differs from its fact's, its terms only until they
--- are folded into postings, a stretch of passages at a time. `before` is the ordinal of the turn it was said after; the hash
+-- A passage's id is part << 32 | ordinal; its text is kept only where it is not what the fact's speaker and text make, its
+-- terms only until they are folded into postings, a stretch of passages at a time. `before` is the ordinal of the turn it was said after; the hash
 -- is that of what is embedded, which is both turns together.
 
 CREATE TABLE passage (
@@ -150,10 +151,13 @@ CREATE INDEX passage_fact ON passage (fact);
 CREATE INDEX passage_hash ON passage (hash);
 CREATE INDEX passage_closed ON passage (id >> 32, until) WHERE until < 4611686018427387904;
 
+CREATE VIEW spoken AS
+SELECT id, ifnull(ifnull(nullif(actor, ''), nullif(role, '')) || ': ', '') || text AS text FROM fact;
+
 CREATE VIEW wording AS
 SELECT p.id, p.fact, p.slot, p.before, p.hash, ifnull(p.text, f.text) AS text, ifnull(q.text, g.text) AS earlier
-FROM passage p JOIN fact f ON f.id = p.fact
-    LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN fact g ON g.id = q.fact;
+FROM passage p JOIN spoken f ON f.id = p.fact
+    LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN spoken g ON g.id = q.fact;
 
 -- The index -----------------------------------------------------------------------------------------------------------
 -- docs is a run of little-endian u32: ordinal << 4 | term frequency.

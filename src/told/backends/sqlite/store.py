@@ -61,7 +61,7 @@ class SqliteStore:
             self._write = Writer(self._database, self._write.limit)
             self.index = SqliteIndex(self._database, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
-    def watch(self, step: Callable[[str], None]) -> None:
+    def watch(self, step: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
         self._write.watch = step
 
@@ -69,7 +69,8 @@ class SqliteStore:
 
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal, fold and make durable, together with whoever else is waiting."""
-        return self._write(lambda db: ledger.commit(db, self.mint, batch, fold, self._write.watch))
+        write = self._write
+        return write(lambda db: ledger.commit(db, write.memo, self.mint, batch, fold, write.watch), keeps=True)
 
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""
@@ -156,10 +157,11 @@ class SqliteStore:
     # The views --------------------------------------------------------------------------------------------------------
 
     def known(
-        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None, *, last: bool = False
-    ) -> Known:
+        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
+        hashes: Sequence[bytes] = (), *, last: bool = False,
+    ) -> Known:  # fmt: skip
         """What exactly this scope already holds."""
-        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, last=last))
+        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes, last=last))
 
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries."""

@@ -28,12 +28,11 @@ def pack(rows: Sequence[Sequence[float]]) -> list[bytes]:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    codes = []
-    for row in rows:
-        values = np.asarray(row, dtype=np.float64)
-        peak = max(values.max(initial=0.0), -values.min(initial=0.0))
-        codes.append(np.rint(values * (127.0 / peak)).astype(np.int8).tobytes() if peak else bytes(len(row)))
-    return codes
+    values = np.asarray(rows, dtype=np.float64)
+    peaks = np.maximum.reduce(np.abs(values), axis=1, keepdims=True)
+    peaks[peaks == 0.0] = 127.0
+    values *= 127.0 / peaks
+    return [row.tobytes() for row in np.rint(values, out=values).astype(np.int8)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,11 @@ class Model:
 
     def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
         """Cache the vectors of texts by their hashes."""
-        for vector in vectors.values():
-            self.check(None, len(vector))
-        codes = pack(list(vectors.values())) if vectors else []
+        if not vectors:
+            return
+        for width in set(map(len, vectors.values())):
+            self.check(None, width)
+        codes = pack(list(vectors.values()))
         run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
 
 
@@ -78,10 +79,7 @@ def named(db: apsw.Connection, name: str) -> Model | None:
 
 def cached(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
     """Which texts have a vector under the current model."""
-    model = current(db)
-    if model is None:
-        return frozenset()
-    return frozenset(digest for (digest,) in run(db, "embedded", model.id, hex_list(hashes)))
+    return frozenset(digest for (digest,) in run(db, "embedded", hex_list(hashes)))
 
 
 def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: int) -> int:

@@ -1,7 +1,8 @@
 """Group commit: whoever gets the lock writes for everybody who waits, in one transaction with one sync.
 
 There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Every job is
-acknowledged after COMMIT, and a job that fails takes no other job with it.
+acknowledged after COMMIT, and a job that fails takes no other job with it: one that had written nothing yet is just
+left out; if it had, the transaction is undone and the others are done again without it.
 """
 
 from __future__ import annotations
@@ -11,19 +12,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import apsw
 
-from told.backends.sqlite.connect import Database, snapshot, translated
+from told.backends.sqlite.connect import Database, translated
+from told.backends.sqlite.memo import Memo
 from told.core.errors import StoreClosed
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
-
-
-def _quiet(step: str) -> None:
-    """Nobody watches the steps of a commit."""
 
 
 @dataclass(slots=True)
@@ -31,10 +29,23 @@ class Job(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
-    stir: threading.Event = field(default_factory=threading.Event)
+    keeps: bool
     done: bool = False
-    result: T | None = None
+    result: Any = None
     error: BaseException | None = None
+    baton: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.baton.acquire()
+
+    def wait(self) -> None:
+        """Sleep until stirred; being stirred before counts."""
+        self.baton.acquire()
+
+    def stir(self) -> None:
+        """Wake whoever waits for the job, or let it not fall asleep."""
+        with suppress(RuntimeError):
+            self.baton.release()
 
 
 @dataclass(slots=True)
@@ -43,13 +54,14 @@ class Writer:
 
     database: Database
     limit: int
-    watch: Callable[[str], None] = _quiet
+    watch: Callable[[str], object] = len  # nobody watches: the least that can be done with the name of a step
+    memo: Memo = field(default_factory=Memo)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
 
-    def __call__(self, work: Work[T]) -> T:
-        """Do some work in a transaction and return once it is durable."""
-        job = Job(work)
+    def __call__(self, work: Work[T], *, keeps: bool = False) -> T:
+        """Do some work in a transaction and return once it is durable; work that keeps the memo says so."""
+        job = Job(work, keeps)
         self._queue.append(job)
         while not job.done:
             if self._lock.acquire(blocking=False):
@@ -60,12 +72,12 @@ class Writer:
                     self._lock.release()
                 self._pass_on()
             else:
-                job.stir.wait()
-                job.stir.clear()
+                job.wait()
         if job.error is not None:
             with translated():
                 raise job.error
-        return cast(T, job.result)
+        result: T = job.result
+        return result
 
     def alone(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
@@ -76,21 +88,25 @@ class Writer:
             self._pass_on()
 
     def glance(self, work: Work[T]) -> T:
-        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now."""
+        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now.
+
+        Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
+        """
         if not self._lock.acquire(blocking=False):
-            with self.database.reading() as db:
-                return work(db)
+            with translated():
+                return work(self.database.reader())
         try:
-            with translated(), snapshot(self._connection()) as db:
-                return work(db)
+            with translated():
+                return work(self._connection())
         finally:
             self._lock.release()
             self._pass_on()
 
     def _pass_on(self) -> None:
         """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
-        with suppress(IndexError):
-            self._queue[0].stir.set()
+        if self._queue:
+            with suppress(IndexError):
+                self._queue[0].stir()
 
     def _connection(self) -> apsw.Connection:
         if self.database.closed:
@@ -101,7 +117,9 @@ class Writer:
         jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self.limit))]
         try:
             with translated():
-                self._transact(self._connection(), jobs)
+                todo = jobs
+                while todo:
+                    todo = self._transact(self._connection(), todo)
         except BaseException as error:
             for job in jobs:
                 if job.error is None:
@@ -111,33 +129,34 @@ class Writer:
         finally:
             for job in jobs:
                 job.done = True
-                job.stir.set()
+                job.stir()
 
-    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> None:
+    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> list[Job[Any]]:
+        """Do jobs in one transaction; if one spoils it, nothing is done and the others are given back."""
         db.execute("BEGIN IMMEDIATE")
+        self.memo = self.memo.at(db.data_version())
         self.watch("begun")
         try:
-            for job in jobs:
-                self._perform(db, job, alone=len(jobs) == 1)
-            self.watch("written")
-            db.execute("COMMIT")
-        except BaseException:
+            spoiler = next((job for job in jobs if not self._perform(db, job)), None)
+            if spoiler is None:
+                self.watch("written")
+                db.execute("COMMIT")
+                self.memo.version = db.data_version()
+        finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            raise
-        self.watch("committed")
+        if spoiler is None:
+            self.watch("committed")
+            return []
+        return [job for job in jobs if job is not spoiler]
 
-    def _perform(self, db: apsw.Connection, job: Job[Any], *, alone: bool) -> None:
-        """Run one job; in company a failure undoes its own part, unless SQLite gave up the whole transaction."""
-        if alone:
-            job.result = job.work(db)
-            return
-        db.execute("SAVEPOINT job")
+    def _perform(self, db: apsw.Connection, job: Job[Any]) -> bool:
+        """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
+        before, job.error = db.total_changes(), None
         try:
             job.result = job.work(db)
         except BaseException as error:
-            if not db.in_transaction:
-                raise
-            db.execute("ROLLBACK TO job")
             job.error = error
-        db.execute("RELEASE job")
+        if job.error is not None or not job.keeps:
+            self.memo = Memo()
+        return job.error is None or (db.in_transaction and db.total_changes() == before)

@@ -13,7 +13,7 @@ EPILOGUE = (
     "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
 )
 
-SPELLED = {"get_all": "list", "delete_all": "delete", "import_": "import"}
+SPELLED = {"get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not"}
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
 DECLINED: frozenset[str] = frozenset()

@@ -74,6 +74,10 @@ AsOf: TypeAlias = Annotated[
 ValidAt: TypeAlias = Annotated[
     str | None, option("--valid-at", about="What held in the world then.", panel=TIME, metavar="TIME")
 ]
+ReferenceDate: TypeAlias = Annotated[
+    str | None,
+    option("--reference-date", about='When the question is asked, for "last week" in it.', panel=TIME, metavar="TIME"),
+]
 
 # Which memories
 
@@ -91,8 +95,15 @@ Limit: TypeAlias = Annotated[
 Expired: TypeAlias = Annotated[
     bool, option("--show-expired", about="Include memories past their expiry.", panel=CHOICE)
 ]
-Threshold: TypeAlias = Annotated[
-    float | None, option("--threshold", about="Leave out scores below this, 0 to 1.", panel=CHOICE, metavar="SCORE")
+MinScore: TypeAlias = Annotated[
+    float | None,
+    option("--min-score", "--threshold", about="Leave out scores below this, 0 to 1.", panel=CHOICE, metavar="SCORE"),
+]
+Kinds: TypeAlias = Annotated[
+    list[str] | None, option("--kind", about="Only memories of this kind; repeatable.", panel=CHOICE, metavar="KIND")
+]
+Rerank: TypeAlias = Annotated[
+    bool, option("--rerank", about="Let the reranker judge the best hits, if one is in use.", panel=CHOICE)
 ]
 
 # Writing
@@ -134,6 +145,14 @@ class Choice(TypedDict):
     show_expired: bool
 
 
+class Asking(TypedDict):
+    """How a question is meant, as the SDK spells it."""
+
+    kinds: list[str] | None
+    min_score: float | None
+    reference_date: str | None
+
+
 def scope(user: str | None, agent: str | None, run: str | None) -> Ids:
     """The scope the options name."""
     return {"user_id": user, "agent_id": agent, "run_id": run}
@@ -149,6 +168,11 @@ def choice(
 ) -> Choice:
     """The choice the options name."""
     return {"filters": filters(filter, where), "limit": limit, "show_expired": show_expired}
+
+
+def asking(kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None) -> Asking:
+    """How the options mean a question."""
+    return {"kinds": list(kinds) if kinds else None, "min_score": min_score, "reference_date": reference_date}
 
 
 def filters(expression: dict[str, Any] | None, pairs: Sequence[str] | None) -> dict[str, Any] | None:

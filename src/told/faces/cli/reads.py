@@ -1,26 +1,32 @@
-"""The commands that read: search, get, list, context, explain, history, timeline and diff."""
+"""The commands that read: search, get, list, context, explain, why-not, history, timeline and diff."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from told.core.errors import NotFoundError
+from told.core.query import Bundle
 from told.faces.cli.options import (
     Agent,
     AsOf,
     Expired,
     Filter,
+    Kinds,
     Limit,
     MemoryId,
+    MinScore,
+    ReferenceDate,
+    Rerank,
     Run,
-    Threshold,
     User,
     ValidAt,
     Where,
     argument,
+    asking,
     choice,
     option,
     scope,
@@ -34,10 +40,10 @@ app = typer.Typer()
 
 @command(app, rich_help_panel=PANEL)
 def search(
-    shell: Shell, query: Annotated[str, argument("What to look for.")],
+    shell: Shell, query: Annotated[str, argument("What to look for.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
-    filter: Filter = None, where: Where = None, limit: Limit = None, threshold: Threshold = None,
-    show_expired: Expired = False,
+    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
+    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
 ) -> None:  # fmt: skip
     """Find the memories that answer a query best."""
     from told.faces.cli import views
@@ -45,9 +51,9 @@ def search(
     with shell.memory() as memory:
         found = memory.search(
             query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            threshold=threshold,
+            **asking(kind, min_score, reference_date), rerank=rerank,
         )  # fmt: skip
-    shell.show(found, views.memories)
+    shell.show(found, views.found)
 
 
 @command(app, "list", rich_help_panel=PANEL)
@@ -90,22 +96,35 @@ def context(
         "What the prompt is about; without it, the newest memories.", "[QUERY]")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
     budget: Annotated[int | None, option(about="At most this many tokens.", metavar="N")] = None,
-    as_of: AsOf = None, valid_at: ValidAt = None, filter: Filter = None, where: Where = None, limit: Limit = None,
+    format: Annotated[str | None, option(
+        about="text, markdown, xml, or messages: a JSON list for a chat model.", metavar="FORMAT")] = None,
+    tail: Annotated[int | None, option(
+        about="So many of the last turns at the end, whatever they say.", metavar="N")] = None,
+    as_of: AsOf = None, valid_at: ValidAt = None, reference_date: ReferenceDate = None, filter: Filter = None,
+    where: Where = None, kind: Kinds = None, limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False,
     show_expired: Expired = False,
 ) -> None:  # fmt: skip
     """Print a block of memories for a prompt that never costs more than its budget of tokens."""
+    with shell.memory() as memory:
+        found = memory.context(
+            query, **scope(user, agent, run), budget=budget, format=format, tail=tail, **times(as_of, valid_at),
+            **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date), rerank=rerank,
+        )  # fmt: skip
+    _print(shell, found, as_messages=format == "messages")
+
+
+def _print(shell: Shell, found: Bundle, *, as_messages: bool) -> None:
+    """The block alone on standard output, so that it can be piped, and what it cost beside it."""
     from told.faces import shapes
     from told.faces.cli import views
 
-    with shell.memory() as memory:
-        found = memory.context(
-            query, **scope(user, agent, run), budget=budget, **times(as_of, valid_at),
-            **choice(filter, where, limit, show_expired),
-        )  # fmt: skip
     if shell.json:
         shell.print_json(shapes.bundle(found))
         return
-    print(views.safe(found.text).plain if sys.stdout.isatty() else found.text)
+    if as_messages:
+        shell.print_json([dict(message) for message in found.messages])
+    else:
+        print(views.safe(found.text).plain if sys.stdout.isatty() else found.text)
     shell.note(f"{found.tokens} of {found.budget} tokens, {len(found.hits)} memories")
     for warning in found.warnings:
         shell.note(f"warning: {warning}")
@@ -113,20 +132,42 @@ def context(
 
 @command(app, rich_help_panel=PANEL)
 def explain(
-    shell: Shell, query: Annotated[str, argument("The search to explain.")],
+    shell: Shell, query: Annotated[str, argument("The search to explain.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
-    filter: Filter = None, where: Where = None, limit: Limit = None, threshold: Threshold = None,
-    show_expired: Expired = False,
+    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
+    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
 ) -> None:  # fmt: skip
     """Show why a search finds what it finds: every candidate, its scores and its fate."""
-    from told.faces.cli import views
+    from told.faces.cli import reasons
 
     with shell.memory() as memory:
         found = memory.explain(
             query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            threshold=threshold,
+            **asking(kind, min_score, reference_date), rerank=rerank,
         )  # fmt: skip
-    shell.show(found, views.explanation)
+    shell.show(found, reasons.explanation)
+
+
+@command(app, "why-not", rich_help_panel=PANEL)
+def why_not(
+    shell: Shell, query: Annotated[str, argument("The search it is missing from.", "QUERY")], memory_id: MemoryId,
+    user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
+    limit: Limit = None, min_score: MinScore = None, show_expired: Expired = False,
+) -> None:  # fmt: skip
+    """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
+    from told.faces.cli import reasons
+
+    with shell.memory() as memory:
+        def ask(verb: Callable[..., dict[str, Any]], *words: str) -> dict[str, Any]:
+            return verb(
+                *words, **scope(user, agent, run), **times(as_of, valid_at),
+                **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date),
+            )  # fmt: skip
+
+        found = ask(memory.why_not, query, memory_id)
+        beside = None if shell.json or "parts" not in found else ask(memory.explain, query)
+    shell.show(found, lambda body: reasons.why_not(body, beside))
 
 
 @command(app, rich_help_panel=PANEL)
@@ -155,7 +196,7 @@ def timeline(
 
 @command(app, rich_help_panel=PANEL)
 def diff(
-    shell: Shell, before: Annotated[str, argument("The earlier moment.")],
+    shell: Shell, before: Annotated[str, argument("The earlier moment.", "BEFORE")],
     after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
 ) -> None:  # fmt: skip

@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from told.faces import demo
-from told.faces.cli import views
+from told.faces.cli import reasons, views
 from told.faces.cli.shell import Shell
 
 NEXT = (
@@ -72,8 +72,8 @@ def _bytes(body: Mapping[str, int]) -> RenderableType:
 
 
 VIEWS: Mapping[str, Callable[[Any], RenderableType]] = {
-    "search": views.memories, "get_all": views.memories, "diff": views.diff, "update": views.receipt,
-    "history": views.changes, "timeline": views.timeline, "explain": views.explanation, "context": _context,
+    "search": views.found, "get_all": views.memories, "diff": views.diff, "update": views.receipt,
+    "history": views.changes, "timeline": views.timeline, "explain": reasons.explanation, "context": _context,
     "erase": views.certificate, "verify": views.verdict, "scan": _bytes,
 }  # fmt: skip
 

@@ -22,9 +22,6 @@ WIDE = 110
 """From this many columns on, ids have a column of their own."""
 
 BAR = 12
-DROPPED = 3
-"""How many of the candidates that were left out people are shown; --json has them all."""
-
 COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
 
 
@@ -98,6 +95,14 @@ def memories(body: Mapping[str, Any]) -> RenderableType:
     return Memories(rows) if rows else quiet("Nothing found.")
 
 
+def found(body: Mapping[str, Any]) -> RenderableType:
+    """The memories a search found, and how sure it is that the answer is among them."""
+    same = sum(len(row.get("also", ())) for row in body["results"])
+    others = f" · {same} more say the same as one of these" if same else ""
+    sure = quiet(f"confidence {body['confidence']:.2f}{others}")
+    return Group(memories(body), Text(), sure) if body["results"] else memories(body)
+
+
 def memory(row: Mapping[str, Any]) -> RenderableType:
     """One memory with everything known about it."""
     names = [name for name, value in row.items() if name not in ("memory", "score") and value not in (None, {})]
@@ -165,41 +170,6 @@ def diff(body: Mapping[str, Any]) -> RenderableType:
     for row in body["added"]:
         table.add_row(Text("+", style="green"), safe(row["memory"], "green"))
     return table if table.row_count else quiet("Nothing changed.")
-
-
-# Why
-
-
-def explanation(body: Mapping[str, Any]) -> RenderableType:
-    """Every candidate of a search with the parts of its score, and the stages it went through."""
-    best = max((row["parts"].get("bm25") or 0.0 for row in body["candidates"]), default=0.0) or 1.0
-    kept = [row for row in body["candidates"] if row["kept"]]
-    dropped = [row for row in body["candidates"] if not row["kept"]]
-    table = grid("score", "words", "meaning", "memory")
-    for row in [*kept, *dropped[:DROPPED]]:
-        table.add_row(*_candidate(row, best))
-    if len(dropped) > DROPPED:
-        table.add_row("", "", "", quiet(f"… and {len(dropped) - DROPPED} more"))
-    stages = " → ".join(f"{step['stage']} {step['kept']}" for step in body["steps"])
-    total = sum(step["micros"] for step in body["steps"]) / 1000
-    return Group(table if body["candidates"] else quiet("No candidates."), Text(), quiet(f"{stages} · {total:.1f} ms"))
-
-
-def _candidate(row: Mapping[str, Any], best: float) -> list[Text]:
-    parts, fate = row["parts"], "" if row["kept"] else f"  ✗ {row['reason']}"
-    words = None if parts.get("bm25") is None else parts["bm25"] / best
-    text = Text.assemble(safe(row["memory"], "" if row["kept"] else "dim"), (fate, "red"))
-    return [
-        Text(f"{row['score']:.3f}", style="cyan"),
-        _part(words, parts.get("bm25"), parts.get("bm25_rank"), "magenta"),
-        _part(parts.get("cosine"), parts.get("cosine"), parts.get("cosine_rank"), "blue"),
-        text,
-    ]
-
-
-def _part(share: float | None, value: float | None, rank: int | None, style: str) -> Text:
-    label = "" if value is None else f" {value:.2f} #{rank}"
-    return Text.assemble(bar(share, style), (label, "dim"))
 
 
 # Care

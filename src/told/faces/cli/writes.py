@@ -49,6 +49,8 @@ def add(
     timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
     role: Annotated[str, typer.Option(help="Who speaks: user, assistant or tool.", metavar="ROLE")] = "user",
     name: Annotated[str | None, option(about="The speaker's name.", metavar="NAME")] = None,
+    kind: Annotated[str | None, option(
+        about="What sort of memory it is: `told search --kind` chooses by it.", metavar="KIND")] = None,
     source: Annotated[str | None, option(
         about="Where it comes from; `erase --source` takes it all back.", metavar="NAME")] = None,
     idempotency_key: Annotated[str | None, option(
@@ -61,7 +63,7 @@ def add(
     with shell.memory() as memory:
         done = memory.add(
             said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
-            source=source, idempotency_key=idempotency_key,
+            kind=kind, source=source, idempotency_key=idempotency_key,
         )  # fmt: skip
     shell.show(done, views.receipt)
 

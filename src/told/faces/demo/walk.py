@@ -116,7 +116,7 @@ def _changing(actor: Actor, ids: Mapping[str, str]) -> Iterator[Act]:
 
 def _explaining(actor: Actor) -> Iterator[Act]:
     yield actor.act(
-        "Why?", "Each candidate with the parts of its score: matching words, and nearness in meaning.",
+        "Why?", "What was understood, what each stage kept, and the sum behind every score.",
         "explain", "Who is my manager at work?", user_id="mara", limit=3,
     )  # fmt: skip
     yield actor.act(

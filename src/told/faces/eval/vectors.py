@@ -25,7 +25,7 @@ class Remembering:
         self.model = inner.model
         self.dim = inner.dim
         self.local = inner.local
-        self.spread = getattr(inner, "spread", SPREAD)
+        self.usual, self.spread = getattr(inner, "usual", 0.0), getattr(inner, "spread", SPREAD)
         self.seconds = 0.0
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:

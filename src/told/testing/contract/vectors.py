@@ -39,6 +39,7 @@ class VectorLaws(Laws):
         book.store.use_model("one", 2)
         book.write(Asserted("t1", Claim("tea")), vectors={TEA: [1.0, 0.0]})
         assert book.store.cached([TEA, MATE]) == {TEA}
+        assert book.store.known(BOB, [], [], None, [TEA, MATE]).vectors == {TEA}
         assert dict(book.store.pending()) == {}
         assert book.search(vector=[1.0, 0.0])["tea"].cosine == 1.0
 

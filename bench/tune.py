@@ -1,0 +1,243 @@
+"""Choosing the weights of recall on the development conversations, held out one at a time.
+
+    python bench/tune.py --data FOLDER            how the weights in the settings fare, and what each step would change
+    python bench/tune.py --data FOLDER --search   climb from them, a weight at a time, and test on what was held out
+    python bench/tune.py --data FOLDER --calibrate   fit the score that is shown to how often it is what was asked for
+
+What the index offers for each question is gathered once; a set of weights is then only a new order of it, packed by the
+price of each line. That is a close estimate of `bench/recall.py`, which has the last word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+from bench._recall.data import FILES, load
+from bench._recall.vectors import File
+from bench.recall import EMBEDDER, VARIABLE, WORK
+from told import Memory
+from told.core.fact import LEVELS, PIECE, Fact
+from told.core.kind import builtin
+from told.core.query import LATEST, AsOf, Find, Ranked
+from told.core.scope import Scope
+from told.core.text import pieces
+from told.core.when import from_us
+from told.faces.eval.data import Conversation
+from told.faces.eval.run import Told
+from told.faces.eval.vectors import Embedders, Remembering
+from told.flow import run
+from told.read import gather, rank
+from told.read.asked import Asked, asked
+from told.read.tokens import counts
+from told.settings import Settings
+
+BUDGETS = (500, 1000, 2000, 4000)
+FRAME = 24
+WEIGHTS = (
+    "rank_dense", "rank_cover", "rank_speaker", "rank_time", "rank_talk", "rank_when", "rank_assistant", "rank_reply",
+)  # fmt: skip
+SIZES = (4, 25)
+STEPS = (0.6, 0.8, 1.25, 1.6)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question, what the index offers for it, and which of the offered are wanted."""
+
+    conversation: str
+    answerable: bool
+    asked: Asked
+    found: Ranked
+    facts: Mapping[int, Fact]
+    prices: Mapping[tuple[int, int], int]
+    gold: frozenset[int]
+    missing: int
+
+    def recall(self, settings: Settings, spread: float) -> list[float]:
+        """The share of the wanted that fits each budget, were the rest packed by the same order."""
+        scored = rank.ranked(self.found, self.asked, settings, spread)
+        if rank.wants_facts(self.asked, settings):
+            scored = rank.with_facts(scored, self.facts, {}, self.asked, builtin(), settings, 0)
+        return [self._packed(scored, budget - FRAME) for budget in BUDGETS]
+
+    def _packed(self, scored: Sequence[rank.Scored], left: int) -> float:
+        inside: set[int] = set()
+        for one in scored:
+            price = self.prices[one.mark.seq, one.mark.slot]
+            if price <= left:
+                left -= price
+                inside.add(one.mark.seq)
+        return len(inside & self.gold) / (len(self.gold) + self.missing)
+
+
+def cases(conversations: Sequence[Conversation], embedder: Remembering) -> Iterator[Case]:
+    """Every question of some conversations with what the index offers for it."""
+    with TemporaryDirectory() as folder, Memory(f"sqlite:///{folder}/told.db", embedder=embedder) as memory:
+        told = Told(memory)
+        for conversation in conversations:
+            told.ingest(conversation)
+            yield from _questions(memory, conversation)
+
+
+def _questions(memory: Memory, conversation: Conversation) -> Iterator[Case]:
+    engine = memory.engine
+    scope = Scope(engine.account, user_id=conversation.id)
+    facts = {fact.seq: fact for fact in engine.store.facts(Find(scope, AsOf(LATEST, engine.store.mint.now())))}
+    prices = _prices(facts.values(), engine.settings)
+    turns = {str(fact.meta.get("id")): fact.seq for fact in facts.values()}
+    for question in conversation.questions:
+        now = engine.store.mint.now() if question.date is None else run(engine.point(question.date)).at
+        said = asked(question.text, now=from_us(now))
+        find = Find(scope, AsOf(LATEST, engine.store.mint.now()))
+        vector, _ = run(gather.vector_of(engine.eye, question.text))
+        probe = gather.probe_of(engine.eye, said, find, vector, engine.settings.depth)
+        found, _ = run(gather.ask(engine.eye, probe))
+        gold = frozenset(turns[one] for one in question.evidence if one in turns)
+        yield Case(
+            conversation.id, question.counts, said, found, facts, prices, gold, len(question.evidence) - len(gold)
+        )
+
+
+def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
+    """What the line of each passage costs."""
+    rows = [
+        ((fact.seq, slot), f"8 May {fact.actor or fact.role}: {' '.join(text.split())}\n")
+        for fact in facts
+        for slot, text in [*enumerate(pieces(fact.text, PIECE)), *((slot, fact.text) for slot in LEVELS)]
+    ]
+    return dict(zip((key for key, _ in rows), counts([line for _, line in rows], settings.encoding), strict=True))
+
+
+# Weights --------------------------------------------------------------------------------------------------------------
+
+
+def figures(group: Sequence[Case], settings: Settings, spread: float) -> list[float]:
+    """The mean recall at each budget."""
+    rows = [case.recall(settings, spread) for case in group if case.answerable and case.gold]
+    return [fmean(column) for column in zip(*rows, strict=True)]
+
+
+def climbed(group: Sequence[Case], settings: Settings, spread: float) -> Settings:
+    """The settings with each weight moved as long as that helps this group."""
+    best = fmean(figures(group, settings, spread))
+    for name in WEIGHTS:
+        for step in STEPS:
+            moved = settings.replace(**{name: round(getattr(settings, name) * step, 3)})
+            if (score := fmean(figures(group, moved, spread))) > best + 0.0005:
+                settings, best = moved, score
+    return settings
+
+
+def shown(row: Sequence[float]) -> str:
+    """Figures in a line."""
+    return " ".join(f"{value:.4f}" for value in (*row, fmean(row)))
+
+
+def look(group: Sequence[Case], settings: Settings, spread: float) -> None:
+    """What each step of each weight would change."""
+    base = figures(group, settings, spread)
+    print(f"{'as they are':30s} {shown(base)}")
+    for name in WEIGHTS:
+        for step in (0.0, *STEPS):
+            moved = settings.replace(**{name: round(getattr(settings, name) * step, 3)})
+            print(f"{name + f' x {step}':30s} {shown(figures(group, moved, spread))}", flush=True)
+
+
+def search(group: Sequence[Case], settings: Settings, spread: float) -> None:
+    """Climb on all conversations but one and test on that one, for each in turn."""
+    names = sorted({case.conversation for case in group})
+    held: list[list[float]] = []
+    for name in names:
+        others = [case for case in group if case.conversation != name]
+        found = climbed(others, settings, spread)
+        own = [case for case in group if case.conversation == name]
+        held.append(figures(own, found, spread))
+        moved = {weight: getattr(found, weight) for weight in WEIGHTS}
+        print(f"{name:12s} {shown(held[-1])}  as they are {shown(figures(own, settings, spread))}  {moved}", flush=True)
+    print(f"{'held out':12s} {shown([fmean(column) for column in zip(*held, strict=True)])}")
+
+
+# The score that is shown ----------------------------------------------------------------------------------------------
+
+
+def slices(conversation: Conversation, size: int) -> Iterator[Conversation]:
+    """A conversation in stretches of so many turns, each with the questions it answers and as many it does not."""
+    others = [question for question in conversation.questions if not question.answerable]
+    for number, first in enumerate(range(0, len(conversation.turns), size)):
+        turns = conversation.turns[first : first + size]
+        known = {turn.id for turn in turns}
+        own = tuple(one for one in conversation.questions if one.counts and known.issuperset(one.evidence))
+        if own:
+            asked_in_vain = tuple(others[number % len(others) :][: max(len(own) // 4, 1)]) if others else ()
+            name = f"{conversation.id}-{size}-{first}"
+            yield replace(conversation, id=name, turns=turns, questions=own + asked_in_vain)
+
+
+def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
+    """Fit the odds that a passage is wanted to its score and to how many passages there are to choose from."""
+    rows = np.array([
+        (one.score, np.log(max(case.found.visible, 1) / rank.AMONG), case.answerable and one.mark.seq in case.gold)
+        for case in group
+        for one in rank.best_of_facts(rank.ranked(case.found, case.asked, settings, spread))
+    ], dtype=float)  # fmt: skip
+    causes, wanted = np.column_stack((rows[:, :2], np.ones(len(rows)))), rows[:, 2]
+    fit = np.array([1 / settings.score_width, -1.0, -settings.score_middle / settings.score_width])
+    chance = np.zeros(len(rows))
+    for _ in range(60):
+        chance = 1 / (1 + np.exp(-np.clip(causes @ fit, -30, 30)))
+        curve = (causes * (chance * (1 - chance))[:, None]).T @ causes
+        step = np.linalg.solve(curve + np.eye(3), causes.T @ (wanted - chance))
+        fit = fit + step * min(1.0, 0.5 / np.abs(step).max())
+    print(
+        f"score_middle = {-fit[2] / fit[0]:.2f}   score_width = {1 / fit[0]:.2f}   score_crowd = {-fit[1]:.2f}   "
+        f"from {len(rows)} passages"
+    )
+    for few, many in ((0, 10), (10, 100), (100, 10**9)):
+        inside = (np.exp(rows[:, 1]) * rank.AMONG >= few) & (np.exp(rows[:, 1]) * rank.AMONG < many)
+        for low in np.arange(0, 1, 0.2):
+            these = inside & (chance >= low) & (chance < low + 0.2)
+            if these.any():
+                share = wanted[these].mean()
+                print(f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, {share:.3f} wanted")
+
+
+def main() -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get(VARIABLE))
+    parser.add_argument("--sets", nargs="+", choices=FILES, default=["locomo"])
+    parser.add_argument("--embedder", default=EMBEDDER)
+    parser.add_argument("--search", action="store_true")
+    parser.add_argument("--calibrate", action="store_true")
+    given = parser.parse_args()
+    if given.data is None:
+        print(f"Name the folder with the data: --data, or {VARIABLE}.", file=sys.stderr)
+        return 2
+    embedder = Embedders(given.embedder, File(WORK / "vectors.db")).get()
+    if embedder is None:
+        print(f"{given.embedder} is not installed.", file=sys.stderr)
+        return 2
+    conversations = [one for name in given.sets for one in load(given.data, name) or ()]
+    if given.calibrate:
+        conversations += [part for one in conversations for size in SIZES for part in slices(one, size)]
+    group = list(cases(conversations, embedder))
+    task = search if given.search else calibrate if given.calibrate else look
+    task(group, Settings(), embedder.spread)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""What a writer remembers of the file is never older than the file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from told import Memory
+from told.core.entry import Asserted, Claim, Draft
+from told.core.errors import InvalidInput
+from told.core.scope import Scope
+from told.ports import VIEWS, Batch
+from told.testing import hashing_embedder
+from told.views import fold_all
+
+ALICE = Scope(user_id="alice")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+    """Two writers of one file, each with its own memo."""
+    url = f"sqlite:///{tmp_path}/m.db"
+    with Memory(url, embedder=hashing_embedder()) as one, Memory(url, embedder=hashing_embedder()) as other:
+        yield one, other
+
+
+def rows(memory: Memory) -> list[Any]:
+    return [list(memory.engine.store.rows("default", view)) for view in VIEWS]
+
+
+def grown_is_rebuilt(memory: Memory) -> bool:
+    grown = rows(memory)
+    memory.rebuild()
+    return rows(memory) == grown and bool(memory.verify()["ok"])
+
+
+def test_two_writers_that_take_turns_share_one_chain(pair: tuple[Memory, Memory]) -> None:
+    for number in range(150):
+        pair[number % 2].add(f"number {number}", user_id="alice")
+    assert pair[0].stats()["memories"] == 150
+    assert [entry.seq for entry in pair[1].engine.store.scan("default")] == list(range(1, 301))
+    assert grown_is_rebuilt(pair[0])
+
+
+def test_a_text_the_other_writer_holds_is_not_kept_twice(pair: tuple[Memory, Memory]) -> None:
+    one, other = pair
+    one.add("before", user_id="alice")
+    other.add("I drink tea", user_id="alice")
+    assert one.add("I drink tea", user_id="alice")["results"][0]["event"] == "NONE"
+
+
+def test_a_scope_the_other_writer_erased_begins_anew(pair: tuple[Memory, Memory]) -> None:
+    one, other = pair
+    one.add(["tea", "milk"], user_id="alice")
+    one.add("bread", user_id="bob")
+    other.erase(user_id="alice")
+    one.add("coffee", user_id="alice")
+    assert [row["memory"] for row in other.get_all(user_id="alice")["results"]] == ["coffee"]
+    assert [row["memory"] for row in other.search("coffee", user_id="alice")["results"]] == ["coffee"]
+    assert grown_is_rebuilt(one)
+
+
+def test_an_account_the_other_writer_reset_begins_anew(pair: tuple[Memory, Memory]) -> None:
+    one, other = pair
+    one.add("tea", user_id="alice")
+    other.reset()
+    one.add("coffee", user_id="alice")
+    assert [entry.sort for entry in other.engine.store.scan("default")] == ["erased", "observed", "asserted"]
+    assert grown_is_rebuilt(one)
+
+
+def test_a_scope_this_writer_erased_begins_anew(pair: tuple[Memory, Memory]) -> None:
+    one, _ = pair
+    one.add("tea", user_id="alice")
+    one.erase(user_id="alice")
+    one.add("coffee", user_id="alice")
+    assert [row["memory"] for row in one.search("coffee", user_id="alice")["results"]] == ["coffee"]
+    assert grown_is_rebuilt(one)
+
+
+def test_a_model_the_other_writer_switched_to_is_used_from_then_on(pair: tuple[Memory, Memory]) -> None:
+    one, other = pair
+    one.add("tea", user_id="alice")
+    other.reindex(hashing_embedder(dim=48))
+    one.add("coffee", user_id="alice")
+    assert other.stats()["pending_vectors"] == 1
+    assert other.reindex()["embedded"] == 1
+
+
+@pytest.mark.parametrize("moment", ["while sealing", "while folding"])
+def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: str) -> None:
+    store = pair[0].engine.store
+    pair[0].add("tea", user_id="alice")
+    said = Claim("x", meta={"key": object()} if moment == "while sealing" else {})
+
+    def broken(entries: Any) -> Any:
+        yield from fold_all(entries)
+        raise LookupError("a view went wrong")
+
+    with pytest.raises((InvalidInput, LookupError)):
+        store.commit(Batch("default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]), broken)
+    pair[0].add("coffee", user_id="alice")
+    assert [entry.seq for entry in store.scan("default")] == [1, 2, 3, 4]
+    assert grown_is_rebuilt(pair[0])
