@@ -276,6 +276,14 @@ def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, l
             assert [row["score"] for row in few] == [row["score"] for row in everything[:limit]]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
+    with stage(kind, embedder=None) as here:
+        here.memory.add(["big garden yesterday at nine", *(f"big garden {name}" for name in "abcdefghijklmno")], **U)
+        found = [here.memory.search("when was the garden big?", **U, limit=limit)["results"] for limit in (1, 3, 100)]
+        assert {rows[0]["memory"] for rows in found} == {"big garden yesterday at nine"}
+
+
 # A turn of a conversation ---------------------------------------------------------------------------------------------
 
 

@@ -133,7 +133,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     settings, want = eye.settings, recall.want
     deep = rank.wants_facts(recall.asked, settings)
     most = _most(recall, settings)
-    yield from _fill(eye, recall, max(most, 2 * want.limit + settings.spare) if deep else most)
+    yield from _fill(eye, recall, max(most, settings.depth) if deep else most)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
