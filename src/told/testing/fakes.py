@@ -96,6 +96,7 @@ class FlakyEmbedder:
         self.model = self.inner.model
         self.dim = self.inner.dim
         self.spread: float = getattr(self.inner, "spread", SPREAD)
+        self.usual: float = getattr(self.inner, "usual", 0.0)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """What the embedder inside gives, or `EmbeddingError`."""
