@@ -61,7 +61,7 @@ def test_a_text_that_was_given_up_and_told_again_is_erased_with_its_earlier_self
 @given(script=scripts(any_step, 8), question=questions)
 @tried(20)
 def test_erasing_one_scope_moves_nothing_in_another(kind, script, question):
-    with stage(kind) as here:
+    with stage(kind, hot_size=0) as here:
         here.player.play(script)
         before = answers(here.player.call, question, here.player.ids)
         here.memory.add(["green tea in Berlin", "gardening"], user_id="stranger")

@@ -69,7 +69,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
 def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
     """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
 
-    It is enough to offer several times what the budget can hold.
+    It is enough to offer several times what the budget can hold; what is too long for it takes no room.
     """
     room = order.budget * CHARACTERS * PLENTY
     whole: set[int] = set()
@@ -86,7 +86,8 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         hit = path.hit(one, recall, eye.settings)
         forms = tuple(_forms(fact, slot))
         items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
-        room -= len(forms[0])
+        shortest = min(map(len, forms))
+        room -= shortest if shortest <= order.budget * CHARACTERS else 0
         if room < 0:
             break
     return items
@@ -95,9 +96,12 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
 def _forms(fact: Fact, slot: int) -> Iterator[str]:
     """The texts that may stand for a passage, the fullest first."""
     yield fact.text if slot in LEVELS else piece(fact.text, PIECE, slot)
-    for name in LEVELS.values():
-        if isinstance(shorter := fact.meta.get(name), str):
-            yield shorter
+    yield from (text for _, text in _shorter(fact))
+
+
+def _shorter(fact: Fact) -> list[tuple[str, str]]:
+    """The shorter forms a fact has, each after its name."""
+    return [(name, text) for name in LEVELS.values() if isinstance(text := fact.meta.get(name), str)]
 
 
 def _items(facts: Sequence[Fact], section: str) -> list[Item]:
@@ -137,7 +141,7 @@ def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:
     for item in items:
         hit = item.hit
         level = made.levels.get((hit.fact.seq, hit.slot))
-        shown = "content" if not level else ("content", *LEVELS.values())[level]
+        shown = "content" if not level else _shorter(hit.fact)[level - 1][0]
         reason = "" if level is not None else "does not fit the budget"
         yield Candidate(
             hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "assemble", level is not None, reason,

@@ -45,18 +45,20 @@ def expanded(
     scores = {facts[one.mark.seq].id: one.score for one in tops}
     extracted = [facts[one.mark.seq] for one in tops if facts[one.mark.seq].kind != "memory"]
     labels: dict[int, str] = {}
+    led: set[str] = set()
     current, frontier, unchanged = list(scored), list(scores), 0
     for number in range(eye.settings.expand_rounds):
-        leads = yield from _leads(eye, probe, frontier)
+        leads = yield from _leads(eye, probe, frontier, scores)
         if not number:
             leads |= yield from _keys(eye, probe, extracted)
-        fresh = {thread: lead for thread, lead in leads.items() if thread not in scores and lead.parent in scores}
-        found = yield from _followed(eye, probe, rank, fresh, scores)
+        fresh = {thread: lead for thread, lead in leads.items() if thread not in led and lead.parent in scores}
+        found = yield from _followed(eye, probe, rank, fresh, scores, current)
         if not found:
             break
+        led |= {thread for _, thread, _ in found}
         labels |= {one.mark.seq: lead.source for one, _, lead in found}
-        scores |= {thread: one.score for one, thread, _ in found}
-        frontier = [thread for _, thread, _ in found]
+        frontier = [thread for _, thread, _ in found if thread not in scores]
+        scores |= {thread: max(one.score, scores.get(thread, one.score)) for one, thread, _ in found}
         before = _head(current, eye.settings.expand_top)
         current = _merged(current, [one for one, _, _ in found])
         unchanged = unchanged + 1 if _head(current, eye.settings.expand_top) == before else 0
@@ -82,37 +84,51 @@ def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
 # Where hits point to --------------------------------------------------------------------------------------------------
 
 
-def _leads(eye: Eye, probe: Probe, threads: Sequence[str]) -> Flow[Leads]:
+def _leads(eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float]) -> Flow[Leads]:
+    """Where these threads point to; of several that point to one, the strongest leads there."""
     links = yield from _links(eye, probe, threads)
     leads: Leads = {}
-    topics: dict[str, Lead] = {}
+    topics: Leads = {}
     own = set(threads)
     for link in links:
-        if link.rel == PART_OF and link.dst in own and "tree" in eye.sources:
-            leads.setdefault(link.src, Lead(link.dst, link.weight, "child"))
-        elif link.rel == IN_TOPIC and link.src in own:
-            topics.setdefault(link.dst, Lead(link.src, link.weight, "topic"))
+        if link.rel == PART_OF:
+            if link.dst in own and "tree" in eye.sources:
+                _offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
+        elif link.rel == IN_TOPIC:
+            if link.src in own:
+                _offer(topics, link.dst, Lead(link.src, link.weight, "topic"), scores)
         elif link.rel not in APART and "graph" in eye.sources:
-            here, there = (link.src, link.dst) if link.src in own else (link.dst, link.src)
-            leads.setdefault(there, Lead(here, link.weight, "graph"))
+            for here, there in ((link.src, link.dst), (link.dst, link.src)):
+                if here in own:
+                    _offer(leads, there, Lead(here, link.weight, "graph"), scores)
     if topics and "topics" in eye.sources:
-        leads = (yield from _members(eye, probe, topics)) | leads
+        leads = (yield from _members(eye, probe, topics, scores)) | leads
     return leads
 
 
-def _members(eye: Eye, probe: Probe, topics: Mapping[str, Lead]) -> Flow[Leads]:
+def _offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) -> None:
+    """Take a lead unless a stronger one leads there; nothing leads to itself."""
+    known = leads.get(thread)
+    if lead.parent != thread and (
+        known is None or lead.weight * scores[lead.parent] > known.weight * scores[known.parent]
+    ):
+        leads[thread] = lead
+
+
+def _members(eye: Eye, probe: Probe, topics: Mapping[str, Lead], scores: Mapping[str, float]) -> Flow[Leads]:
     """The members of topics, and of the topics that come up together with them."""
     around = yield from _links(eye, probe, list(topics))
     near = dict(topics)
     for link in around:
         if link.rel == CO_OCCURS:
-            here, there = (link.src, link.dst) if link.src in topics else (link.dst, link.src)
-            near.setdefault(there, Lead(topics[here].parent, topics[here].weight * link.weight, "topic"))
+            for here, there in ((link.src, link.dst), (link.dst, link.src)):
+                if here in topics:
+                    _offer(near, there, replace(topics[here], weight=topics[here].weight * link.weight), scores)
     further = (yield from _links(eye, probe, sorted(near.keys() - topics.keys()))) if len(near) > len(topics) else ()
     members: Leads = {}
     for link in (*around, *further):
         if link.rel == IN_TOPIC and link.dst in near:
-            members.setdefault(link.src, replace(near[link.dst], weight=near[link.dst].weight * link.weight))
+            _offer(members, link.src, replace(near[link.dst], weight=near[link.dst].weight * link.weight), scores)
     return members
 
 
@@ -137,15 +153,17 @@ def _keys(eye: Eye, probe: Probe, facts: Sequence[Fact]) -> Flow[Leads]:
 
 
 def _followed(
-    eye: Eye, probe: Probe, rank: Ranking, leads: Leads, scores: Mapping[str, float]
+    eye: Eye, probe: Probe, rank: Ranking, leads: Leads, scores: Mapping[str, float], known: Sequence[Scored]
 ) -> Flow[list[tuple[Scored, str, Lead]]]:
     """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
     account, as_of = probe.find.scope.account, probe.find.as_of
     threads: dict[int, str] = {}
-    for thread in list(leads)[: eye.settings.expand_width]:
+    for thread in leads:
         fact = yield from call(eye.store.fact, account, thread, as_of)
-        if fact is not None:
+        if fact is not None and probe.find.scope.covers(fact.scope):
             threads[fact.seq] = thread
+        if len(threads) == eye.settings.expand_width:
+            break
     if not threads:
         return []
     found, _ = yield from ask(eye, replace(probe, also=tuple(threads), spans=(), depth=1))
@@ -154,12 +172,11 @@ def _followed(
         touches = yield from cache.touched(eye.store, eye.overlay, account, list(threads.values()))
     alpha, warm = eye.settings.expand_own, eye.settings.expand_hot
     followed: list[tuple[Scored, str, Lead]] = []
-    for one in best_of_facts(one for one in rank(found) if one.mark.seq in threads):
+    for one in best_of_facts(one for one in (*known, *rank(found)) if one.mark.seq in threads):
         thread = threads[one.mark.seq]
         lead = leads[thread]
         blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
-        if thread in touches:
-            hot = SCALE * heat(touches[thread], as_of.at, eye.settings)
-            blended = (1.0 - warm) * blended + warm * hot
+        hot = SCALE * heat(touches[thread], as_of.at, eye.settings) if thread in touches else 0.0
+        blended = (1.0 - warm) * blended + warm * hot
         followed.append((one.plus(parent=blended - one.score), thread, lead))
     return followed

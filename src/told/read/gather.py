@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
+from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
 from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
@@ -18,6 +20,7 @@ from told.settings import Settings
 NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
 OTHER_EMBEDDER = "The store's embedder {} is not available here, so memories are found by their words only."
 MOST_TERMS = 64
+_EDGES = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,10 @@ class Eye:
 
 
 def words_of(query: str) -> tuple[Word, ...]:
-    """The words of a query that may name a speaker."""
-    bare = (word.strip(".,;:!?\"'()[]") for word in query.replace("\u2019", "'").replace("'s", " ").split())
+    """The words of a query that may name a speaker; the capital of "How" tells nothing of Howard."""
+    bare = (_EDGES.sub("", word) for word in query.replace("\u2019", "'").replace("'s", " ").split())
     return tuple(
-        Word(word.casefold(), tuple(query_terms(word)), word[:1].isupper())
+        Word(word.casefold(), tuple(query_terms(word)), word[:1].isupper() and word.casefold() not in COMMON)
         for word in dict.fromkeys(bare)
         if len(word) > 1
     )

@@ -88,8 +88,9 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
 def explain(eye: Eye, want: Want) -> Flow[Seen]:
     """A search that also accounts for every candidate it dropped."""
     recall = yield from recalled(eye, want)
-    seen = _seen(eye, recall)
     yield from _fetch(eye, recall, recall.all)
+    _count_denied(recall)
+    seen = _seen(eye, recall)
     candidates = tuple(_candidates(recall, eye.settings))
     return replace(seen, trace=replace(seen.trace, candidates=candidates))
 
@@ -131,13 +132,15 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
     settings, want = eye.settings, recall.want
     deep = rank.wants_facts(recall.asked, settings)
-    yield from _fill(eye, recall, want.limit * (2 if deep else 1) + settings.spare)
+    most = _most(recall, settings)
+    yield from _fill(eye, recall, max(most, settings.depth) if deep else most)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
         threads = [fact.id for fact in recall.facts.values()]
-        touches = yield from cache.touched(eye.store, eye.overlay, want.find.scope.account, threads)
-        now = want.find.as_of.at
+        past = want.find.as_of.seq < LATEST
+        account, now = want.find.scope.account, want.find.as_of.at
+        touches = {} if past else (yield from cache.touched(eye.store, eye.overlay, account, threads))
         head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
         recall.scored = [*head, *rest]
     if recall.found.linked or any(fact.kind != "memory" for fact in recall.facts.values()):
@@ -147,7 +150,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         )  # fmt: skip
         if recall.labels:
             recall.scored = grown
-            yield from _fill(eye, recall, want.limit + settings.spare)
+            yield from _fill(eye, recall, most)
     recall.all = list(recall.scored)
     recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
 
@@ -157,9 +160,8 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     settings, want, count = eye.settings, recall.want, len(recall.scored)
     recall.all = [one for one in recall.all if one.mark.seq not in recall.denied]
     recall.keep([one for one in recall.scored if one.mark.seq in recall.facts], "select", "after the limit")
-    reasons = Counter(recall.denied.values())
-    note = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
-    recall.clock.mark("guard", len(recall.facts), len(recall.denied), note)
+    recall.clock.mark("guard", len(recall.facts))
+    _count_denied(recall)
     recall.keep(_distinct(recall), "fuse", "says the same as one before it")
     recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
     recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
@@ -170,6 +172,24 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
         recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
+
+
+def _count_denied(recall: Recall) -> None:
+    """Say in the trace how many were stopped so far, and why."""
+    reasons = Counter(recall.denied.values())
+    note = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
+    recall.clock.steps = [
+        replace(step, kept=len(recall.facts), dropped=len(recall.denied), note=note) if step.stage == "guard" else step
+        for step in recall.clock.steps
+    ]
+
+
+def _most(recall: Recall, settings: Settings) -> int:
+    """How many facts are fetched: more than asked for, and all that a later step looks at."""
+    judged = settings.rerank_depth if recall.want.rerank else 0
+    followed = settings.expand_from if recall.found.linked else 0
+    spread = settings.depth if settings.diversity else 0
+    return max(recall.want.limit + settings.spare, judged, followed, spread)
 
 
 def _above(recall: Recall, settings: Settings) -> list[Scored]:
@@ -204,12 +224,12 @@ def _first(scored: Sequence[Scored], facts: int) -> Iterator[Scored]:
 
 
 def _fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
-    """Fetch the facts of the best until there are as many as wanted that may be seen, or no more."""
+    """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
     reach = wanted
     while True:
         head = list(_first(recall.scored, reach))
         yield from _fetch(eye, recall, head)
-        if len(recall.facts) >= wanted or len(head) == len(recall.scored):
+        if len({(fact.actor, fact.md5) for fact in recall.facts.values()}) >= wanted or len(head) == len(recall.scored):
             return
         reach *= 2
 

@@ -270,7 +270,7 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
     """
     if not scored:
         return 0.0
-    covered = scored[0].mark.cover / sqrt(found.mass) if found.mass else 0.5
+    covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
     person = found.named[0] if len(found.named) == 1 else None
     bare = [one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0) for one in scored]
     top = max(bare)

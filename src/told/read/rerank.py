@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from math import isfinite
-from typing import Any
+from typing import Any, SupportsFloat
 
 from told.core.fact import Fact
 from told.core.text import loads_forgiving
@@ -33,12 +33,22 @@ def reranked(
     given = yield from attempt(_judged(eye.reranker, query, texts))
     if isinstance(given, Failure):
         return list(scored), (f"The reranker {eye.reranker.model} failed, so the order is told's own: {given}",)
-    if not _sound(given, len(head)):
+    judged = _numbers(given, len(head))
+    if judged is None:
         return list(scored), (f"The reranker {eye.reranker.model} did not answer with {len(head)} numbers.",)
-    order = sorted(range(len(head)), key=lambda number: (-given[number], number))
+    order = sorted(range(len(head)), key=lambda number: (-judged[number], number))
     places = zip(order, head, strict=True)
     moved = [head[number].plus(rerank=place.score - head[number].score) for number, place in places]
     return [*moved, *scored[len(head) :]], ()
+
+
+def _numbers(given: Any, count: int) -> list[float] | None:
+    """What a reranker gave, in a list or an array, if it is as many finite numbers as were asked for."""
+    listed = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(listed, list | tuple) or len(listed) != count:
+        return None
+    numbers = [float(score) for score in listed if isinstance(score, SupportsFloat)]
+    return numbers if len(numbers) == count and all(map(isfinite, numbers)) else None
 
 
 def _judged(judge: Reranker | LLM, query: str, texts: Sequence[str]) -> Flow[Any]:
@@ -49,8 +59,3 @@ def _judged(judge: Reranker | LLM, query: str, texts: Sequence[str]) -> Flow[Any
     reply = yield from call(judge.ask, system, f"Question: {query}\n\nMemories:\n{listed}", schema=SCORES)
     said = loads_forgiving(reply)
     return said.get("scores") if isinstance(said, dict) else said
-
-
-def _sound(given: Any, count: int) -> bool:
-    numbers = isinstance(given, list | tuple) and all(isinstance(score, int | float) for score in given)
-    return numbers and len(given) == count and all(map(isfinite, given))

@@ -12,7 +12,7 @@ from typing import Any
 from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.core.ids import Mint
 from told.core.text import terms
-from told.ports import Embedder, Purpose, Vector
+from told.ports import SPREAD, Embedder, Purpose, Vector
 
 A_MONDAY = 1_767_600_000_000_000
 """2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
@@ -95,6 +95,8 @@ class FlakyEmbedder:
         self.local = local
         self.model = self.inner.model
         self.dim = self.inner.dim
+        self.spread: float = getattr(self.inner, "spread", SPREAD)
+        self.usual: float = getattr(self.inner, "usual", 0.0)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """What the embedder inside gives, or `EmbeddingError`."""

@@ -154,7 +154,7 @@ FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? OR
 -- name: part_closed
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904
 -- name: part_texts
-SELECT p.id & 4294967295, p.fact, p.slot, p.space, p.until, p.expires, p.before, ifnull(p.text, f.text)
+SELECT p.id & 4294967295, p.fact, p.slot, p.space, p.until, p.expires, p.before, ifnull(p.text, f.text), p.hash
 FROM passage p JOIN spoken f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 
 -- name: add_posting

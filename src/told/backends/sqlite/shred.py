@@ -38,7 +38,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
         run(db, query, listed)
         counts[name] = db.changes()
     for part in parts:
-        repack(db, account, part)
+        dropped += repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():
         for digest in set(dropped):
             run(db, "drop_orphan_embedding", model, digest)
@@ -51,17 +51,24 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     return counts
 
 
-def repack(db: apsw.Connection, account: int, part: int) -> None:
-    """Write a partition's passages, postings and blocks anew from the passages that are left."""
+def repack(db: apsw.Connection, account: int, part: int) -> list[bytes]:
+    """Write a partition's passages, postings and blocks anew from the passages that are left.
+
+    Return the hashes of those that were embedded together with a turn that is no longer there.
+    """
     lo, hi = part_span(part)
     rows = run(db, "part_texts", lo, hi).fetchall()
     empty_part(db, part)
     grower = Grower(db, account, NOWHERE.account, current(db))
     turns: dict[int, Turn] = {}
-    for ordinal, fact, slot, space, until, expires, before, text in rows:
+    alone: list[bytes] = []
+    for ordinal, fact, slot, space, until, expires, before, text, digest in rows:
         passage = Passage(fact & SEQ_MASK, NOWHERE, text, slot, until=until, expires=expires)
         turns[ordinal] = grower.index(part, fact, space, passage, turns.get(before))
+        if before is not None and before not in turns:
+            alone.append(digest)
     grower.settle()
+    return alone
 
 
 def empty_part(db: apsw.Connection, part: int) -> None:

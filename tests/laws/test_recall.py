@@ -1,0 +1,412 @@
+"""The whole way of a read: the past stays the past, what is denied is nowhere, and reading changes nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import Stage, stage, tried
+from told import Memory
+from told.core.fact import NEVER
+from told.core.ids import text_hash
+from told.faces import shapes
+from told.testing import HashingEmbedder
+
+KINDS = ["ram", "sqlite"]
+U = {"user_id": "u"}
+
+# Conversations --------------------------------------------------------------------------------------------------------
+
+WORDS = "tea coffee Berlin Tokyo sister garden violin river".split()
+PEOPLE = ("Ann", "Bob", "Annabel Lee", None)
+QUERIES = (
+    "tea", "green tea in Berlin", "What did Ann say about the river?", "Anna and Bob", "violin on 2 May 2023",
+    "when was the garden?", "what did you tell me about coffee?", "zebra", "how was the tea before?",
+)  # fmt: skip
+LONG = " ".join(f"Sentence {number} speaks of the {WORDS[number % 8]}." for number in range(40))
+
+sayings = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join) | st.just(LONG)
+shorter = st.sampled_from(({}, {}, {"abstract": "a river of tea"}, {"overview": "the garden", "abstract": "Berlin"}))
+turns = st.builds(
+    lambda text, who, minute, meta, role: {
+        "role": role if who is None else "user", "content": text, "metadata": meta,
+        **({"name": who} if who else {}),
+        **({} if minute is None else {"timestamp": f"2023-05-02T10:{minute:02}:00Z"}),
+    },
+    sayings, st.sampled_from(PEOPLE), st.none() | st.integers(0, 59), shorter, st.sampled_from(("user", "assistant")),
+)  # fmt: skip
+pick = st.integers(0, 20)
+steps = st.one_of(
+    st.tuples(st.just("add"), st.lists(turns, min_size=1, max_size=4), st.sampled_from((U, {**U, "run_id": "r"}))),
+    st.tuples(st.just("add"), st.lists(turns, min_size=1, max_size=4), st.just(U)),
+    st.tuples(st.just("update"), pick, st.sampled_from(({"text": "tea again"}, {"metadata": {"abstract": "Tokyo"}}))),
+    st.tuples(st.just("delete"), pick, st.none()),
+    st.tuples(st.just("link"), st.tuples(pick, pick), st.sampled_from(("part_of", "relates_to", "supports"))),
+    st.tuples(st.just("read"), st.sampled_from(QUERIES), st.sampled_from((1, 100))),
+)
+pasts = st.lists(steps, min_size=1, max_size=7)
+
+
+def act(here: Stage, step: tuple[str, Any, Any], ids: list[str]) -> None:
+    """One step of a past; `ids` are those made so far that are still there."""
+    memory = here.memory
+    match step:
+        case "add", said, scope:
+            made = memory.add(said, **scope)["results"]
+            ids += [row["id"] for row in made if row["event"] == "ADD"]
+        case "read", query, limit:
+            memory.search(query, **U, limit=limit)
+            memory.context(query, **U, budget=40 * limit)
+        case "link", (one, other), rel if ids:
+            memory.link(ids[one % len(ids)], rel, ids[other % len(ids)], **U, weight=0.7)
+        case "update", number, change if ids:
+            memory.update(ids[number % len(ids)], **change)
+        case "delete", number, _ if ids:
+            memory.delete(ids.pop(number % len(ids)))
+    here.clock.tick()
+
+
+def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
+    """Everything the asking verbs say, without what only measures the machine."""
+    asking = {**U, **options}
+    explained = memory.explain(query, **asking)
+    for step in explained["steps"]:
+        del step["micros"]
+    bundle = memory.context(query, budget=120, tail=2, **asking)
+    return {
+        "search": memory.search(query, explain=True, **asking),
+        "few": memory.search(query, limit=2, **asking),
+        "explain": explained,
+        "text": (bundle.text, bundle.tokens, bundle.warnings),
+        "hits": [(replace(hit.fact, until=NEVER, gone=NEVER), hit.score, dict(hit.parts)) for hit in bundle.hits],
+        "candidates": [candidate.as_dict() for candidate in bundle.trace.candidates],
+    }
+
+
+# The past -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("knobs", [{}, {"rank_hotness": 3.0, "expand_hot": 0.2, "rank_recency": 1.0}], ids=["", "hot"])
+@given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
+@tried(12)
+def test_a_read_of_the_past_says_what_it_said_then(kind, knobs, past, later, query):
+    """Whatever was read or written since; recalls count for what is asked now, and for nothing else."""
+    with stage(kind, **knobs) as here:
+        ids: list[str] = []
+        then: dict[int, Any] = {}
+        for step in (*past, *later):
+            act(here, step, ids)
+            if here.head and here.head not in then and len(then) < 4:
+                then[here.head] = answers(here.memory, query, as_of=f"#{here.head}")
+        for seq, before in then.items():
+            assert answers(here.memory, query, as_of=f"#{seq}") == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_derived_later_takes_no_room_in_the_past(kind):
+    from told.core.entry import Asserted, Claim, Draft
+    from told.core.scope import Scope
+    from told.ports import Batch
+    from told.views import fold_all
+
+    with stage(kind) as here:
+        memory, store = here.memory, here.memory.engine.store
+        [said] = memory.add("we walked along the river for hours", **U)["results"]
+        fact = store.fact("default", said["id"])
+        scope = Scope(user_id="u")
+
+        def derive(first: int, last: int, kind: str = "event") -> None:
+            drafts = [
+                Draft(Asserted(f"d{n}", Claim(f"walk number {n}", kind, evidence=fact.evidence)), scope)
+                for n in range(first, last)
+            ]
+            store.commit(Batch("default", drafts), fold_all)
+
+        derive(0, 3)
+        moment = f"#{here.head}"
+        before = answers(memory, "walk number 1", as_of=moment)
+        derive(3, 60)
+        assert answers(memory, "walk number 1", as_of=moment) == before
+
+
+# What is denied -------------------------------------------------------------------------------------------------------
+
+SECRET = "Zanzibar"
+
+
+def secretly(said: list[dict[str, Any]], denied: set[int], start: int) -> list[dict[str, Any]]:
+    """The same turns, all of them different, and a word no query asks for in all that is said by those denied."""
+    told = []
+    for number, turn in enumerate(said, start):
+        row = {**turn, "content": f"{turn['content']} number{number}"}
+        if number in denied:
+            row["content"] += f" {SECRET}text{number}"
+            row["metadata"] = {"note": f"{SECRET}meta{number}", "abstract": f"tea {SECRET}abstract{number}"}
+            if "name" in row:
+                row["name"] = f"{SECRET}name{number}"
+        told.append(row)
+    return told
+
+
+def is_allowed(row: dict[str, Any]) -> bool | str:
+    return "not for you" if SECRET in row["memory"] else True
+
+
+talks = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=3)
+
+
+def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> list[tuple[str, bool]]:
+    """The memories told, each with whether it may be seen."""
+    ids: list[tuple[str, bool]] = []
+    for said in talk:
+        told = secretly(said, denied, len(ids))
+        made = here.memory.add(told, **U)["results"]
+        ids += [(row["id"], SECRET not in turn["content"]) for row, turn in zip(made, told, strict=True)]
+        here.clock.tick()
+    return ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(talk=talks, denied=st.sets(st.integers(0, 14), max_size=8), query=st.sampled_from(QUERIES), data=st.data())
+@tried(20)
+def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
+    with stage(kind, guard=is_allowed, spare=0) as here:
+        memory = here.memory
+        ids = guarded(here, talk, denied)
+        for _ in range(2):
+            one, other = (data.draw(st.sampled_from(ids))[0] for _ in range(2))
+            memory.link(one, data.draw(st.sampled_from(("part_of", "relates_to"))), other, **U)
+        hidden = [memory_id for memory_id, shown in ids if not shown]
+        told = [
+            memory.search(query, **U, explain=True), memory.search(query, **U, limit=1), memory.get_all(**U),
+            *(shapes.bundle(memory.context(query, **U, budget=60 + 400 * tail, tail=tail)) for tail in (0, 5)),
+            shapes.bundle(memory.context(None, **U)), memory.explain(query, **U), memory.explain(query, **U, limit=1),
+            *(memory.why_not(query, memory_id, **U, limit=1) for memory_id, shown in ids if shown),
+        ]  # fmt: skip
+        written = repr(told)
+        assert SECRET not in written
+        assert not any(memory_id in written for memory_id in hidden)
+        for memory_id in hidden:
+            assert memory.get(memory_id) is None
+            answer = memory.why_not(query, memory_id, **U)
+            assert (answer["stage"], answer["found"]) == ("guard", False)
+            assert SECRET not in repr(answer)
+            assert answer.keys() <= {"id", "found", "stage", "reason", "sources"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    talk=talks, denied=st.sets(st.integers(0, 14), max_size=8), query=st.sampled_from(QUERIES), limit=st.integers(1, 6)
+)
+@tried(20)
+def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, denied, query, limit):
+    """Newest-first looks at the first five that may be seen, and so is switched off to compare."""
+    with stage(kind, guard=is_allowed, newest_among=0) as here:
+        ids = guarded(here, talk, denied)
+        shown = {memory_id for memory_id, seen in ids if seen}
+        found = here.memory.search(query, **U, limit=limit, explain=True)["results"]
+        explained = here.memory.explain(query, **U, limit=limit)
+        engine = here.memory.engine
+        here.memory._engine = replace(engine, guards=())
+        everything = here.memory.search(query, **U, explain=True)["results"]
+        candidates = here.memory.explain(query, **U)["candidates"]
+        assert found == [row for row in everything if row["id"] in shown][:limit]
+        [step] = [step for step in explained["steps"] if step["stage"] == "guard"]
+        hidden = {row["id"] for row in candidates} - shown
+        assert step["dropped"] == len(hidden)
+        assert step["note"] == (f"{len(hidden)} not for you" if hidden else "")
+        assert {row["id"] for row in explained["candidates"]} == {row["id"] for row in candidates} & shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_kinds_subscribed_to_are_shown(kind):
+    with stage(kind, subscribes=("skill",)) as here:
+        here.memory.add("run make ship to deploy", **U, memory_type="procedural_memory")
+        here.memory.add("deploy on Friday, says Zanzibar", **U)
+        told = [here.memory.search("deploy", **U), here.memory.context("deploy", **U), here.memory.get_all(**U)]
+        assert SECRET not in repr(told)
+        assert "make ship" in told[1].text
+
+
+# Reading changes nothing ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts, queries=st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4))
+@tried(12)
+def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
+    with stage(kind, access_flush=1) as here:
+        ids: list[str] = []
+        for step in past:
+            act(here, step, ids)
+        store, account = here.memory.engine.store, here.memory.engine.account
+        before = (store.head(account), here.exported(), here.rows(), here.memory.timeline(**U))
+        for query in queries:
+            answers(here.memory, query)
+            answers(here.memory, query, as_of=f"#{max(here.head, 1)}")
+            for memory_id in ids[:2]:
+                here.memory.why_not(query, memory_id, **U)
+        assert (store.head(account), here.exported(), here.rows(), here.memory.timeline(**U)) == before
+        assert here.memory.verify()["ok"]
+
+
+# Asking for more ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "knobs", [{}, {"spare": 0}, {"rank_recency": 1.0}, {"diversity": 2.0}, {"fusion": "rrf"}], ids=str
+)
+@given(past=pasts, query=st.sampled_from(QUERIES), limits=st.lists(st.integers(1, 20), min_size=1, max_size=3))
+@tried(8)
+def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, limits):
+    """Up to as many as each retriever offers anyhow; newest-first and diversity look past what is asked for."""
+    with stage(kind, **knobs) as here:
+        ids: list[str] = []
+        for step in past:
+            act(here, step, ids)
+        moment = f"#{max(here.head, 1)}"
+        everything = here.memory.search(query, **U, limit=150, as_of=moment, explain=True)["results"]
+        for limit in limits:
+            few = here.memory.search(query, **U, limit=limit, as_of=moment, explain=True)["results"]
+            assert [row["id"] for row in few] == [row["id"] for row in everything[:limit]]
+            assert [row["score"] for row in few] == [row["score"] for row in everything[:limit]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
+    with stage(kind, embedder=None) as here:
+        here.memory.add(["big garden yesterday at nine", *(f"big garden {name}" for name in "abcdefghijklmno")], **U)
+        found = [here.memory.search("when was the garden big?", **U, limit=limit)["results"] for limit in (1, 3, 100)]
+        assert {rows[0]["memory"] for rows in found} == {"big garden yesterday at nine"}
+
+
+# A turn of a conversation ---------------------------------------------------------------------------------------------
+
+
+def turn(name: str, text: str, minute: int) -> dict[str, Any]:
+    return {"role": "user", "name": name, "content": text, "timestamp": f"2023-05-02T10:{minute:02}:00Z"}
+
+
+TALK = [
+    turn("Ann", "shall we meet", 0), turn("Bob", f"the password is {SECRET}", 1), turn("Ann", "thanks, noted", 2),
+    turn("Bob", "see you at the river", 3),
+]  # fmt: skip
+BEFORE = text_hash(f"Bob: the password is {SECRET}\nAnn: thanks, noted")
+ALONE = text_hash("Ann: thanks, noted")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(kind):
+    with stage(kind) as here:
+        memory, store = here.memory, here.memory.engine.store
+        _, secret, thanks, river = (row["id"] for row in memory.add(TALK, **U)["results"])
+        assert store.cached([BEFORE]) == {BEFORE}
+        certificate = memory.erase(secret)
+        assert certificate["destroyed"]["vectors"] == 2, "its own, and the one it lent its words to"
+        assert store.cached([BEFORE, ALONE]) == frozenset()
+        assert dict(store.pending()) == {ALONE: "Ann: thanks, noted"}
+        assert memory.stats()["pending_vectors"] == 1
+        found = {row["id"]: row["score_details"] for row in memory.search("thanks noted", **U, explain=True)["results"]}
+        assert (found[thanks]["cosine"], found[thanks]["bm25_rank"]) == (None, 1), "found by its words meanwhile"
+        assert memory.search("river", **U)["results"][0]["id"] == river
+        memory.reindex()
+        assert store.cached([BEFORE, ALONE]) == {ALONE}
+        [best, *_] = memory.search("thanks noted", **U, explain=True)["results"]
+        assert best["id"] == thanks
+        assert best["score_details"]["cosine"] == pytest.approx(_cosine("thanks noted", "Ann: thanks, noted"), abs=0.02)
+        grown = here.rows()
+        memory.rebuild()
+        assert here.rows() == grown
+        assert memory.verify()["ok"]
+
+
+def _cosine(one: str, other: str) -> float:
+    a, b = HashingEmbedder().embed([one, other])
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind):
+    with stage(kind) as here:
+        memory, store = here.memory, here.memory.engine.store
+        first = [row["id"] for row in memory.add(TALK, **U)["results"]]
+        memory.add(TALK, user_id="v")
+        memory.erase(first[1])
+        assert store.cached([BEFORE]) == {BEFORE}, "another's conversation went the same way"
+        memory.erase(user_id="v")
+        assert store.cached([BEFORE]) == frozenset()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    talk=st.lists(st.lists(turns, min_size=2, max_size=5), min_size=1, max_size=2),
+    picks=st.sets(st.integers(0, 9), min_size=1, max_size=3),
+)
+@tried(15)
+def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, picks):
+    """What is rebuilt equals what has grown, and all is filled again."""
+    with stage(kind) as here:
+        memory, store = here.memory, here.memory.engine.store
+        ids = []
+        for said in talk:
+            ids += [row["id"] for row in memory.add(said, **U)["results"] if row["event"] == "ADD"]
+        hashes = set(store.texts("default", range(1, here.head + 1)))
+        for number in picks:
+            if memory.get(ids[number % len(ids)]):
+                memory.erase(ids[number % len(ids)])
+        left = set(store.texts("default", range(1, here.head + 1)))
+        assert store.cached(list(hashes)) <= left, "no vector of a text that is not there"
+        before = [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]]
+        grown = here.rows()
+        memory.rebuild()
+        assert here.rows() == grown
+        assert [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]] == before
+        memory.reindex()
+        assert store.cached(list(left)) == left
+        assert dict(store.pending()) == {}
+
+
+def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
+    embedder = HashingEmbedder()
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder) as memory:
+        _, secret, *_ = (row["id"] for row in memory.add(TALK, **U)["results"])
+        with memory.engine.store._database.reading() as db:
+            [(code,)] = db.execute("SELECT code FROM embedding WHERE hash = ?", (BEFORE,)).fetchall()
+
+        def traces() -> list[str]:
+            files = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+            forms = {"word": SECRET.encode(), "term": SECRET.lower().encode(), "vector": bytes(code), "hash": BEFORE}
+            return [f"{name} in {file}" for file, body in files.items() for name, form in forms.items() if form in body]
+
+        assert {trace.split()[0] for trace in traces()} == {"word", "term", "vector", "hash"}
+        memory.erase(secret)
+        assert traces() == []
+    assert traces() == []
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts, data=st.data())
+@tried(15)
+def test_conversations_pieces_and_levels_are_rebuilt_as_they_grew(kind, past, data):
+    with stage(kind) as here:
+        ids: list[str] = []
+        for step in past:
+            act(here, step, ids)
+        if ids and data.draw(st.booleans()):
+            here.memory.erase(data.draw(st.sampled_from(ids)))
+        query = data.draw(st.sampled_from(QUERIES))
+        moment = f"#{max(here.head, 1)}"
+        grown, before = here.rows(), answers(here.memory, query, as_of=moment)
+        here.memory.rebuild()
+        assert here.rows() == grown
+        assert answers(here.memory, query, as_of=moment) == before
+        with stage(kind, seed="elsewhere") as there:
+            there.memory.import_(here.exported())
+            assert there.rows() == grown

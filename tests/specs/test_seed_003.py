@@ -1,0 +1,290 @@
+"""The cache tiers' retrieval: hot buffer, tail, topics that come up together, and side effects of what was selected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from told import Memory
+from told.core.entry import Draft, Linked
+from told.core.query import Touch
+from told.core.scope import Scope
+from told.flow import run
+from told.ports import Batch
+from told.read.cache import touched
+from told.testing import HashingEmbedder, ManualClock, seeded_mint
+from told.views import fold_all
+
+U = {"user_id": "u"}
+SCOPE = Scope("default", user_id="u")
+
+
+@pytest.fixture
+def open_memory() -> Iterator[Callable[..., Memory]]:
+    opened: list[Memory] = []
+
+    def open_memory(**knobs: Any) -> Memory:
+        clock = ManualClock()
+        opened.append(Memory("ram://", **{"embedder": "none", "mint": seeded_mint(1, clock), **knobs}))
+        return opened[-1]
+
+    yield open_memory
+    for memory in opened:
+        memory.close()
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory]) -> Memory:
+    return open_memory()
+
+
+def tell(memory: Memory, *texts: str, **ids: str) -> list[str]:
+    return [row["id"] for row in memory.add(list(texts), **(ids or U))["results"]]
+
+
+def found(memory: Memory, query: str, **options: Any) -> list[str]:
+    return [row["memory"] for row in memory.search(query, **{**U, **options})["results"]]
+
+
+def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
+    return {row["memory"]: row["sources"] for row in memory.explain(query, **{**U, **options})["candidates"]}
+
+
+def recalls(memory: Memory, *ids: str) -> list[int]:
+    """How often each was recalled."""
+    engine = memory.engine
+    counts = run(touched(engine.store, engine.overlay, "default", ids))
+    return [counts.get(memory_id, Touch(0, 0)).count for memory_id in ids]
+
+
+# ------------------------------------------------------------------------------------------------------ Hot buffer
+
+
+def test_what_was_selected_is_at_hand_for_the_next_query(memory: Memory) -> None:
+    tell(memory, "green tea", "black coffee")
+    assert sources(memory, "zebra") == {}
+    assert found(memory, "tea") == ["green tea"]
+    assert sources(memory, "zebra") == {"green tea": ["hot"]}
+    assert sources(memory, "coffee") == {"black coffee": ["words #1"], "green tea": ["hot"]}
+
+
+def test_only_what_was_selected_gets_there(memory: Memory) -> None:
+    tell(memory, "green tea", "green soup", "green shirt")
+    [first] = found(memory, "green", limit=1)
+    assert set(sources(memory, "zebra")) == {first}
+
+
+def test_it_has_twenty_places_and_the_one_idle_longest_leaves(memory: Memory) -> None:
+    tell(memory, *(f"note{number} alone" for number in range(25)))
+    for number in range(25):
+        assert found(memory, f"note{number}", limit=1) == [f"note{number} alone"]
+    hot = memory.engine.store.versions("default", memory.engine.overlay.hot(SCOPE)).values()
+    assert {fact.text for fact in hot} == {f"note{number} alone" for number in range(5, 25)}
+
+
+def test_it_is_of_one_scope_alone(memory: Memory) -> None:
+    tell(memory, "green tea")
+    tell(memory, "black tea", user_id="u", run_id="r")
+    assert found(memory, "black tea", run_id="r") == ["black tea"]
+    assert sources(memory, "zebra") == {}
+    assert sources(memory, "zebra", run_id="r") == {"black tea": ["hot"]}
+    assert memory.explain("zebra", user_id="v")["candidates"] == []
+
+
+def test_a_read_of_the_past_neither_uses_nor_fills_it(memory: Memory) -> None:
+    tell(memory, "green tea")
+    head = f"#{memory.engine.store.head('default').seq}"
+    assert found(memory, "tea", as_of=head) == ["green tea"]
+    assert memory.engine.overlay.hot(SCOPE) == ()
+    assert found(memory, "tea") == ["green tea"]
+    assert sources(memory, "zebra", as_of=head) == {}
+    assert sources(memory, "zebra", valid_at="2030-01-01") == {}
+
+
+def test_what_was_given_up_changed_or_erased_is_hot_no_more(memory: Memory) -> None:
+    gone, changed, erased = tell(memory, "tea one", "tea two", "tea three")
+    assert len(found(memory, "tea")) == 3
+    memory.delete(gone)
+    memory.update(changed, "coffee")
+    memory.erase(erased)
+    assert sources(memory, "zebra") == {}
+
+
+def test_a_filter_holds_for_what_is_hot_too(memory: Memory) -> None:
+    memory.add("green tea", **U, metadata={"tag": "home"})
+    found(memory, "tea")
+    assert sources(memory, "zebra", filters={"tag": "work"}) == {}
+    assert sources(memory, "zebra", filters={"tag": "home"}) == {"green tea": ["hot"]}
+
+
+@pytest.mark.parametrize("knobs", [{"hot_size": 0}, {"sources": "time tree"}])
+def test_it_can_be_switched_off(open_memory: Callable[..., Memory], knobs: dict[str, Any]) -> None:
+    memory = open_memory(**knobs)
+    tell(memory, "green tea")
+    found(memory, "tea")
+    assert sources(memory, "zebra") == {}
+
+
+# ------------------------------------------------------------------------- Side effects (only for selected items)
+
+
+def test_recalls_are_counted_for_what_was_selected_alone(memory: Memory) -> None:
+    ids = tell(memory, "green tea", "green soup", "black coffee")
+    [first] = memory.search("green", **U, limit=1)["results"]
+    assert recalls(memory, *ids) == [int(first["id"] == memory_id) for memory_id in ids]
+    memory.search("green", **U)
+    assert sum(recalls(memory, *ids)) == 3
+    assert recalls(memory, ids[2]) == [0]
+
+
+def test_a_context_counts_what_stands_in_it_and_nothing_else(memory: Memory) -> None:
+    ids = tell(memory, "green tea", "green " + "and very long " * 60)
+    bundle = memory.context("green", **U, budget=50)
+    assert [hit.fact.id for hit in bundle.hits] == [ids[0]]
+    assert recalls(memory, *ids) == [1, 0]
+
+
+def test_what_a_threshold_or_a_double_drops_is_not_counted(memory: Memory) -> None:
+    [one] = tell(memory, "green tea")
+    [other] = tell(memory, "green tea", user_id="u", run_id="r")
+    [row] = memory.search("green tea", **U)["results"]
+    assert row["also"] == [({one, other} - {row["id"]}).pop()]
+    assert sum(recalls(memory, one, other)) == 1
+    assert memory.search("green tea", **U, threshold=1.0)["results"] == []
+    assert sum(recalls(memory, one, other)) == 1
+
+
+def test_looking_at_how_a_search_works_counts_nothing(memory: Memory) -> None:
+    ids = tell(memory, "green tea")
+    memory.explain("tea", **U)
+    memory.why_not("tea", ids[0], **U)
+    memory.get(ids[0])
+    memory.get_all(**U)
+    memory.search("tea", **U, as_of="#2")
+    memory.context("tea", **U, as_of="#2")
+    assert recalls(memory, *ids) == [0]
+    assert memory.engine.overlay.hot(SCOPE) == ()
+
+
+# --------------------------------------------------------------- L0 tail (last 5 items, always shown verbatim)
+
+
+def test_the_last_five_stand_at_the_end_verbatim_whatever_is_asked(memory: Memory) -> None:
+    tell(memory, "my sister lives in Oslo", *(f"turn {number}: hm, yes!" for number in range(7)))
+    for query in ("sister", "zebra", None):
+        bundle = memory.context(query, **U, tail=5)
+        lines = bundle.text.splitlines()
+        start = lines.index("Just said:")
+        said = [line.partition(": ")[2] for line in lines[start + 2 : -1]]
+        assert said == [f"turn {number}: hm, yes!" for number in range(2, 7)]
+    assert "my sister lives in Oslo" in memory.context("sister", **U, tail=5).text
+
+
+def test_without_a_tail_nothing_stands_there(memory: Memory) -> None:
+    tell(memory, "green tea", "coffee")
+    assert "Just said:" not in memory.context("tea", **U).text
+
+
+def test_what_is_in_the_tail_and_found_is_printed_once(memory: Memory) -> None:
+    tell(memory, "green tea")
+    assert memory.context("tea", **U, tail=5).text.count("green tea") == 1
+
+
+# ----------------------------------------------------------------- Knowledge graph: topics and co_occurs edges
+
+
+def link(memory: Memory, *links: tuple[str, str, str, float]) -> None:
+    drafts = [Draft(Linked(src, rel, dst, weight), SCOPE) for src, rel, dst, weight in links]
+    memory.engine.store.commit(Batch("default", drafts), fold_all)
+
+
+def raw(memory: Memory, query: str) -> dict[str, float]:
+    return {row["memory"]: row["parts"]["raw"] for row in memory.explain(query, **U)["candidates"]}
+
+
+def test_members_of_a_topic_come_up_together(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory(expand_hot=0.0)
+    tea, pot, dog = tell(memory, "green tea", "a cast iron pot", "the dog is brown")
+    link(memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 0.8))
+    scores = raw(memory, "tea")
+    assert scores == {"green tea": scores["green tea"], "a cast iron pot": pytest.approx(0.4 * scores["green tea"])}
+    assert sources(memory, "tea")["a cast iron pot"] == ["topic"]
+    assert dog
+
+
+def test_topics_that_come_up_together_bring_each_others_members(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory(expand_hot=0.0)
+    tea, violin, far = tell(memory, "green tea", "a violin lesson", "two steps away")
+    link(
+        memory, (tea, "in_topic", "topic:a", 1.0), (violin, "in_topic", "topic:b", 0.9),
+        ("topic:b", "co_occurs", "topic:a", 0.5), (far, "in_topic", "topic:c", 1.0),
+        ("topic:b", "co_occurs", "topic:c", 1.0),
+    )  # fmt: skip
+    scores = raw(memory, "tea")
+    assert scores["a violin lesson"] == pytest.approx(0.5 * 0.5 * 0.9 * scores["green tea"])
+    assert scores.get("two steps away", 0.0) < scores["a violin lesson"]
+
+
+def test_topics_can_be_left_out(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory(sources="hot time tree graph keys")
+    tea, pot = tell(memory, "green tea", "a cast iron pot")
+    link(memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 1.0))
+    assert list(raw(memory, "tea")) == ["green tea"]
+
+
+def test_a_topic_of_hundreds_is_followed_only_so_far(memory: Memory) -> None:
+    [tea] = tell(memory, "green tea")
+    others = tell(memory, *(f"member {number}" for number in range(300)))
+    link(memory, *((thread, "in_topic", "topic:t", 1.0) for thread in (tea, *others)))
+    assert 1 < len(raw(memory, "tea")) <= 1 + 30 * 6
+
+
+def test_another_users_members_of_a_topic_do_not_come_up(memory: Memory) -> None:
+    [tea] = tell(memory, "green tea")
+    [theirs] = tell(memory, "a secret", user_id="v")
+    link(memory, (tea, "in_topic", "topic:t", 1.0), (theirs, "in_topic", "topic:t", 1.0))
+    assert "secret" not in str(memory.explain("tea", **U))
+
+
+# ------------------------------------------------------------------- Dedupe: hash content, skip duplicates
+
+
+def test_what_says_the_same_is_selected_once_and_names_the_others(memory: Memory) -> None:
+    [one] = tell(memory, "Green  tea!")
+    [two] = tell(memory, "Green  tea!", user_id="u", run_id="r")
+    [other] = tell(memory, "black tea")
+    rows = memory.search("tea", **U)["results"]
+    assert {row["memory"] for row in rows} == {"Green  tea!", "black tea"}
+    assert {(row["id"], *row.get("also", ())) for row in rows} in ({(one, two), (other,)}, {(two, one), (other,)})
+
+
+def test_many_copies_take_no_room_from_others(memory: Memory) -> None:
+    for number in range(40):
+        tell(memory, "green tea is good", user_id="u", run_id=f"r{number}")
+    tell(memory, "green tea in the morning", "a tea pot")
+    wanted = ["green tea is good", "green tea in the morning", "a tea pot"]
+    assert sorted(found(memory, "green tea is good", limit=3)) == sorted(wanted)
+
+
+# ------------------------------------------------------------------------------------- Fused score and weights
+
+
+def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memory]) -> None:
+    """0.6·sim + 0.3·recency + 0.1·importance on a scale of ten: what is recent and important goes before the rest."""
+    memory = open_memory(
+        embedder=HashingEmbedder(), fusion="anchored", fusion_alpha=1.0, rank_recency=3.0, rank_importance=1.0,
+        rank_talk=0.0, newest_among=0,
+    )  # fmt: skip
+    memory.add("green tea", **U, timestamp="2024-01-01", metadata={"importance": 0.1})
+    memory.add("green tea!", **U, timestamp="2026-01-01", metadata={"importance": 0.1})
+    memory.add("green tea?", **U, timestamp="2026-01-01", metadata={"importance": 0.9})
+    rows = memory.search("green tea", **U, explain=True)["results"]
+    [best, *_] = rows
+    assert best["metadata"] == {"importance": 0.9}
+    for row in rows:
+        parts = row["score_details"]
+        assert parts["dense"] == pytest.approx(10.0 * parts["cosine"])
+        assert parts["importance"] == pytest.approx(row["metadata"]["importance"])
+        assert 0.0 < parts["recency"] <= 3.0
