@@ -261,9 +261,10 @@ class Engine:
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
         try:
-            return (yield from erasing.destroy(self.store, self.account, found, why))
+            done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:
             self.overlay.drop(self.account, found.threads)
+        return replace(done, warnings=(*done.warnings, *(yield from self._refill())))
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:
@@ -320,11 +321,7 @@ class Engine:
         finally:
             self.overlay.forget(self.account)
         yield from call(self.store.scrub)
-        if not new or self.embedder is None:
-            return new, warnings
-        filled = yield from attempt(embed.fill(self.store, self.embedder))
-        bare = (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
-        return new, (*warnings, *bare)
+        return new, (*warnings, *((yield from self._refill()) if new else ()))
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:
@@ -332,6 +329,13 @@ class Engine:
         yield from call(self.store.backup, target)
 
     # Shared -----------------------------------------------------------------------------------------------------------
+
+    def _refill(self) -> Flow[tuple[str, ...]]:
+        """Embed what has no vector, or say why not."""
+        if self.embedder is None:
+            return ()
+        filled = yield from attempt(embed.fill(self.store, self.embedder))
+        return (f"Not embedded yet, found by words only: {filled}",) if isinstance(filled, Failure) else ()
 
     def _hidden(self, scope: Scope) -> Flow[frozenset[str]]:
         """The memories of a scope of which some version may not be shown."""

@@ -326,7 +326,9 @@ class RamStore:
         _storable(model or "")
         current = model is None or (self._model is not None and model == self._model[0])
         found = _quantised(vectors, self._bound() if current else None)
-        self._vectors.setdefault(model or self._bound()[0], {}).update(found)
+        known = set[bytes]().union(*map(_texts, self._accounts.values()))
+        kept = {key: code for key, code in found.items() if key in known}
+        self._vectors.setdefault(model or self._bound()[0], {}).update(kept)
 
     @_locked
     def switch_model(self, name: str, dim: int) -> None:

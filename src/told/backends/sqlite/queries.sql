@@ -221,6 +221,8 @@ SELECT count(*) FROM fact f WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fa
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
+-- name: hashes_known
+SELECT DISTINCT hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: passages_with_hash
 SELECT id FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: bump_all_parts

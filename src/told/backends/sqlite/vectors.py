@@ -51,6 +51,11 @@ class Model:
                 hint="Open it again with that embedder.",
             )
 
+    def check_all(self, vectors: Mapping[bytes, Sequence[float]]) -> None:
+        """Refuse vectors of another length than the model's."""
+        for width in set(map(len, vectors.values())):
+            self.check(None, width)
+
     def fits(self, code: Any) -> bool:
         """Whether this can be the code of one of the model's vectors."""
         return isinstance(code, bytes) and len(code) == self.dim
@@ -59,8 +64,7 @@ class Model:
         """Cache the vectors of texts by their hashes."""
         if not vectors:
             return
-        for width in set(map(len, vectors.values())):
-            self.check(None, width)
+        self.check_all(vectors)
         codes = pack(list(vectors.values()))
         run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
 
@@ -141,8 +145,13 @@ def _codes(db: apsw.Connection, model: Model, lo: int, hi: int) -> dict[int, byt
 
 
 def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[float]], *, live: bool) -> None:
-    """Cache vectors that came late and let the partitions that waited for them see them."""
-    model.remember(db, vectors)
+    """Cache vectors that came late and let the partitions that waited for them see them.
+
+    One whose text was erased while it was being embedded comes too late.
+    """
+    model.check_all(vectors)
+    known = {digest for (digest,) in run(db, "hashes_known", hex_list(list(vectors)))}
+    model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
     if not live:
         return
     waiting: dict[int, list[int]] = {}
