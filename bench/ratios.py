@@ -5,6 +5,7 @@
 
 - a scoped query when there are ten times as many other scopes: warm, right after an add, and not yet in memory
 - hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id on the same file
+- a context of 1000 tokens from 10 000 passages, embedding excluded, against a bare scan, full-text query and fetch
 - 64 threads that add at once against one that adds alone, at full durability
 - the ten nearest by the index against the ten nearest by exact single-precision search
 - BM25 by the index against a plain BM25 over the one scope
@@ -32,6 +33,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import _bare as bare
 from bench import _table
 from bench._corpus import Maker, Memories
 from bench._told import Precomputed
@@ -44,6 +46,8 @@ from told.core.text import query_terms, terms
 WORK = _table.RESULTS / "work-ratios"
 ROWS = 10
 DEPTH = 100
+LARGE = 10_000
+BUDGET = 1_000
 NOW = AsOf(NEVER - 1, NEVER - 1)
 
 
@@ -208,6 +212,32 @@ def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
         filled.memory.close()
 
 
+def large_scope(effort: Effort) -> Iterator[dict[str, Any]]:
+    """From planning to assembly in a scope of many passages, against the least that finds ten rows in it."""
+    rows = LARGE
+    maker = Maker.seeded(4)
+    stored = maker.memories(["user"] * rows)
+    queries = maker.queries(stored, [number * 37 % rows for number in range(effort.queries)])
+    filled = Filled.of("large", stored, queries)
+    limit = bare.Bare(WORK, Precomputed(stored, queries), "normal")
+    limit.bulk(stored.texts, "user")
+    taken = in_turns(
+        effort.rounds, range(effort.queries // 2),
+        bare=lambda number: limit.search(queries.texts[number], "user"), search=filled.search,
+        context=lambda number: filled.memory.context(queries.texts[number], user_id="user", budget=BUDGET),
+    )  # fmt: skip
+    for name in ("search", "context"):
+        ratio = middle(taken[name], taken["bare"])
+        yield _table.figure(f"Memory.{name} / bare scan, full text and fetch, {rows} in scope", ratio, "×")
+    yield _table.verdict(
+        f"Memory.context, {BUDGET} tokens from {rows} passages, best round", min(taken["context"]), "<=", 10, " ms"
+    )
+    yield _table.figure("Memory.search, best round", min(taken["search"]), " ms")
+    yield _table.figure("bare, best round", min(taken["bare"]), " ms")
+    filled.memory.close()
+    limit.close()
+
+
 class Bare:
     """The rows of each question by id, through a connection of its own."""
 
@@ -330,7 +360,8 @@ def reference_bm25(query: str, texts: Sequence[str], k1: float = 1.2, b: float =
 
 
 MEASURES = {
-    "scopes": other_scopes, "select": bare_select, "group": group_commit, "recall": nearest, "bm25": plain_bm25,
+    "scopes": other_scopes, "select": bare_select, "large": large_scope, "group": group_commit, "recall": nearest,
+    "bm25": plain_bm25,
 }  # fmt: skip
 
 
