@@ -189,7 +189,7 @@ def _most(recall: Recall, settings: Settings) -> int:
     judged = settings.rerank_depth if recall.want.rerank else 0
     followed = settings.expand_from if recall.found.linked else 0
     spread = settings.depth if settings.diversity else 0
-    return max(recall.want.limit + settings.spare, judged, followed, spread)
+    return max(recall.want.limit + settings.spare, settings.newest_among, judged, followed, spread)
 
 
 def _above(recall: Recall, settings: Settings) -> list[Scored]:
