@@ -30,6 +30,8 @@ _DATED: Final = frozenset(("date", "iso", "numbered_date"))
 
 def times(text: str, *, now: datetime, zone: str | tzinfo | None = None, language: str = "") -> tuple[Time, ...]:
     """The times a text of composed letters (NFC) speaks of, in its order, with the places where it does."""
+    if text.isascii() and not _SLASHED.search(text) and not almanac.time_words(text, 1):
+        return ()  # most questions speak of no time, and the forms need not even be compiled for them
     sentence = Sentence.of(text, now, zone, language)
     try:
         return tuple(_placed(sentence, _joined(sentence, _nested(sentence, list(islice(_found(sentence), _MOST))))))
