@@ -188,7 +188,7 @@ def _most(recall: Recall, settings: Settings) -> int:
     """How many facts are fetched: more than asked for, and all that a later step looks at."""
     judged = settings.rerank_depth if recall.want.rerank else 0
     followed = settings.expand_from if recall.found.linked else 0
-    spread = settings.depth if settings.diversity else 0
+    spread = rank.DIVERSE if settings.diversity else 0
     return max(recall.want.limit + settings.spare, settings.newest_among, judged, followed, spread)
 
 

@@ -27,6 +27,9 @@ AMONG = 1000
 COVERED = 0.15
 """How fast the shown score rises around half a query covered."""
 
+DIVERSE = 50
+"""How many of the first passages are kept apart from each other; comparing more takes longer than it helps."""
+
 LENDING = 3
 """How many of the best turns of a conversation lend to the others."""
 
@@ -234,7 +237,7 @@ def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[S
     """The same, each passage set back by how alike it is to one chosen before it, if the settings ask for it."""
     if not settings.diversity:
         return list(scored)
-    left, chosen = list(scored[: settings.depth]), list[Scored]()
+    left, chosen = list(scored[:DIVERSE]), list[Scored]()
     penalty = dict.fromkeys(range(len(left)), 0.0)
     while penalty:
         place = max(penalty, key=lambda number: left[number].score - penalty[number])
