@@ -273,7 +273,7 @@ class ArrayAnswer:
             said = sight.table.said
             inside = np.any([(said >= start) & (said < end) for start, end in probe.spans], axis=0)
             found.append(np.flatnonzero(sight.chosen & inside)[-probe.depth :])
-        picked = np.unique(np.concatenate(found))
+        picked = _distinct(np.concatenate(found))
         picked = picked[picked >= 0]
         offered: Ints = picked[sight.chosen[picked]]
         return offered
@@ -300,6 +300,15 @@ class ArrayAnswer:
             ordinals = ordinals[values >= limit]
         best = ordinals[np.lexsort((-ordinals, -scores[ordinals]))[:depth]]
         return list(zip(scores[best].tolist(), self.sight.table.seq[best].tolist(), best.tolist(), strict=True))
+
+
+def _distinct(values: Ints) -> Ints:
+    """Each value once, in order; NumPy's own way loads masked arrays first."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    distinct: Ints = ordered[first]
+    return distinct
 
 
 def sketched(codes: Array) -> Array:
