@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
-from told.backends.ram_account import Account, Filed
+from told.backends.ram_account import Account
 from told.backends.ram_index import believed, filtered, search, visible
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
@@ -87,7 +87,7 @@ class RamStore:
         account.grow(entries, fold)
         if batch.ticket is not None:
             ticket = replace(batch.ticket, seq=account.head.seq)
-            account.tickets[ticket.key] = Filed(ticket, entries[0].tx if entries else 0)
+            account.tickets[ticket.key] = ticket
         self._accounts[batch.account] = account
         self._current().update(vectors)
         return account.told(entries)
@@ -187,12 +187,12 @@ class RamStore:
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
-        filed = None if key is None else account.tickets.get(key)
+        ticket = None if key is None else account.tickets.get(key)
         return Known(
             account.head.seq,
             {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
-            None if filed is None else filed.ticket,
+            ticket,
             account.newest(scope) if last else None,
             self.cached(hashes),
         )

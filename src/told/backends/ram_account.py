@@ -38,14 +38,6 @@ from told.ports import (
 NO_HEAD = Head(0, 0, GENESIS)
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """A ticket and the transaction it was handed in with."""
-
-    ticket: Ticket
-    tx: int
-
-
 @dataclass(slots=True)
 class Account:
     """A ledger, what is folded from it, and what its consumers and writers left here."""
@@ -56,7 +48,7 @@ class Account:
     links: list[Link] = field(default_factory=list)
     evidence: dict[int, Witness] = field(default_factory=dict)
     passages: dict[tuple[int, int], Passage] = field(default_factory=dict)
-    tickets: dict[str, Filed] = field(default_factory=dict)
+    tickets: dict[str, Ticket] = field(default_factory=dict)
     tombstones: set[bytes] = field(default_factory=set)
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
@@ -239,12 +231,11 @@ class Account:
 
     def _void_tickets(self, doomed: set[int]) -> None:
         """Forget the outcomes that tell of erased transactions or threads."""
-        txs = {entry.tx for entry in self.entries if entry.seq in doomed}
         threads = {fact.id for fact in self.facts.values() if fact.seq in doomed}
         self.tickets = {
-            key: filed
-            for key, filed in self.tickets.items()
-            if filed.tx not in txs and not any(name in filed.ticket.outcome for name in threads)
+            key: ticket
+            for key, ticket in self.tickets.items()
+            if ticket.seq not in doomed and not any(name in ticket.outcome for name in threads)
         }
 
     def _sizes(self) -> dict[str, int]:
