@@ -16,6 +16,8 @@ from told.ports import Purpose, Vector
 
 MODEL = "e5-small"
 ROWS = 10
+SPEAKER = "user: "
+"""What stands before a text when it is embedded as a passage."""
 
 
 class Contender(Protocol):
@@ -51,7 +53,7 @@ class Precomputed:
         """One unit vector for each text, in the form the local embedder gives them."""
         if self.real is not None and purpose == "query":
             self.real.embed(texts, purpose)
-        return [array("f", self.rows[text].tobytes()) for text in texts]
+        return [array("f", self.rows[text.removeprefix(SPEAKER)].tobytes()) for text in texts]
 
     def load_real(self) -> bool:
         """Take the default local model for the embedding time, if it is installed."""
@@ -75,7 +77,8 @@ class Told:
         self.memory.add(text, user_id=user)
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+        done = self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+        assert "warnings" not in done, done["warnings"]
 
     def search(self, query: str, user: str) -> int:
         return len(self.memory.search(query, user_id=user, limit=ROWS)["results"])

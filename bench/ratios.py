@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import _bare as bare
 from bench import _table
 from bench._corpus import Maker, Memories
-from bench._told import Precomputed
+from bench._told import SPEAKER, Precomputed
 from told import Memory
 from told.core.fact import NEVER
 from told.core.query import AsOf, Find, Probe
@@ -90,7 +90,8 @@ class Filled:
         settings = {"durability": "normal", **knobs}
         memory = Memory(f"sqlite:///{path}", embedder=Precomputed(stored, queries), **settings)
         for user, texts in stored.lists():
-            memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+            done = memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+            assert "warnings" not in done, done["warnings"]
         return cls(memory, stored, queries, path)
 
     def search(self, number: int) -> list[str]:
@@ -331,14 +332,14 @@ def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
     agreed = wanted = 0
     for number in range(effort.queries):
         user = filled.queries.users[number]
-        texts = [text for text, owner in zip(filled.stored.texts, users, strict=True) if owner == user]
+        texts = [SPEAKER + text for text, owner in zip(filled.stored.texts, users, strict=True) if owner == user]
         scores = reference_bm25(filled.queries.texts[number], texts)
         ranked = sorted((score for score in scores.values() if score > 0), reverse=True)[:ROWS]
         words = tuple(dict.fromkeys(query_terms(filled.queries.texts[number])))
         found = filled.memory.engine.store.index.search(filled.probe(number, words, vector=False, depth=ROWS)).words
         wanted += len(ranked)
         agreed += sum(
-            abs(score - right) < 1e-9 and abs(scores[text_of[seq]] - right) < 1e-9
+            abs(score - right) < 1e-9 and abs(scores[SPEAKER + text_of[seq]] - right) < 1e-9
             for (seq, score), right in zip(found, ranked, strict=False)
         )
     yield _table.verdict("BM25 of the scope, places and scores that agree", agreed / wanted, ">=", 1.0, "")
