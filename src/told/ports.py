@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from told.core.entry import Draft, Entry
 from told.core.errors import EmbeddingError
@@ -355,7 +355,10 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class LLM(Protocol):
-    """A language model."""
+    """A language model.
+
+    One that says `local = False` works over a network: what it is asked while writing is asked later, by a consumer.
+    """
 
     @property
     def model(self) -> str:
@@ -363,6 +366,98 @@ class LLM(Protocol):
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The model's reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What models were asked and what it cost; sums with `+`."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls, self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens, self.cost + other.cost,
+        )  # fmt: skip
+
+
+class Reply(str):
+    """A model's answer that knows what it cost; any plain string will do where a model cannot say."""
+
+    __slots__ = ("usage",)
+    usage: Usage
+
+    def __new__(cls, text: str, usage: Usage) -> Self:
+        """The text, with its cost beside it."""
+        reply = super().__new__(cls, text)
+        reply.usage = usage
+        return reply
+
+
+def usage_of(reply: object) -> Usage:
+    """What an answer cost, as far as it says; one call at least."""
+    said = getattr(reply, "usage", None)
+    return said if isinstance(said, Usage) else Usage(calls=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something a model may do; `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish to use a tool."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a conversation with a model: `user`, `assistant` (with its calls) or `tool` (answering a call)."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    """What a model said and which tools it wants to use."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class ToolLLM(LLM, Protocol):
+    """A language model that can use tools."""
+
+    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+        """The model's next line in a conversation."""
+
+
+@runtime_checkable
+class ImageReader(Protocol):
+    """Reads what an image says: by optical character recognition, or by a model that sees."""
+
+    @property
+    def model(self) -> str:
+        """The reader's name."""
+
+    def read(self, image: bytes, media_type: str) -> str:
+        """The words of an image, or its description; empty when it has none."""
 
 
 @runtime_checkable

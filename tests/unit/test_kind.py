@@ -57,10 +57,13 @@ BUILTIN = {
     "session_archive": ("append", "user", True, "ctx://default/users/alice/sessions/r1/archives/20260301_x1"),
     "session_summary": ("aggregate", "user", True, "ctx://default/users/alice/sessions/r1/summary"),
     "memory": ("append", "user", False, "ctx://default/users/alice/memories/plain/x1"),
+    "turn": ("append", "user", True, "ctx://default/users/alice/memories/turns/x1"),
+    "node": ("aggregate", "user", True, "ctx://default/users/alice/memories/nodes/code_style"),
+    "quarantine": ("append", "user", True, "ctx://default/users/alice/memories/quarantines/x1"),
 }
 
 
-def test_there_are_ten_kinds_and_the_plain_one():
+def test_the_built_in_kinds_are_these():
     assert set(builtin().names) == set(BUILTIN)
 
 

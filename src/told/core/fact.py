@@ -82,6 +82,10 @@ class Witness:
     source: str | None = None
 
 
+TURN, NODE, QUARANTINE = "turn", "node", "quarantine"
+UNLISTED = frozenset({TURN, NODE, QUARANTINE})
+"""Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt."""
+
 PIECE = 600
 """About how many characters of a long text one passage holds."""
 

@@ -1,0 +1,126 @@
+"""The shapes that the steps of a write hand to each other: what was heard, what was found in it, what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from told.core.entry import Claim, Linked
+from told.core.fact import Fact
+from told.core.kind import Ontology, builtin
+from told.core.scope import Scope
+from told.flow import Flow
+from told.ports import Usage
+from told.write.messages import Turn
+
+QUARANTINED = "quarantined"
+"""The modality of a claim that waits for somebody to look at it; no read but a review shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an extractor is given: turns in order, when they are written down, where, and what is known there.
+
+    `known` holds the memories nearest to what was said, for extractors that look before they speak. `prompt` takes the
+    place of the extractor's own system prompt. `facts` are claims somebody else extracted already, to be read instead.
+    """
+
+    turns: tuple[Turn, ...]
+    now: int
+    scope: Scope
+    ontology: Ontology = field(default_factory=builtin)
+    known: tuple[Fact, ...] = ()
+    prompt: str | None = None
+    zone: str = ""
+    facts: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A claim and the turn of the input it was found in; its span points into that turn's content."""
+
+    claim: Claim
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Whom or what was spoken of: a person, organization, place, product, project, event, concept or thing."""
+
+    name: str
+    type: str = "thing"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How one entity bears on another; `turn` is where that was said."""
+
+    src: str
+    rel: str
+    dst: str
+    confidence: float = 1.0
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What an extractor saw and did not let through, and why."""
+
+    reason: str
+    what: str
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What an extractor made of what it heard; a fault is an answer that could not be read, whole."""
+
+    claims: tuple[Found, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    warnings: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+class Extractor(Protocol):
+    """Finds claims in what was said."""
+
+    @property
+    def name(self) -> str:
+        """What entries give as the author, such as `local` or `facts:gpt-4o-mini`."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it answers at once and without a model, so that its claims commit together with the evidence."""
+
+    def extract(self, heard: Heard) -> Flow[Extracted]:
+        """The claims, entities and relations of these turns; a model that is down raises, garbage becomes a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.
+
+    `fact` is the held memory an UPDATE, a DELETE or a NONE is about. `claim` is what an ADD or an UPDATE will say.
+    `links` name the thread of the claim by `SELF`, for an ADD has none yet.
+    """
+
+    event: str
+    claim: Claim | None = None
+    fact: Fact | None = None
+    links: tuple[Linked, ...] = ()
+    why: str = ""
+
+
+SELF = "@self"
+
+
+class Curator(Protocol):
+    """Decides what becomes of claims, given what is held."""
+
+    def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[tuple[Sequence[Decision], Usage]]:
+        """One or more decisions for every claim, in order of the claims."""
