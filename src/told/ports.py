@@ -162,7 +162,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something a consumer could not do, kept until it is retried or dropped."""
+    """Something a consumer could not do, kept until it is retried or dropped; `raw` is what a model answered to it."""
 
     id: int
     account: str
@@ -171,6 +171,7 @@ class Fault:
     error: str
     at: int
     attempts: int
+    raw: str = ""
 
 
 # Storage ------------------------------------------------------------------------------------------------------------
@@ -295,8 +296,11 @@ class Store(Protocol):
     def advance(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
 
-    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do."""
+
+    def settle(self, account: str, faults: Sequence[int]) -> int:
+        """Forget faults that were mended or given up; how many there were."""
 
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""

@@ -73,7 +73,7 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [(SCHEMA - 1, "Export it with the told that made it"), *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None))],
+    [(1, "Export it with the told that made it"), *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None))],
     ids=str,
 )
 def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object, advice: str) -> None:
@@ -86,6 +86,21 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
         opened(path)
     assert advice in str(refused.value)
     assert fingerprint(path) == before
+
+
+def test_a_store_of_the_schema_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = made(tmp_path / "m.db")
+    with apsw.Connection(str(path)) as db:
+        db.execute("ALTER TABLE fault DROP COLUMN raw")
+        db.execute("UPDATE meta SET value = 2 WHERE key = 'schema'")
+    db.close()
+    with opened(path) as memory:
+        store = memory.engine.store
+        store.fault("default", "facts", 1, "garbled", "[[[")
+        assert [fault.raw for fault in store.faults("default")] == ["[[["]
+        assert memory.get_all(user_id="alice")["results"]
+    with opened(path) as memory:
+        assert memory.verify()["ok"]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])

@@ -356,13 +356,22 @@ class RamStore:
         self._accounts.setdefault(account, Account(account)).cursors[consumer] = seq
 
     @_locked
-    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
-        _storable(account, consumer, error)
+        _storable(account, consumer, error, raw)
         faults = self._accounts.setdefault(account, Account(account)).faults
         self._faults += 1
         known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
-        faults[consumer, seq] = replace(known, error=error, at=self.mint.now(), attempts=known.attempts + 1)
+        faults[consumer, seq] = replace(known, error=error, raw=raw, at=self.mint.now(), attempts=known.attempts + 1)
+
+    @_locked
+    def settle(self, account: str, faults: Sequence[int]) -> int:
+        """Forget faults that were mended or given up; how many there were."""
+        held = self._account(account).faults
+        done = [key for key, fault in held.items() if fault.id in faults]
+        for key in done:
+            del held[key]
+        return len(done)
 
     @_locked
     def faults(self, account: str) -> Sequence[Fault]:

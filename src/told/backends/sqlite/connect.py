@@ -30,7 +30,9 @@ from told.core.errors import (
 
 # Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
 LEAST_SQLITE: Final = (3, 51, 3)
-SCHEMA: Final = 2
+SCHEMA: Final = 3
+UPGRADED: Final = (2,)
+"""Older schemas that are brought up to date when a file is opened."""
 STATEMENTS: Final = 256
 PAUSE: Final = 0.01
 LEAST_BYTES: Final = 512
@@ -231,7 +233,7 @@ def _recognise(db: apsw.Connection, path: Path) -> None:
     if not tables >= OURS:
         raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
     version = db.execute(QUERIES["schema_version"]).get
-    if version != SCHEMA:
+    if version != SCHEMA and version not in UPGRADED:
         older = isinstance(version, int) and version < SCHEMA
         hint = "Export it with the told that made it and import that into a new file." if older else "Upgrade told."
         raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint=hint)
@@ -244,6 +246,12 @@ def _prepare(db: apsw.Connection) -> None:
             if not db.execute(QUERIES["has_schema"]).get:
                 db.execute(schema())
                 db.execute(QUERIES["set_schema_version"], (SCHEMA,))
+    if db.execute(QUERIES["schema_version"]).get in UPGRADED:
+        with immediate(db):
+            for older in UPGRADED:
+                if db.execute(QUERIES["schema_version"]).get == older:
+                    db.execute(QUERIES[f"upgrade_{older}"])
+            db.execute(QUERIES["set_schema_version"], (SCHEMA,))
 
 
 @contextmanager

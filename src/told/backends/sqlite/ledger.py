@@ -251,9 +251,15 @@ def advance(db: apsw.Connection, name: str, consumer: str, seq: int) -> None:
     run(db, "advance", account_of(db, name).id, consumer, seq)
 
 
-def fault(db: apsw.Connection, name: str, consumer: str, seq: int, error: str, at: int) -> None:
+def fault(db: apsw.Connection, name: str, consumer: str, seq: int, error: str, raw: str, at: int) -> None:
     """Keep what a consumer could not do."""
-    run(db, "add_fault", account_of(db, name).id, consumer, seq, error, at)
+    run(db, "add_fault", account_of(db, name).id, consumer, seq, error, raw, at)
+
+
+def settle(db: apsw.Connection, name: str, faults: Sequence[int]) -> int:
+    """Forget faults that were mended or given up; how many there were."""
+    run(db, "settle_faults", account_of(db, name).id, json_list(faults))
+    return db.changes()
 
 
 def touch(db: apsw.Connection, name: str, recalls: Mapping[str, Touch]) -> None:

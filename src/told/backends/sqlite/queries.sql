@@ -239,10 +239,15 @@ SELECT seq FROM cursor WHERE account = ? AND consumer = ?
 -- name: advance
 INSERT OR REPLACE INTO cursor (account, consumer, seq) VALUES (?, ?, ?)
 -- name: add_fault
-INSERT INTO fault (account, consumer, seq, error, at, attempts) VALUES (?, ?, ?, ?, ?, 1)
-ON CONFLICT (account, consumer, seq) DO UPDATE SET error = excluded.error, at = excluded.at, attempts = attempts + 1
+INSERT INTO fault (account, consumer, seq, error, raw, at, attempts) VALUES (?, ?, ?, ?, ?, ?, 1)
+ON CONFLICT (account, consumer, seq) DO UPDATE
+SET error = excluded.error, raw = excluded.raw, at = excluded.at, attempts = attempts + 1
+
+-- name: settle_faults
+DELETE FROM fault WHERE account = ? AND id IN (SELECT value FROM json_each(?))
+
 -- name: faults
-SELECT id, consumer, seq, error, at, attempts FROM fault WHERE account = ? ORDER BY id
+SELECT id, consumer, seq, error, at, attempts, raw FROM fault WHERE account = ? ORDER BY id
 
 -- name: touch
 INSERT INTO access (account, thread, count, last)
@@ -363,6 +368,8 @@ SELECT ifnull(sum(count), 0) FROM access WHERE account = ?
 SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version
 INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', ?)
+-- name: upgrade_2
+ALTER TABLE fault ADD COLUMN raw TEXT NOT NULL DEFAULT ''
 -- name: tables
 SELECT name FROM sqlite_schema
 -- name: has_schema

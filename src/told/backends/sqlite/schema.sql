@@ -220,6 +220,7 @@ CREATE TABLE fault (
     consumer TEXT NOT NULL,
     seq INTEGER NOT NULL,
     error TEXT NOT NULL,
+    raw TEXT NOT NULL DEFAULT '',
     at INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     UNIQUE (account, consumer, seq)

@@ -286,10 +286,14 @@ class SqliteStore:
         """Move a consumer's cursor."""
         self._write(lambda db: ledger.advance(db, account, consumer, seq))
 
-    def fault(self, account: str, consumer: str, seq: int, error: str) -> None:
+    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do."""
         at = self.mint.now()
-        self._write(lambda db: ledger.fault(db, account, consumer, seq, error, at))
+        self._write(lambda db: ledger.fault(db, account, consumer, seq, error, raw, at))
+
+    def settle(self, account: str, faults: Sequence[int]) -> int:
+        """Forget faults that were mended or given up; how many there were."""
+        return self._write(lambda db: ledger.settle(db, account, faults))
 
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""

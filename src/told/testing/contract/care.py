@@ -45,6 +45,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "advance": lambda s, _: s.advance(ACCOUNT, "c", 1),
     "fault": lambda s, _: s.fault(ACCOUNT, "c", 1, "x"),
     "faults": lambda s, _: s.faults(ACCOUNT),
+    "settle": lambda s, _: s.settle(ACCOUNT, [1]),
     "touch": lambda s, _: s.touch(ACCOUNT, {"t": Touch(1, 1)}),
     "touched": lambda s, _: s.touched(ACCOUNT, ["t"]),
     "check": lambda s, _: s.check(),
@@ -90,6 +91,19 @@ class CareLaws(Laws):
         assert kept == [(ACCOUNT, "graph", 1, "garbled", 2), (ACCOUNT, "tree", 1, "too deep", 1)]
         assert [fault.at for fault in store.faults(ACCOUNT)] == [clock.now] * 2
         assert len({fault.id for account in (ACCOUNT, "umbrella") for fault in store.faults(account)}) == 3
+
+    def test_a_fault_keeps_what_a_model_answered_until_it_is_settled(self, book: Scribe) -> None:
+        book.tell("one")
+        store = book.store
+        store.fault(ACCOUNT, "facts", 1, "garbled", '["a", "b')
+        store.fault(ACCOUNT, "tree", 1, "too deep")
+        store.fault("umbrella", "tree", 1, "theirs")
+        facts, tree = store.faults(ACCOUNT)
+        assert (facts.raw, tree.raw) == ('["a", "b', "")
+        assert store.settle(ACCOUNT, [facts.id, store.faults("umbrella")[0].id, 10_000]) == 1
+        assert [fault.consumer for fault in store.faults(ACCOUNT)] == ["tree"]
+        assert len(store.faults("umbrella")) == 1
+        assert store.settle(ACCOUNT, []) == 0
 
     def test_a_sound_store_has_no_problems(self, book: Scribe) -> None:
         assert list(book.store.check()) == []
