@@ -118,8 +118,17 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A consumer's cursor, moved by the commit that holds what the consumer made of the entries in between."""
+
+    consumer: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """Drafts that commit together or not at all.
+    """Drafts that commit together or not at all, and with them the step of the consumer that drafted them.
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
@@ -133,6 +142,7 @@ class Batch:
     ticket: Ticket | None = None
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     model: str | None = None
+    step: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

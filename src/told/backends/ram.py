@@ -85,6 +85,8 @@ class RamStore:
         vectors = _quantised(batch.vectors, self._bound()) if ours else {}
         entries = account.append(batch.drafts, self.mint)
         account.grow(entries, fold)
+        if batch.step is not None:
+            account.cursors[batch.step.consumer] = batch.step.after
         if batch.ticket is not None:
             ticket = replace(batch.ticket, seq=account.head.seq)
             account.tickets[ticket.key] = ticket
@@ -421,6 +423,8 @@ def _check(account: Account, batch: Batch) -> None:
     """Raise if somebody else wrote what this batch relies on being absent or unchanged."""
     if batch.ticket is not None and batch.ticket.key in account.tickets:
         raise Conflict("The idempotency key was handed in meanwhile.", hint="Read what is known and decide again.")
+    if batch.step is not None and account.cursors.get(batch.step.consumer, 0) != batch.step.before:
+        raise Conflict("Another worker of this consumer was quicker.", hint="Read its cursor and go on from there.")
     if batch.seen == account.head.seq:
         return
     for guard in batch.guards:

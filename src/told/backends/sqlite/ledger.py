@@ -31,7 +31,7 @@ from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, ThreadAt, Ticket, View
+from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, Step, ThreadAt, Ticket, View
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
@@ -93,6 +93,8 @@ def commit(
         raise Conflict()
     if batch.seen != account.seq:
         _check(db, memo, account.id, batch.guards)
+    if batch.step is not None:
+        _take(db, account.id, batch.step)
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
@@ -106,6 +108,13 @@ def commit(
     memo.accounts[batch.account] = account
     watch("headed")
     return entries
+
+
+def _take(db: apsw.Connection, account: int, step: Step) -> None:
+    """Move a consumer's cursor, or raise `Conflict` if somebody else has moved it."""
+    if (run(db, "cursor", account, step.consumer).get or 0) != step.before:
+        raise Conflict()
+    run(db, "advance", account, step.consumer, step.after)
 
 
 def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[Draft]) -> list[Entry]:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
-from told.core.errors import StoreClosed
+from told.core.errors import Conflict, StoreClosed
 from told.core.query import Probe, Touch
 from told.core.scope import Scope
-from told.ports import VIEWS, Batch, Store
+from told.ports import VIEWS, Batch, Step, Store
 from told.testing.contract.erasing import erase
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
 from told.testing.fakes import ManualClock
@@ -78,6 +78,17 @@ class CareLaws(Laws):
         book.store.advance(ACCOUNT, "graph", 1)
         book.tell("two")
         assert book.store.cursor(ACCOUNT, "graph") == 1
+
+    def test_a_cursor_moves_with_the_batch_of_its_consumer_or_not_at_all(self, book: Scribe) -> None:
+        book.tell("one")
+        store, draft = book.store, Draft(Asserted("t9", Claim("made of one")), ALICE)
+        store.commit(Batch(ACCOUNT, [draft], step=Step("facts", 0, 1)), book.folding(VIEWS))
+        assert store.cursor(ACCOUNT, "facts") == 1
+        with pytest.raises(Conflict):
+            store.commit(Batch(ACCOUNT, [draft], step=Step("facts", 0, 1)), book.folding(VIEWS))
+        assert store.head(ACCOUNT).seq == 2
+        store.commit(Batch(ACCOUNT, [], step=Step("facts", 1, 2)), book.folding(VIEWS))
+        assert (store.cursor(ACCOUNT, "facts"), store.head(ACCOUNT).seq) == (2, 2)
 
     def test_a_fault_is_kept_with_its_attempts(self, book: Scribe, clock: ManualClock) -> None:
         book.tell("one")
