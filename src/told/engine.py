@@ -33,9 +33,10 @@ from told.read.path import Seen, Want
 from told.read.whynot import Reason
 from told.settings import Settings
 from told.views import folding
-from told.write import embed, messages
+from told.write import change, embed, messages
 from told.write import path as writing
-from told.write.path import Change, Desk, Key
+from told.write.change import Change
+from told.write.desk import Desk, Key
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
 T = TypeVar("T")
@@ -131,18 +132,18 @@ class Engine:
             raise InvalidInput("Nothing to update.", hint="Give a text, metadata, a timestamp or an expiration_date.")
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
-        change = Change(
+        anew = Change(
             None if text is None else clean(text, limit=self.settings.text_limit),
             None if metadata is None else messages.check_metadata(metadata, self.settings),
             set_expiry, messages.expiry(expires, self.settings), messages.since(timestamp, self.settings),
         )  # fmt: skip
-        return (yield from writing.update(self.desk, self.account, _id(id), change, self._within(ids)))
+        return (yield from change.update(self.desk, self.account, _id(id), anew, self._within(ids)))
 
     @verb(Action.WRITE)
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
         """Give up a memory; the past keeps it."""
         why = clean(why, limit=256)
-        return (yield from writing.retract(self.desk, self.account, _id(id), why, self._within(ids)))
+        return (yield from change.retract(self.desk, self.account, _id(id), why, self._within(ids)))
 
     @verb(Action.WRITE)
     def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
@@ -150,7 +151,7 @@ class Engine:
         scope = self.scope(ids)
         now = yield from self.point()
         everything = plan.find(scope, now, None, limit=None, show_expired=True)
-        return (yield from writing.retract_all(self.desk, everything, why))
+        return (yield from change.retract_all(self.desk, everything, why))
 
     @verb(Action.WRITE)
     def link(
@@ -161,7 +162,7 @@ class Engine:
             raise InvalidInput(f"weight must be a number from 0 to 1, not {shown(weight)}.")
         meta = messages.check_metadata(metadata, self.settings)
         link = Linked(_id(src), label(rel, "rel", limit=64), _id(dst), float(weight), meta)
-        return (yield from writing.link(self.desk, self.scope(ids), link))
+        return (yield from change.link(self.desk, self.scope(ids), link))
 
     # Reading ----------------------------------------------------------------------------------------------------------
 

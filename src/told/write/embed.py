@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from told.core.entry import Asserted, Draft, Entry
 from told.core.fact import together
 from told.core.ids import text_hash
+from told.core.query import Receipt
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ledger.consume import Consumer, Failure, attempt
+from told.ledger.consume import Consumer, Failure, attempt, drain
 from told.ports import Embedder, Store, Vector, sound
+from told.settings import Settings
 from told.views.passages import passages
 
 CONSUMER = "vectors"
@@ -84,6 +87,21 @@ def consumer(store: Store, embedder: Embedder, account: str) -> Consumer:
         return len(vectors)
 
     return Consumer(f"{CONSUMER}:{embedder.model}", effect)
+
+
+def catch_up(
+    store: Store, embedder: Embedder | None, account: str, receipt: Receipt, settings: Settings
+) -> Flow[Receipt]:
+    """Let a remote embedder see what was just committed; if it cannot, the words are already searchable."""
+    if embedder is None or embedder.local or receipt.tx is None:
+        return receipt
+    failure = yield from drain(
+        store, account, consumer(store, embedder, account),
+        batch=settings.consumer_batch, attempts=settings.consumer_attempts,
+    )  # fmt: skip
+    if failure is None:
+        return receipt
+    return replace(receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}"))
 
 
 def fill(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int]:
