@@ -37,6 +37,7 @@ class Settings:
     store: str = knob("", "Where memories live: `sqlite:///path`, `ram://`, or empty for the user's data folder.")
     account: str = knob("default", "The account (tenant) every call works in.")
     embedder: str = knob("auto", "`auto`, `none`, `local`, `local:<model>`, or the name of an installed plug-in.")
+    kinds: str = knob("", "A file or folder of kinds; empty is `.told/kinds` here, else that beside the settings.")
     durability: str = knob(
         "full",
         "`full` survives power loss; `normal` may lose the last acknowledged writes on power loss, "

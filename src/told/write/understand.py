@@ -1,0 +1,198 @@
+"""What a model makes of what was said: the evidence waits in the ledger until the model has been asked about it.
+
+The ledger is the queue: evidence that a model is to be asked about says so, and a cursor says how far that has come.
+What the model's answer comes to is committed together with the cursor, so nothing is asked twice and nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from told.core.entry import Entry, Observed
+from told.core.errors import Conflict, ToldError
+from told.core.query import Event
+from told.core.scope import Scope
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Fault, Step, Store, Usage
+from told.write.messages import Turn
+
+CONSUMER = "extraction"
+ASK = "ask"
+"""The metadata of evidence that says which extractor is to be asked about it, and how."""
+
+PAGE = 256
+GARBLED = "The model's answer could not be read."
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Turns that were said in one call and are to be understood together."""
+
+    scope: Scope
+    seqs: tuple[int, ...]
+    evidence: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    ask: Mapping[str, Any]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What one case came to."""
+
+    events: tuple[Event, ...] = ()
+    warnings: tuple[str, ...] = ()
+    garbled: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a consumer came: what it understood, by the first evidence of each case, and what stopped it."""
+
+    done: Mapping[str, Understood]
+    failed: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost."""
+        return sum((each.usage for each in self.done.values()), Usage())
+
+
+Understand = Callable[[Case, "Step | None"], Flow[Understood]]
+"""What asks an extractor about a case and commits what comes of it, together with the step."""
+
+
+def drain(store: Store, account: str, understand: Understand, attempts: int) -> Flow[Progress]:
+    """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again."""
+    done: dict[str, Understood] = {}
+    failed: list[str] = []
+    while True:
+        before = yield from call(store.cursor, account, CONSUMER)
+        case, after = yield from _next(store, account, before)
+        if case is None:
+            if after > before:
+                yield from call(store.advance, account, CONSUMER, after)
+            return Progress(done, tuple(failed))
+        found = yield from attempt(understand(case, Step(CONSUMER, before, after)))
+        if isinstance(found, Understood):
+            yield from _noted(store, account, case, found)
+            done[case.evidence[0]] = found
+        elif not isinstance(found.error, Conflict):
+            if (yield from _tried(store, account, case, found)) < attempts and _passing(found):
+                return Progress(done, tuple(failed), found)
+            yield from call(store.advance, account, CONSUMER, after)
+            failed.append(case.evidence[0])
+
+
+def _passing(failure: Failure) -> bool:
+    """Whether the cause may pass by itself; what told itself refuses for good never will."""
+    return not isinstance(failure.error, ToldError) or bool(getattr(failure.error, "transient", True))
+
+
+def _noted(store: Store, account: str, case: Case, found: Understood) -> Flow[None]:
+    """Keep what could not be read of an answer, and forget earlier failures of the same case."""
+    if found.garbled:
+        yield from call(store.fault, account, CONSUMER, case.seqs[0], GARBLED, "\n\n".join(found.garbled))
+        return
+    earlier = yield from _faults(store, account, case.seqs)
+    if earlier:
+        yield from call(store.settle, account, [fault.id for fault in earlier])
+
+
+def _tried(store: Store, account: str, case: Case, failure: Failure) -> Flow[int]:
+    """Keep a failure; how often this case has failed by now."""
+    raw = str(getattr(failure.error, "raw", "") or "")
+    yield from call(store.fault, account, CONSUMER, case.seqs[0], str(failure), raw)
+    faults = yield from _faults(store, account, case.seqs)
+    return max((fault.attempts for fault in faults), default=1)
+
+
+def _faults(store: Store, account: str, seqs: Sequence[int]) -> Flow[list[Fault]]:
+    faults = yield from call(store.faults, account)
+    return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
+
+
+def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int]]:
+    """The next case after a position, and the position up to which nothing else waits."""
+    while entries := (yield from call(store.scan, account, after, PAGE)):
+        for place, entry in enumerate(entries):
+            if waits(entry):
+                case = case_of(entries[place:] if place else entries)
+                return case, case.seqs[-1]
+        after = entries[-1].seq
+    return None, after
+
+
+def waits(entry: Entry) -> bool:
+    """Whether an entry is evidence that a model is to be asked about."""
+    draft = entry.draft
+    return draft is not None and isinstance(draft.verb, Observed) and ASK in draft.verb.evidence.meta
+
+
+def case_of(entries: Sequence[Entry]) -> Case:
+    """The case that begins with the first of these entries: what was said in the same call, to be asked in one way."""
+    first = entries[0]
+    scope, ask = _scope(first), _said(first).evidence.meta[ASK]
+    kept = [
+        (entry.seq, _said(entry))
+        for entry in entries
+        if entry.tx == first.tx and waits(entry) and _said(entry).evidence.meta[ASK] == ask
+    ]
+    turns = tuple(_turn(said) for _, said in kept)
+    ids = tuple(said.id for _, said in kept)
+    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
+
+
+def _said(entry: Entry) -> Observed:
+    assert entry.draft is not None
+    assert isinstance(entry.draft.verb, Observed)
+    return entry.draft.verb
+
+
+def _scope(entry: Entry) -> Scope:
+    assert entry.draft is not None
+    assert entry.draft.scope is not None
+    return entry.draft.scope
+
+
+def _turn(said: Observed) -> Turn:
+    meta = {name: value for name, value in said.evidence.meta.items() if name != ASK}
+    return Turn(replace(said.evidence, meta={}), meta.get("meta", {}))
+
+
+# Looking after what failed --------------------------------------------------------------------------------------------
+
+
+def retry(store: Store, account: str, understand: Understand, chosen: Sequence[int]) -> Flow[tuple[int, int]]:
+    """Ask again about what failed; how many of these faults are mended, and how many are not."""
+    mended = left = 0
+    for fault in (yield from call(store.faults, account)):
+        if fault.consumer != CONSUMER or (chosen and fault.id not in chosen):
+            continue
+        entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
+        if not entries or not waits(entries[0]):
+            yield from call(store.settle, account, [fault.id])
+            continue
+        case = case_of(entries)
+        found = yield from attempt(understand(case, None))
+        if isinstance(found, Failure):
+            yield from _tried(store, account, case, found)
+        else:
+            yield from _noted(store, account, case, found)
+        again = isinstance(found, Failure) or bool(found.garbled)
+        mended, left = mended + (not again), left + again
+    return mended, left
+
+
+def waiting(store: Store, account: str) -> Flow[int]:
+    """How many pieces of evidence wait for a model."""
+    after, count = (yield from call(store.cursor, account, CONSUMER)), 0
+    while entries := (yield from call(store.scan, account, after, PAGE)):
+        count += sum(1 for entry in entries if waits(entry))
+        after = entries[-1].seq
+    return count
