@@ -148,7 +148,7 @@ _PREFIXED: Final = (
     ("Mailgun API key", "key-", r"key-[0-9a-f]{32}"),
     ("Mailchimp API key", "-us", r"[0-9a-f]{32}-us\d{1,2}"),
     ("Telegram bot token", ":aa", rf"\d{{8,10}}:AA{_URL64}{{33}}"),
-    ("Discord webhook", "/api/webhooks/", rf"/api/webhooks/(?P<secret>\d{{17,20}}/{_URL64}{{60,80}})"),
+    ("Discord webhook", "/api/webhooks/", rf"com/api/webhooks/(?P<secret>\d{{17,20}}/{_URL64}{{60,80}})"),
     ("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
     ("Square token", "sq0", rf"sq0[a-z]{{3}}-{_URL64}{{22,43}}"),
     ("DigitalOcean token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
@@ -278,18 +278,19 @@ _LENGTHS: Final = {
         LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24
         SC31 SD18 SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20""".split()
 }
-_IBAN: Final = re.compile(r"[A-Z](?<![A-Za-z0-9].)[A-Z]\d{2}(?: ?[A-Z0-9]){11,28}", re.ASCII)
+_IBAN: Final = re.compile(r"[A-Z](?<![A-Za-z0-9].)[A-Z]\d{2}(?=(?P<rest>(?: ?[A-Z0-9]){11,28}))", re.ASCII)
 
 
 def _accounts(text: str) -> Iterator[Secret]:
     for match in _IBAN.finditer(text):
-        end = _end_of_account(match[0], _LENGTHS.get(match[0][:2], 0))
-        if end and not text[match.start() + end : match.start() + end + 1].isalnum():
-            yield Secret("bank account", match.start(), match.start() + end)
+        start = match.start()
+        size = _account(match[0] + match["rest"], _LENGTHS.get(match[0][:2], 0))
+        if size and not text[start + size : start + size + 1].isalnum():
+            yield Secret("bank account", start, start + size)
 
 
-def _end_of_account(text: str, length: int) -> int:
-    """Where an account number of so many characters ends, if that many make one; 0 if they do not."""
+def _account(text: str, length: int) -> int:
+    """Where an account number of so many characters ends, spaces not counted; 0 if they make none."""
     places = [place for place, char in enumerate(text) if char != " "][:length]
     number = "".join(text[place] for place in places)
     return places[-1] + 1 if length and len(places) == length and mod97(number) else 0
