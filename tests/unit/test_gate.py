@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from told.core.echo import NOTE, Echoes
 from told.core.entry import Evidence
-from told.core.noise import is_filler, is_noise, is_prompt, letters
+from told.core.noise import is_filler, is_noise, is_prompt, is_short
 from told.settings import Settings
 from told.write.gate import ECHOED, SECRETS, Verdict, judge
 from told.write.messages import Turn
@@ -181,7 +181,7 @@ SKIPPED = {
         "requests.exceptions.ReadTimeoutError: y",
         'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f(x)\n    ~^^^\nValueError: bad',
         "TypeError: x is undefined\n    at foo (/a/b.js:1:2)\n    at async bar (file:///c.mjs:3:4)",
-        "Exception: boom\n\tat com.x.Y.z(Y.java:12)\n\t... 12 more\nCaused by: java.io.IOException: no\n\tat a.b(C.java:1)",
+        "Exception: boom\n\tat com.x.Y.z(Y.java:12)\n\t... 12 more\nCaused by: io.IOException: no\n\tat a.b(C.java:1)",
         "Command completed successfully.",
         "Process exited with code 0",
         "exit code: 1",
@@ -389,7 +389,8 @@ def test_no_text_with_a_word_of_substance_is_filler_or_noise(text: str) -> None:
 
 @given(st.text(max_size=50))
 def test_every_letter_counts(text: str) -> None:
-    assert (letters(text) > 0) == any(char.isalnum() for char in text)
+    assert is_short(text, 1) != any(char.isalnum() for char in text)
+    assert not is_short(text, 0)
 
 
 @pytest.mark.timeout(60)

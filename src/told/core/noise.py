@@ -52,21 +52,28 @@ _MOST_FILLER: Final = 80
 _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
-def letters(text: str) -> int:
-    """How much is written: a letter or a digit counts one, a character that is a word or half a word three."""
-    return sum(3 if char > "\u2e7f" else 1 for char in text if char.isalnum())
+def is_short(text: str, least: int) -> bool:
+    """Whether less is written: a letter or a digit counts one, a character that is a word or half a word three."""
+    for char in text:
+        if least <= 0:
+            return False
+        if char.isalnum():
+            least -= 3 if char > "\u2e7f" else 1
+    return least > 0
 
 
 def is_filler(text: str) -> bool:
     """Whether a text is a greeting, a thank-you, an "ok", or stop-words only."""
-    if len(text) > _MOST_FILLER or _names_somebody(text):
+    if len(text) > _MOST_FILLER:
         return False
-    words = _WORD.findall(normalise(text).replace("\u2019", "'"))
-    if "not" in words:
-        return False
-    if any(word in _ALONE for word in words):
-        return all(word in _ALONE or word in _BESIDE for word in words)
-    return len(words) > 1 and all(word in STOP_WORDS for word in words)
+    words = []
+    for match in _WORD.finditer(normalise(text).replace("\u2019", "'")):
+        word = match[0]
+        if word == "not" or not (word in _ALONE or word in _BESIDE):
+            return False
+        words.append(word)
+    empty = any(word in _ALONE for word in words) or (len(words) > 1 and all(word in STOP_WORDS for word in words))
+    return empty and not _names_somebody(text)
 
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")

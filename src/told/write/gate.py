@@ -77,7 +77,7 @@ def _reason(turn: Turn, words: str, settings: Settings) -> str:
 def _emptiness(words: str, settings: Settings) -> str:
     if len(words) > settings.gate_most:
         return "too long"
-    if noise.letters(words) < settings.gate_least:
+    if noise.is_short(words, settings.gate_least):
         return "too short"
     if noise.is_filler(words):
         return "nothing but filler words"
