@@ -56,6 +56,33 @@ class Settings:
     pause_minutes: float = knob(
         30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
     )
+    gate: bool = knob(
+        True, "Whether greetings, noise and texts without words are kept out of memory; never of evidence."
+    )
+    gate_least: int = knob(1, "How many letters and digits a text must have to become a memory.", least=0)
+    gate_most: int = knob(
+        100_000, "Longest text that becomes a memory, in characters; a longer one is evidence only.", least=1
+    )
+    secrets: str = knob(
+        "redact",
+        "What becomes of a key, a password or a card number in what is said: `reject` the message, `redact` it, "
+        "or `keep` it, unencrypted and marked in the metadata.",
+        choices=("reject", "redact", "keep"),
+    )
+    near_duplicate: float = knob(
+        0.92, "The cosine from which a text with the same content as a held one is that one again.", least=0.0, most=1.0
+    )
+    echo_lines: int = knob(10_000, "How many lines put into prompts are known again when they come back.", least=0)
+    extract_threshold: int = knob(
+        0, "How many tokens of a session wait before claims are extracted from them; 0 extracts at once.", least=0
+    )
+    chunk_tokens: int = knob(2000, "About how many tokens an extractor is given at a time.", least=16)
+    topic_shift: float = knob(
+        0.1, "How little two stretches of a conversation have in common where a new topic begins.", least=0.0, most=1.0
+    )
+    tool_chars: int = knob(8000, "A tool's output of this many characters is shortened for the agent.", least=1)
+    tool_lines: int = knob(100, "A tool's output of this many lines is shortened for the agent.", least=1)
+    tool_keep: int = knob(2000, "About how many characters are left of it; the original can be fetched.", least=200)
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
