@@ -55,6 +55,17 @@ class Settings:
     pause_minutes: float = knob(
         30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
     )
+    grounding: str = knob(
+        "strict",
+        "What becomes of a model's claim whose value is not in what was said: `strict` puts it into quarantine, "
+        "`lenient` keeps it and marks it.",
+        choices=("strict", "lenient"),
+    )
+    extract_items: int = knob(500, "Most items that are read from one answer of a language model.", least=1)
+    extract_passes: int = knob(3, "How many passes the `deep` extractor makes.", least=1, most=10)
+    extract_prior: int = knob(300, "How many statements a pass is told that were found before it.", least=0)
+    extract_rounds: int = knob(6, "How many steps the `react` extractor may take.", least=1, most=50)
+    extract_replies: bool = knob(False, "Whether the `closed` extractor reads the assistant's replies too.")
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
