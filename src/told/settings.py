@@ -83,6 +83,17 @@ class Settings:
     tool_chars: int = knob(8000, "A tool's output of this many characters is shortened for the agent.", least=1)
     tool_lines: int = knob(100, "A tool's output of this many lines is shortened for the agent.", least=1)
     tool_keep: int = knob(2000, "About how many characters are left of it; the original can be fetched.", least=200)
+    grounding: str = knob(
+        "strict",
+        "What becomes of a model's claim whose value is not in what was said: `strict` puts it into quarantine, "
+        "`lenient` keeps it and marks it.",
+        choices=("strict", "lenient"),
+    )
+    extract_items: int = knob(500, "Most items that are read from one answer of a language model.", least=1)
+    extract_passes: int = knob(3, "How many passes the `deep` extractor makes.", least=1, most=10)
+    extract_prior: int = knob(300, "How many statements a pass is told that were found before it.", least=0)
+    extract_rounds: int = knob(6, "How many steps the `react` extractor may take.", least=1, most=50)
+    extract_replies: bool = knob(False, "Whether the `closed` extractor reads the assistant's replies too.")
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
