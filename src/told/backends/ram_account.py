@@ -5,7 +5,7 @@ Every value in here is frozen, so a shallow copy is a transaction: change the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
@@ -170,7 +170,9 @@ class Account:
         found = [f for f in self.facts.values() if f.scope == scope and f.md5 == md5 and f.until == NEVER]
         return found[-1] if found else None
 
-    def about(self, scope: Scope, pairs: Set[tuple[str, str]], kinds: Set[str] = frozenset()) -> Sequence[Fact]:
+    def about(
+        self, scope: Scope, pairs: Collection[tuple[str | None, str | None]], kinds: Collection[str] = ()
+    ) -> Sequence[Fact]:
         """The held facts of exactly this scope of some pairs of subject and predicate or of some kinds."""
         here = (fact for fact in self.facts.values() if fact.scope == scope and fact.until == NEVER)
         return [fact for fact in here if (fact.subject, fact.predicate) in pairs or fact.kind in kinds]
