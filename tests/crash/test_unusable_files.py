@@ -91,7 +91,7 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
 def test_a_store_of_the_schema_before_is_brought_up_to_date(tmp_path: Path) -> None:
     path = made(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
-        db.execute("ALTER TABLE fault DROP COLUMN raw")
+        db.execute("ALTER TABLE fault DROP COLUMN raw; DROP INDEX fact_claim")
         db.execute("UPDATE meta SET value = 2 WHERE key = 'schema'")
     db.close()
     with opened(path) as memory:
@@ -101,6 +101,9 @@ def test_a_store_of_the_schema_before_is_brought_up_to_date(tmp_path: Path) -> N
         assert memory.get_all(user_id="alice")["results"]
     with opened(path) as memory:
         assert memory.verify()["ok"]
+    with apsw.Connection(str(path)) as db:
+        assert db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fact_claim'").get
+    db.close()
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])

@@ -200,6 +200,14 @@ class RamStore:
         )
 
     @_locked
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds of some subjects or kinds."""
+        found = self._account(scope.account).about(scope, set(about), set(kinds) - {"memory"})
+        return [_own(fact) for fact in found if fact.expires > now]
+
+    @_locked
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of entries, by hash."""
         known, asked = self._account(account), set(seqs)

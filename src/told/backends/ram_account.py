@@ -5,7 +5,7 @@ Every value in here is frozen, so a shallow copy is a transaction: change the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
@@ -25,6 +25,7 @@ from told.ports import (
     Head,
     NoEvidence,
     NoFact,
+    NoNews,
     PutFact,
     PutLink,
     PutPassage,
@@ -169,6 +170,13 @@ class Account:
         found = [f for f in self.facts.values() if f.scope == scope and f.md5 == md5 and f.until == NEVER]
         return found[-1] if found else None
 
+    def about(
+        self, scope: Scope, pairs: Collection[tuple[str | None, str | None]], kinds: Collection[str] = ()
+    ) -> Sequence[Fact]:
+        """The held facts of exactly this scope of some pairs of subject and predicate or of some kinds."""
+        here = (fact for fact in self.facts.values() if fact.scope == scope and fact.until == NEVER)
+        return [fact for fact in here if (fact.subject, fact.predicate) in pairs or fact.kind in kinds]
+
     def newest(self, scope: Scope) -> Fact | None:
         """The last turn of this scope's home, if it is of exactly this scope, held, and has not been changed."""
         homes = (fact for fact in reversed(self.facts.values()) if fact.scope.home() == scope.home())
@@ -190,6 +198,9 @@ class Account:
                 return self.held(scope, md5) is None
             case NoEvidence(scope=scope, digest=digest):
                 return self.witness(scope, digest) is None
+            case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
+                said = self.about(scope, {(subject, predicate) for predicate in predicates})
+                return all(fact.seq <= seq for fact in said)
             case _:
                 assert_never(guard)
 

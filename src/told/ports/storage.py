@@ -92,7 +92,17 @@ class NoEvidence:
     digest: bytes
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence
+@dataclass(frozen=True, slots=True)
+class NoNews:
+    """Nothing that exactly this scope holds of a subject under any of some predicates is newer than a position."""
+
+    scope: Scope
+    subject: str
+    predicates: tuple[str, ...]
+    seq: int
+
+
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +251,14 @@ class Store(Protocol):
         """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
 
         The last turn only if it is asked for.
+        """
+
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds, unexpired, of these pairs of subject and predicate or of these kinds.
+
+        In ledger order, each fact once. The kind `memory` is never listed: it says nothing of what it holds.
         """
 
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:

@@ -31,7 +31,7 @@ from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, Step, ThreadAt, Ticket, View
+from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, NoNews, Step, ThreadAt, Ticket, View
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
@@ -72,6 +72,19 @@ def known(
             facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
     turn = _last(db, scope, home) if last and home is not None else None
     return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
+
+
+def held(
+    db: apsw.Connection, scope: Scope, now: int, about: Sequence[tuple[str, str]], kinds: Sequence[str]
+) -> list[Fact]:
+    """What exactly this scope holds of some subjects or kinds, in ledger order."""
+    account = run(db, "account", scope.account).fetchone()
+    space = None if account is None else space_of(db, account[0], scope)
+    if space is None:
+        return []
+    asked = (("held_about", about), ("held_kinds", kinds))
+    rows = [row for name, wanted in asked if wanted for row in run(db, name, space[0], json_list(wanted), now)]
+    return [fact_of(row, scope) for row in sorted({row[0]: row for row in rows}.values())]
 
 
 def _last(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
@@ -153,6 +166,10 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
             case NoEvidence(scope=scope, digest=digest):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
+            case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
+                since = subject, json_list(predicates), position(account, seq)
+                broken = space is not None and run(db, "news", space[0], *since).get is not None
             case _:
                 assert_never(guard)
         if broken:

@@ -97,6 +97,15 @@ UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETU
 UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
+-- name: held_about
+SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = q.value ->> 0
+    AND f.predicate = q.value ->> 1 AND f.until = 4611686018427387904 AND f.expires > ?3
+-- name: held_kinds
+SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.kind = q.value AND f.kind <> 'memory'
+    AND f.until = 4611686018427387904 AND f.expires > ?3
+-- name: news
+SELECT 1 FROM json_each(?3) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = ?2 AND f.predicate = q.value
+    AND f.until = 4611686018427387904 AND f.id > ?4
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -369,7 +378,8 @@ SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version
 INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', ?)
 -- name: upgrade_2
-ALTER TABLE fault ADD COLUMN raw TEXT NOT NULL DEFAULT ''
+ALTER TABLE fault ADD COLUMN raw TEXT NOT NULL DEFAULT '';
+CREATE INDEX IF NOT EXISTS fact_claim ON fact (space, subject, predicate) WHERE subject IS NOT NULL
 -- name: tables
 SELECT name FROM sqlite_schema
 -- name: has_schema

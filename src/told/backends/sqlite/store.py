@@ -163,6 +163,12 @@ class SqliteStore:
         """What exactly this scope already holds."""
         return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes, last=last))
 
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds of some subjects or kinds."""
+        return self._write.glance(lambda db: ledger.held(db, scope, now, about, kinds))
+
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries."""
         with self._in(account) as (db, number):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from told.testing.contract.care import CareLaws
 from told.testing.contract.erasing import ErasureLaws
+from told.testing.contract.holding import HoldingLaws
 from told.testing.contract.ledger import LedgerLaws
 from told.testing.contract.moving import MovingLaws
 from told.testing.contract.reading import ReadingLaws
@@ -34,6 +35,7 @@ __all__ = ["Scribe", "StoreContract"]
 
 
 class StoreContract(
-    LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws, CareLaws
+    LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
+    CareLaws,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

@@ -28,6 +28,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "scan": lambda s, _: s.scan(ACCOUNT),
     "thread": lambda s, _: s.thread(ACCOUNT, "t"),
     "tombstoned": lambda s, _: s.tombstoned(ACCOUNT, [b"x"]),
+    "held": lambda s, _: s.held(ALICE, 0, about=[("x", "y")], kinds=["z"]),
     "known": lambda s, _: s.known(ALICE, ["x"], [b"x"], "x"),
     "fact": lambda s, _: s.fact(ACCOUNT, "t"),
     "versions": lambda s, _: s.versions(ACCOUNT, [1]),

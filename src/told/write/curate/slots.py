@@ -1,0 +1,89 @@
+"""What a claim has to be held against: the predicates of its slot, their opposites, and what it denies in passing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from told.core.alike import words
+from told.core.entry import Claim
+from told.core.fact import Fact
+from told.core.predicates import TABLE, predicate
+
+OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
+    "likes": ("dislikes", "avoids"),
+    "prefers": ("dislikes", "avoids"),
+    "interested_in": ("dislikes",),
+    "dislikes": ("likes", "prefers", "interested_in"),
+    "avoids": ("likes", "prefers"),
+}
+"""Predicates that cannot both be true of one thing: the later one takes the place of the earlier."""
+
+LOOSE: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
+"""Predicates whose value says more whenever it has more words, as every `has_…` does: a dog, Rex the black dog."""
+
+MEATLESS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
+_DENIED: Final[Mapping[str, frozenset[str]]] = {"vegetarian": MEATLESS, "meatless": MEATLESS, "plant-based": MEATLESS}
+_EATS_MEAT: Final = re.compile(
+    r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
+    re.IGNORECASE,
+)
+_REFUSES: Final = re.compile(
+    r"\b(?:no longer|not|never|stopped|stops|quit|gave up|avoids?|without)\b|n't\b", re.IGNORECASE
+)
+_CEASED: Final = re.compile(
+    r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits|gave up|gives up|given up|formerly|until|no more)\b",
+    re.IGNORECASE,
+)
+
+
+def slot_of(name: str) -> str:
+    """The slot of a predicate."""
+    return predicate(name).slot
+
+
+def siblings(name: str) -> tuple[str, ...]:
+    """Every predicate of a predicate's slot, itself included."""
+    slot = slot_of(name)
+    return tuple(row.name for row in TABLE.values() if row.slot == slot) or (name,)
+
+
+def loose(name: str) -> bool:
+    """Whether a value of this predicate says more whenever it has more words."""
+    return name in LOOSE or name.startswith("has_")
+
+
+def about(claim: Claim) -> tuple[tuple[str, str], ...]:
+    """The pairs of subject and predicate to look up before anything is decided about a claim."""
+    if claim.subject is None or claim.predicate is None:
+        return ()
+    names = (*siblings(claim.predicate), *OPPOSITES.get(claim.predicate, ()))
+    denied = ("diet",) if eats_meat(claim) else ()
+    return tuple((claim.subject, name) for name in dict.fromkeys((*names, *denied)))
+
+
+def ceased(text: str) -> bool:
+    """Whether a text says that something came to an end."""
+    return _CEASED.search(text) is not None
+
+
+def eats_meat(claim: Claim) -> bool:
+    """Whether a claim tells of eating meat, which nobody does who lives without it."""
+    return (
+        claim.polarity == "asserted"
+        and _EATS_MEAT.search(claim.text) is not None
+        and _REFUSES.search(claim.text) is None
+    )
+
+
+def meatless(fact: Fact) -> bool:
+    """Whether a memory says that somebody eats no meat."""
+    return fact.predicate == "diet" and fact.polarity == "asserted" and bool(MEATLESS & set(words(fact.object or "")))
+
+
+def denies(claim: Claim, fact: Fact) -> bool:
+    """Whether who is no longer this cannot be that either: who is no vegetarian is no vegan."""
+    value = " ".join(words(claim.object or ""))
+    wider = _DENIED.get(value, frozenset())
+    return claim.predicate == "diet" and bool(wider & set(words(fact.object or "")))
