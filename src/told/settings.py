@@ -83,6 +83,19 @@ class Settings:
     tool_chars: int = knob(8000, "A tool's output of this many characters is shortened for the agent.", least=1)
     tool_lines: int = knob(100, "A tool's output of this many lines is shortened for the agent.", least=1)
     tool_keep: int = knob(2000, "About how many characters are left of it; the original can be fetched.", least=200)
+    extract: str = knob(
+        "auto", "Who finds facts in what is said: `auto` is `facts` with a language model and `local` without; "
+        "`verbatim` finds none.",
+        choices=("auto", "verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph"),
+    )  # fmt: skip
+    curate: str = knob(
+        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own.",
+        choices=("auto", "rules", "model"),
+    )  # fmt: skip
+    close_wait: float = knob(
+        30.0, "Seconds that closing waits for a model to finish; what it does not reach is asked about next time.",
+        least=0.0, most=86_400.0,
+    )  # fmt: skip
     grounding: str = knob(
         "strict",
         "What becomes of a model's claim whose value is not in what was said: `strict` puts it into quarantine, "

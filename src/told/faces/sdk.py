@@ -22,15 +22,19 @@ class Memory(Opened):
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
         kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
         filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
+        extract: str | None = None, facts: Sequence[Any] | None = None, deferred: bool | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Remember what was said, verbatim: a string, a message or a list of messages.
+        """Remember what was said: a string, a message or a list of messages.
 
-        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        The words are kept, and the facts in them become memories. `extract` names who finds the facts; `infer=False`
+        keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
+        returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
         return run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
-            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
+            deferred=deferred,
         ))  # fmt: skip
 
     def search(
@@ -226,15 +230,19 @@ class AsyncMemory(Opened):
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
         kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
         filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
+        extract: str | None = None, facts: Sequence[Any] | None = None, deferred: bool | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Remember what was said, verbatim: a string, a message or a list of messages.
+        """Remember what was said: a string, a message or a list of messages.
 
-        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        The words are kept, and the facts in them become memories. `extract` names who finds the facts; `infer=False`
+        keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
+        returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
         return await arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
-            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
+            deferred=deferred,
         ))  # fmt: skip
 
     async def search(

@@ -49,6 +49,8 @@ def event(change: Event) -> dict[str, Any]:
 def receipt(done: Receipt) -> dict[str, Any]:
     """What a write did."""
     body: dict[str, Any] = {"results": [event(change) for change in done.events]}
+    if done.extraction:
+        body |= {"extraction": done.extraction, "usage": dict(done.usage)}
     return _with(body, skipped=[dict(row) for row in done.skipped], warnings=done.warnings)
 
 

@@ -20,8 +20,9 @@ from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
 from told.read.plan import flag
+from told.write.mind import LOCAL, VERBATIM
 
-NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
+UNREAD = "nothing that was asked for reads it."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
 KIND_LIMIT = 128
@@ -36,9 +37,11 @@ def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 def add(
     engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
     kind: Any, infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
+    extract: Any = None, facts: Any = None, deferred: Any = None,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """Remember what was said."""
-    flag(infer, "infer")
+    by = extract if flag(infer, "infer") else VERBATIM
+    ask = engine.ask(by, prompt=prompt, facts=facts, later=None if deferred is None else flag(deferred, "deferred"))
     if memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
         raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
@@ -48,8 +51,10 @@ def add(
     done = yield from engine.add(
         messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, source=source,
         key=idempotency_key, kind=label(kind, "kind", limit=KIND_LIMIT) if kind is not None else meant or "memory",
+        ask=ask,
     )  # fmt: skip
-    return _warn(shapes.receipt(done), NOT_EXTRACTED, prompt=prompt, filters=filters)
+    unread = {"filters": filters, "prompt": prompt if ask.by in (VERBATIM, LOCAL) else None}
+    return _warn(shapes.receipt(done), UNREAD, **unread)
 
 
 def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from told.ports import Batch, Embedder, Guard, Step, Store, Ticket
 from told.settings import Settings
 from told.write import embed
 from told.write.embed import UNSEEN, Looked
+from told.write.mind import Mind
+from told.write.shape import Extractor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,13 @@ class Desk:
     store: Store
     mint: Mint
     settings: Settings
+    mind: Mind
     embedder: Embedder | None = None
     author: str = "user"
+
+    def extractor(self, name: str) -> Extractor:
+        """The extractor of a name."""
+        return self.mind.extractor(name, self.store, self.mint.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,12 @@ class Plan:
     events: list[Event]
     turns: dict[str, str] = field(default_factory=dict)
     """The wording of the turns that others were said after, by thread."""
+    evidence: list[str] = field(default_factory=list)
+    """The id of each turn's evidence, in order."""
+    fresh: list[bool] = field(default_factory=list)
+    """Whether each turn's evidence is new."""
+    garbled: list[str] = field(default_factory=list)
+    """Answers of a model that could not be read, whole."""
     warnings: dict[str, None] = field(default_factory=dict)
     looked: Looked = UNSEEN
 

@@ -6,12 +6,12 @@ What the model's answer comes to is committed together with the cursor, so nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from told.core.entry import Entry, Observed
-from told.core.errors import Conflict, ToldError
+from told.core.errors import ToldError
 from told.core.query import Event
 from told.core.scope import Scope
 from told.flow import Flow, call
@@ -23,8 +23,15 @@ CONSUMER = "extraction"
 ASK = "ask"
 """The metadata of evidence that says which extractor is to be asked about it, and how."""
 
+META = "meta"
+"""The metadata of such evidence that is to be attached to what is found in it."""
+
 PAGE = 256
 GARBLED = "The model's answer could not be read."
+
+
+class Overtaken(Exception):
+    """Another worker of the consumer was quicker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +64,10 @@ class Progress:
     failed: tuple[str, ...] = ()
     failure: Failure | None = None
 
-    @property
-    def usage(self) -> Usage:
-        """What it cost."""
-        return sum((each.usage for each in self.done.values()), Usage())
+
+def total(found: Iterable[Understood]) -> Usage:
+    """What it cost to understand all this."""
+    return sum((each.usage for each in found), Usage())
 
 
 Understand = Callable[[Case, "Step | None"], Flow[Understood]]
@@ -82,7 +89,7 @@ def drain(store: Store, account: str, understand: Understand, attempts: int) -> 
         if isinstance(found, Understood):
             yield from _noted(store, account, case, found)
             done[case.evidence[0]] = found
-        elif not isinstance(found.error, Conflict):
+        elif not isinstance(found.error, Overtaken):
             if (yield from _tried(store, account, case, found)) < attempts and _passing(found):
                 return Progress(done, tuple(failed), found)
             yield from call(store.advance, account, CONSUMER, after)
@@ -161,8 +168,7 @@ def _scope(entry: Entry) -> Scope:
 
 
 def _turn(said: Observed) -> Turn:
-    meta = {name: value for name, value in said.evidence.meta.items() if name != ASK}
-    return Turn(replace(said.evidence, meta={}), meta.get("meta", {}))
+    return Turn(replace(said.evidence, meta={}), said.evidence.meta.get(META, {}))
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------

@@ -60,9 +60,14 @@ def extractor_of(
             )  # fmt: skip
         case "react":
             return ReactExtractor(_with_tools(_needed(llm, name)), shelf, settings.extract_rounds, reader, rules)
+    raise unknown(name)
+
+
+def unknown(name: object) -> ConfigError:
+    """What to say to a name that no extractor has."""
     near = get_close_matches(name, NAMES, 1) if isinstance(name, str) else []
     hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(NAMES)}."
-    raise ConfigError(f"There is no extractor {shown(name)}.", hint=hint)
+    return ConfigError(f"There is no extractor {shown(name)}.", hint=hint)
 
 
 def _needed(llm: LLM | None, name: str) -> LLM:

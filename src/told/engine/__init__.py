@@ -37,6 +37,7 @@ from told.write import change, embed, messages
 from told.write import path as writing
 from told.write.change import Change
 from told.write.desk import Desk, Key
+from told.write.mind import Ask, Mind
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
 T = TypeVar("T")
@@ -70,6 +71,7 @@ class Engine:
     overlay: Overlay = field(default_factory=Overlay)
     reranker: Reranker | LLM | None = None
     guards: tuple[Guard, ...] = ()
+    mind: Mind = field(default_factory=lambda: Mind(Settings()))
 
     @property
     def account(self) -> str:
@@ -86,7 +88,7 @@ class Engine:
     @property
     def desk(self) -> Desk:
         """What writes work with."""
-        return Desk(self.store, self.store.mint, self.settings, self.embedder, self.caller.name)
+        return Desk(self.store, self.store.mint, self.settings, self.mind, self.embedder, self.caller.name)
 
     def allow(self, action: Action) -> None:
         """Raise `Denied` unless the caller may do this in its account."""
@@ -103,6 +105,10 @@ class Engine:
         """A point on both time axes."""
         return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
 
+    def ask(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> Ask:
+        """How a write is to be understood; with nothing said, by the usual extractor, and later if that is far away."""
+        return self.mind.ask(by, prompt=prompt, facts=facts, later=later)
+
     def flush(self) -> Flow[tuple[str, ...]]:
         """Write down what was recalled; what could not be written is a warning."""
         return cache.flush(self.store, self.overlay)
@@ -112,15 +118,17 @@ class Engine:
     @verb(Action.WRITE)
     def add(
         self, said: Any, ids: Mapping[str, Any], *, metadata: Any = None, timestamp: Any = None, expires: Any = None,
-        kind: str = "memory", source: Any = None, key: Any = None,
+        kind: str = "memory", source: Any = None, key: Any = None, ask: Ask | None = None,
     ) -> Flow[Receipt]:  # fmt: skip
-        """Remember what was said."""
+        """Remember what was said, understood by the usual extractor unless the call names another."""
         scope = self.scope(ids)
         turns = messages.read(said, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings)
         until = messages.expiry(expires, self.settings)
+        how = self.ask() if ask is None else ask
         name = None if key is None else label(key, "idempotency_key", limit=256)
-        idem = None if name is None else Key(name, _digest(scope, turns, until, kind))
-        return (yield from writing.add(self.desk, scope, turns, expires=until, kind=kind, key=idem))
+        idem = None if name is None else Key(name, _digest(scope, turns, until, kind, how))
+        wanted = writing.order(self.desk, scope, turns, expires=until, kind=kind, ask=how)
+        return (yield from writing.add(self.desk, wanted, idem))
 
     @verb(Action.WRITE)
     def update(
@@ -393,7 +401,8 @@ def _views(names: Any) -> tuple[View, ...]:
     return tuple(view for view in VIEWS if view in names)
 
 
-def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str) -> bytes:
+def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str, ask: Ask) -> bytes:
     """What a request comes to, whichever way it was spelled."""
     turns = [[turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json()] for turn in said.turns]
-    return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind]))
+    how = [ask.by, ask.prompt, list(ask.facts)]
+    return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind, *how]))
