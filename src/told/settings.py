@@ -55,6 +55,8 @@ class Settings:
     pause_minutes: float = knob(
         30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
     )
+    curate_near: int = knob(5, "How many held memories a model is shown beside each new fact.", least=1, most=100)
+    curate_batch: int = knob(20, "How many new facts a model decides about in one call.", least=1, most=1000)
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)
