@@ -107,6 +107,8 @@ class Settings:
     extract_prior: int = knob(300, "How many statements a pass is told that were found before it.", least=0)
     extract_rounds: int = knob(6, "How many steps the `react` extractor may take.", least=1, most=50)
     extract_replies: bool = knob(False, "Whether the `closed` extractor reads the assistant's replies too.")
+    curate_near: int = knob(5, "How many held memories a model is shown beside each new fact.", least=1, most=100)
+    curate_batch: int = knob(20, "How many new facts a model decides about in one call.", least=1, most=1000)
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)

@@ -35,6 +35,7 @@ from told.write.curate.verdicts import (
     none,
     outranks,
     quarantined,
+    said,
     tentative,
     update,
 )
@@ -133,8 +134,8 @@ def _asserted(scene: Scene, claim: Claim) -> list[Decision]:
         return [_over(scene, claim, [fact for fact in mine if fact not in mates])]
     if tentative(claim, now):
         return [add(claim, "it is not certain, so it stands beside what is")]
-    flipped = [*_flipped(scene, claim, mine), *(fact for fact in unsure if _of_value(claim, fact) is SAME)]
-    return [*_placed(scene, claim, settled, flipped), *_belied(scene, claim)]
+    guessed = [fact for fact in unsure if _of_value(claim, fact) is SAME and not late(claim, fact, now)]
+    return [*_placed(scene, claim, settled, [*_flipped(scene, claim, mine), *guessed]), *_belied(scene, claim)]
 
 
 def _bearing(scene: Scene, claim: Claim, fact: Fact) -> tuple[Likeness, Claim]:
@@ -213,7 +214,13 @@ def _semantics(scene: Scene, claim: Claim) -> Semantics:
 
 
 def _too_late(scene: Scene, claim: Claim, newer: Fact, *, functional: bool) -> Decision:
-    kept = historical(claim, newer, scene.now) if functional else claim
+    """A claim from before what is held: it was true until then, which history may know already."""
+    now = scene.now
+    for fact in scene.of(claim.subject, siblings(claim.predicate or "")):
+        then = ended(fact, now) and fact.valid().contains(said(claim, now))
+        if then and fact.polarity == "asserted" and _bearing(scene, claim, fact)[0] in AGREES:
+            return none(claim, fact, "history has it already")
+    kept = historical(claim, newer, now) if functional else claim
     return add(kept, "it was said before what is held, so it replaces nothing")
 
 
