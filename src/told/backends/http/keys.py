@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(
     .*\b(?:your|my|insert|replace|paste|enter|put)\b.*\b(?:key|token|secret|here)\b.* |
     .*\b(?:placeholder|change\ ?me)\b.* | (?:api\ )?key(?:\ here)? | todo | none | null | example |
     (?:[a-z]{2,4}\ )?(?:proj\ |ant\ )?(?:x{3,}|\*{3,}|\.{3,}|…+|0{6,}) |
-    <.*> | \$\{?\w+\}? | \{\{?.*\}\}?
+    <.*> | \$\{?[\w\ ]+\}? | \{\{?.*\}\}?
     """,
     re.VERBOSE,
 )
