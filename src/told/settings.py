@@ -38,6 +38,17 @@ class Settings:
     account: str = knob("default", "The account (tenant) every call works in.")
     embedder: str = knob("auto", "`auto`, `none`, `local`, `local:<model>`, or the name of an installed plug-in.")
     kinds: str = knob("", "A file or folder of kinds; empty is `.told/kinds` here, else that beside the settings.")
+    llm: str = knob(
+        "none",
+        "The language model: `none`, `provider:model` such as `openai:gpt-4o-mini` or `ollama:llama3.2`, with "
+        "`@https://host/v1` for a server of your own; `auto` takes the first provider whose key or host is in the "
+        "environment.",
+    )
+    llm_timeout: float = knob(60.0, "Seconds a model may take for one answer to its end.", least=0.01, most=3600.0)
+    llm_retries: int = knob(3, "How often a model is asked again after a fault that may pass.", least=0, most=100)
+    llm_concurrency: int = knob(4, "How many questions a model is asked at once.", least=1, most=1000)
+    llm_max_tokens: int = knob(2000, "Tokens an answer of a model may have.", least=1)
+    llm_cache: int = knob(256, "How many answers are kept in memory, so that no question is paid for twice.", least=0)
     durability: str = knob(
         "full",
         "`full` survives power loss; `normal` may lose the last acknowledged writes on power loss, "

@@ -23,10 +23,12 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         if name == "vector_store":
             found["store"] = _store(value)
         elif name == "embedder":
-            found["embedder"] = _embedder(value)
+            found["embedder"] = _model(value, "embedder")
+        elif name == "llm":
+            found["llm"] = _model(value, "llm")
         elif name == "history":
             found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
-        elif name in ("llm", "graph_store"):
+        elif name == "graph_store":
             _absent(name, value)
         elif name == "reranker":
             found["reranker"] = _reranker(value)
@@ -66,14 +68,17 @@ def _path(config: Mapping[str, Any], key: str) -> str | None:
     return None if path is None else f"sqlite:///{path}"
 
 
-def _embedder(value: Any) -> Any:
-    if isinstance(value, str) or not isinstance(value, Mapping):
+def _model(value: Any, name: str) -> Any:
+    """A model as `told.open` reads it: a section keeps its key and its address, anything else is used as it is."""
+    if not isinstance(value, Mapping) or "client" in value:
         return value
-    provider, config = _section(value, "embedder")
+    provider, config = _section(value, name)
     model = config.get("model")
     if not isinstance(model, str | None):
-        raise ConfigError(f"The model of the embedder must be its name, not {shown(model)}.")
-    return f"{provider}:{model}" if model else provider
+        raise ConfigError(f"The model of the {name} must be its name, not {shown(model)}.")
+    if set(config) <= {"model"}:
+        return f"{provider}:{model}" if model else provider
+    return {"provider": provider, "config": dict(config)}
 
 
 def _reranker(value: Any) -> Any:
