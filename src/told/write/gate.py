@@ -6,7 +6,7 @@ is to extract nothing from it and to make no memory of it; the receipt names the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -90,8 +90,8 @@ def _emptiness(words: str, settings: Settings) -> str:
 def _guarded(turn: Turn, policy: str) -> tuple[Turn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     said = turn.evidence
-    texts = (said.content, *filter(None, (said.name, said.source)), *_strings(turn.meta))
-    found = secrets.kinds(secret for text in texts for secret in secrets.find(text))
+    texts = [said.content, *filter(None, (said.name, said.source)), *_strings(turn.meta)]
+    found = secrets.kinds([secret for text in texts for secret in secrets.find(text)])
     if not found:
         return turn, ()
     if policy == "keep":
@@ -110,15 +110,15 @@ def _strings(value: Any) -> Iterator[str]:
     """Every text inside metadata."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping | list):
-        for member in value.values() if isinstance(value, Mapping) else value:
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
             yield from _strings(member)
 
 
 def _redacted(value: Any) -> Any:
     if isinstance(value, str):
         return secrets.redact(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _redacted(member) for name, member in value.items()}
     return [_redacted(member) for member in value] if isinstance(value, list) else value
 
