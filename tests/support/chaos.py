@@ -48,11 +48,12 @@ def _chaos(row: Mapping[str, Any]) -> Chaos:
     if many := row.get("generate_calls"):
         calls = [ToolCall(f"c{n}", many["name"], {"entities": []}) for n in range(many["times"])]
     facts = row.get("facts")
-    text = _generated(row["generate"]) if "generate" in row else row["answer"]
+    text = generated(row["generate"]) if "generate" in row else row["answer"]
     return Chaos(row["id"], row["about"], text, tuple(calls), None if facts is None else tuple(facts))
 
 
-def _generated(how: Mapping[str, Any]) -> str:
+def generated(how: Mapping[str, Any]) -> str:
+    """A text too large to write down, by what it repeats."""
     parts = (how["repeat"].replace("{n}", str(n)) for n in range(how["times"]))
     return f"{how.get('before', '')}{how.get('between', '').join(parts)}{how.get('after', '')}"
 
