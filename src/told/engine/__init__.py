@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from told.core.entry import Draft, Erased, Linked
-from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError, ToldError
+from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact
 from told.core.ids import HASH, canonical, sha256
-from told.core.policy import DEFAULTS, Action, allows
-from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict
-from told.core.scope import ID_LIMIT, Caller, Scope
+from told.core.policy import Action
+from told.core.query import Bundle, Certificate, Find, Receipt, Verdict
+from told.core.scope import Scope
 from told.core.text import clean, label, shown
+from told.engine.base import VERBS as VERBS
+from told.engine.base import named, verb
+from told.engine.minding import Minding
 from told.flow import Flow, call
 from told.ledger import erase as erasing
 from told.ledger import history as past
@@ -23,95 +25,26 @@ from told.ledger import transfer
 from told.ledger import verify as proof
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import LLM, VIEWS, Embedder, Fault, Reranker, Store, View
-from told.read import bundle, cache, plan, whynot
+from told.ports import VIEWS, Embedder, View
+from told.read import bundle, plan, whynot
 from told.read import path as reading
-from told.read.cache import Overlay
-from told.read.gather import Eye
-from told.read.guard import Guard, denials, subscribed
+from told.read.guard import denials
 from told.read.path import Seen, Want
 from told.read.whynot import Reason
-from told.settings import Settings
 from told.views import folding
 from told.write import change, embed, messages
 from told.write import path as writing
 from told.write.change import Change
-from told.write.desk import Desk, Key
-from told.write.mind import Ask, Mind
+from told.write.desk import Key
+from told.write.mind import Ask
 
-F = TypeVar("F", bound=Callable[..., Flow[Any]])
 T = TypeVar("T")
-VERBS: dict[str, Action] = {}
 
 
-def verb(action: Action) -> Callable[[F], F]:
-    """Name the policy action a verb needs; the guard asks before the verb's first step."""
+class Engine(Minding):
+    """Every verb."""
 
-    def mark(method: F) -> F:
-        VERBS[method.__name__] = action
-
-        @wraps(method)
-        def guarded(self: Engine, *args: Any, **kwargs: Any) -> Flow[Any]:
-            self.allow(action)
-            return method(self, *args, **kwargs)
-
-        return cast(F, guarded)
-
-    return mark
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """A store, the models beside it, and every verb over them."""
-
-    store: Store
-    settings: Settings
-    embedder: Embedder | None = None
-    caller: Caller = field(default_factory=Caller)
-    overlay: Overlay = field(default_factory=Overlay)
-    reranker: Reranker | LLM | None = None
-    guards: tuple[Guard, ...] = ()
-    mind: Mind = field(default_factory=lambda: Mind(Settings()))
-
-    @property
-    def account(self) -> str:
-        """The account every verb works in."""
-        return self.caller.account
-
-    @property
-    def eye(self) -> Eye:
-        """What reads work with."""
-        subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
-        guards = (*subscriptions, *self.guards)
-        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker)
-
-    @property
-    def desk(self) -> Desk:
-        """What writes work with."""
-        return Desk(self.store, self.store.mint, self.settings, self.mind, self.embedder, self.caller.name)
-
-    def allow(self, action: Action) -> None:
-        """Raise `Denied` unless the caller may do this in its account."""
-        owner = "owner" in self.caller.roles
-        verdict = allows(DEFAULTS["private"], (), self.caller.name, action, owner=owner, now=self.store.mint.now())
-        if not verdict:
-            raise Denied(verdict.reason)
-
-    def scope(self, ids: Mapping[str, Any]) -> Scope:
-        """The checked scope of a call."""
-        return Scope.of(**ids, account=self.account)
-
-    def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
-        """A point on both time axes."""
-        return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
-
-    def ask(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> Ask:
-        """How a write is to be understood; with nothing said, by the usual extractor, and later if that is far away."""
-        return self.mind.ask(by, prompt=prompt, facts=facts, later=later)
-
-    def flush(self) -> Flow[tuple[str, ...]]:
-        """Write down what was recalled; what could not be written is a warning."""
-        return cache.flush(self.store, self.overlay)
+    __slots__ = ()
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -145,13 +78,13 @@ class Engine:
             None if metadata is None else messages.check_metadata(metadata, self.settings),
             set_expiry, messages.expiry(expires, self.settings), messages.since(timestamp, self.settings),
         )  # fmt: skip
-        return (yield from change.update(self.desk, self.account, _id(id), anew, self._within(ids)))
+        return (yield from change.update(self.desk, self.account, named(id), anew, self.within(ids)))
 
     @verb(Action.WRITE)
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
         """Give up a memory; the past keeps it."""
         why = clean(why, limit=256)
-        return (yield from change.retract(self.desk, self.account, _id(id), why, self._within(ids)))
+        return (yield from change.retract(self.desk, self.account, named(id), why, self.within(ids)))
 
     @verb(Action.WRITE)
     def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
@@ -169,7 +102,7 @@ class Engine:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InvalidInput(f"weight must be a number from 0 to 1, not {shown(weight)}.")
         meta = messages.check_metadata(metadata, self.settings)
-        link = Linked(_id(src), label(rel, "rel", limit=64), _id(dst), float(weight), meta)
+        link = Linked(named(src), label(rel, "rel", limit=64), named(dst), float(weight), meta)
         return (yield from change.link(self.desk, self.scope(ids), link))
 
     # Reading ----------------------------------------------------------------------------------------------------------
@@ -190,7 +123,7 @@ class Engine:
     def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[Reason]:
         """What keeps a memory out of a search, or where it stands in it."""
         want = yield from self._want(query, ids, **options)
-        return (yield from whynot.why_not(self.eye, want, _id(id)))
+        return (yield from whynot.why_not(self.eye, want, named(id)))
 
     @verb(Action.READ_CONTENT)
     def context(
@@ -211,8 +144,8 @@ class Engine:
     def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
         """One memory, now or as it was."""
         at = yield from self.point(as_of, valid_at)
-        fact = yield from call(self.store.fact, self.account, _id(id), at)
-        scope = self._within(ids)
+        fact = yield from call(self.store.fact, self.account, named(id), at)
+        scope = self.within(ids)
         unseen = fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards)
         return None if unseen else fact
 
@@ -225,7 +158,7 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
         """Everything that happened to a memory."""
-        changes = yield from past.history(self.store, self.account, _id(id), self._within(ids))
+        changes = yield from past.history(self.store, self.account, named(id), self.within(ids))
         versions = yield from call(self.store.versions, self.account, [change.seq for change in changes])
         return [] if denials(versions.values(), self.eye.guards) else changes
 
@@ -255,7 +188,7 @@ class Engine:
         if (id is not None) + bool(named) + (source is not None) != 1:
             raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
         if id is not None:
-            found = yield from erasing.of_thread(self.store, self.account, _id(id))
+            found = yield from erasing.of_thread(self.store, self.account, named(id))
         elif source is not None:
             found = yield from erasing.of_source(self.store, self.account, messages.check_source(source))
         else:
@@ -309,12 +242,10 @@ class Engine:
     def stats(self) -> Flow[Mapping[str, Any]]:
         """Counts and sizes."""
         found = yield from call(self.store.stats, self.account)
-        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account)}
-
-    @verb(Action.READ_METADATA)
-    def faults(self) -> Flow[Sequence[Fault]]:
-        """What consumers could not do."""
-        return (yield from call(self.store.faults, self.account))
+        spent = {} if self.meter is None else self.meter.by_operation
+        usage = {"usage": {name: cost.as_dict() for name, cost in spent.items()}} if spent else {}
+        waiting = yield from self.waiting()
+        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account), "pending": waiting, **usage}
 
     @verb(Action.EXPORT_CLAIMS)
     def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
@@ -353,10 +284,6 @@ class Engine:
         denied = denials(versions, guards)
         return frozenset(fact.id for fact in versions if fact.seq in denied)
 
-    def _within(self, ids: Mapping[str, Any]) -> Scope | None:
-        named = {name: value for name, value in ids.items() if value is not None}
-        return self.scope(named) if named else None
-
     def _find(
         self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
         as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
@@ -375,10 +302,6 @@ class Engine:
         now = plan.reference(reference_date, find.as_of, self.settings)
         least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
         return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
-
-
-def _id(value: Any) -> str:
-    return label(value, "A memory id", limit=ID_LIMIT)
 
 
 def answer(model: str, done: T | Failure) -> T:

@@ -10,7 +10,8 @@ from told.core.errors import ConfigError
 from told.core.text import shown
 from told.settings import KNOBS
 
-IGNORED = frozenset({"version", "history_db_path", "custom_prompts", "custom_instructions"})
+IGNORED = frozenset({"version", "history_db_path", "custom_instructions"})
+PROMPTS = {"fact_extraction": "facts", "update_decision": "curate"}
 STORES = {"memory": "ram://", "ram": "ram://"}
 
 
@@ -28,6 +29,8 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
             found["llm"] = _model(value, "llm")
         elif name == "history":
             found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
+        elif name == "custom_prompts":
+            found["prompts"] = _prompts(value)
         elif name == "graph_store":
             _absent(name, value)
         elif name == "reranker":
@@ -79,6 +82,15 @@ def _model(value: Any, name: str) -> Any:
     if set(config) <= {"model"}:
         return f"{provider}:{model}" if model else provider
     return {"provider": provider, "config": dict(config)}
+
+
+def _prompts(value: Any) -> dict[str, str]:
+    """Prompts by the names told has for them."""
+    given = _mapping(value, "custom_prompts")
+    unknown = [name for name in given if name not in PROMPTS]
+    if unknown:
+        raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join(PROMPTS)}.")
+    return {PROMPTS[name]: str(text) for name, text in given.items() if text}
 
 
 def _reranker(value: Any) -> Any:

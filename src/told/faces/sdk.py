@@ -8,13 +8,13 @@ from typing import Any, Self
 
 from told.core.query import Bundle
 from told.faces import verbs
-from told.faces.opened import Opened
+from told.faces.minded import AsyncMinded, Minded
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Opened):
+class Memory(Minded):
     """told, blocking."""
 
     def add(
@@ -222,7 +222,7 @@ class Memory(Opened):
         self.close()
 
 
-class AsyncMemory(Opened):
+class AsyncMemory(AsyncMinded):
     """told, on the event loop."""
 
     async def add(

@@ -15,7 +15,7 @@ from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
 from told.core.text import label, shown, snippet
 from told.engine import Engine
-from told.faces import shapes
+from told.faces import shapes, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
@@ -279,6 +279,9 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
         add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
-        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup, understood.wait,
+        understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
+        understood.entities, understood.relations, understood.quarantine, understood.review, understood.revoke,
+        understood.infer_kinds,
     )
 }  # fmt: skip

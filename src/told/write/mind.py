@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from told.write.local import LocalExtractor
 from told.write.messages import Turn
 from told.write.shape import Curator, Extractor, Heard
 
-VERBATIM, LOCAL, FACTS = "verbatim", "local", "facts"
+VERBATIM, LOCAL, FACTS, CURATE = "verbatim", "local", "facts", "curate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,16 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """A language model, if there is one, and the kinds: all there are, and those extraction may use."""
+    """A language model, if there is one, and the kinds: all there are, and those extraction may use.
+
+    `curating` is the model that decides what becomes of facts, the same unless said; `prompts` take the place of told's
+    own, by the name of the extractor, or `curate`.
+    """
 
     settings: Settings
     llm: LLM | None = None
+    curating: LLM | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
     ontology: Ontology = field(default_factory=builtin)
     catalogue: Ontology = field(default_factory=builtin)
     echoes: Echoes = field(default_factory=Echoes)
@@ -68,7 +74,7 @@ class Mind:
         if not isinstance(given, list | tuple):
             raise InvalidInput(f"facts must be a list, not {shown(facts)}.", hint='Such as ["User likes tea"].')
         put_off = self.remote and chosen not in (VERBATIM, LOCAL) if later is None else later
-        return Ask(chosen, prompt, tuple(given), bool(put_off))
+        return Ask(chosen, prompt or self.prompts.get(chosen), tuple(given), bool(put_off))
 
     def extractor(self, name: str, store: Store, now: Callable[[], int]) -> Extractor:
         """The extractor of a name."""
@@ -81,9 +87,11 @@ class Mind:
 
     def curator(self, extractor: Extractor, store: Store, embedder: Embedder | None) -> Curator:
         """Who decides about what an extractor found: rules about what rules found, the model about what it found."""
-        rules = RuleCurator(store)
         by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not extractor.local)
-        return ModelCurator(store, embedder, self.llm, rules) if by_model and self.llm is not None else rules
+        llm = self.curating or self.llm
+        if not by_model or llm is None:
+            return RuleCurator(store)
+        return ModelCurator(llm, store, self.settings, embedder, self.prompts.get(CURATE))
 
 
 _NOWHERE = Scope("reading", user_id="reading")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from told.faces.cli.options import argument, option
+from told.faces.cli.options import Agent, Run, User, argument, option, scope
 from told.faces.cli.shell import UNSOUND, Shell, command, print_help
 
 app = typer.Typer()
@@ -92,12 +92,12 @@ def new(
 
 
 @command(app)
-def infer(shell: Shell) -> None:
+def infer(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
     """Propose kinds for the claims that waited in quarantine because no kind was theirs."""
     from told.faces.cli import views
 
     with shell.words() as memory:
-        found = memory.infer_kinds()
+        found = memory.infer_kinds(**scope(user, agent, run))
 
     def drafts(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
