@@ -52,9 +52,12 @@ def claims(draw: st.DrawFn) -> Claim:
 
 
 turns = st.lists(
-    st.tuples(st.lists(claims(), min_size=1, max_size=3), st.sampled_from(("user", "user", "user", "tool", "assistant"))),
-    min_size=1, max_size=7,
-)  # fmt: skip
+    st.tuples(
+        st.lists(claims(), min_size=1, max_size=3), st.sampled_from(("user", "user", "user", "tool", "assistant"))
+    ),
+    min_size=1,
+    max_size=7,
+)
 
 
 def about(fact: Fact | Claim) -> tuple[str | None, str]:
@@ -99,9 +102,11 @@ def crowded(here: World) -> list[tuple[str | None, str]]:
         about(fact)
         for fact in here.facts()
         if predicate(fact.predicate or "").semantics is Semantics.FUNCTIONAL
-        and fact.polarity == "asserted" and fact.kind not in UNLISTED
-        and not ended(fact, now) and not tentative(fact, now)
-    ]  # fmt: skip
+        and fact.polarity == "asserted"
+        and fact.kind not in UNLISTED
+        and not ended(fact, now)
+        and not tentative(fact, now)
+    ]
     return sorted({pair for pair in settled if settled.count(pair) > 1}, key=str)
 
 

@@ -77,12 +77,14 @@ class Reading(ScriptedLLM):
         self.asked.append((system, user))
         lines = (line.partition(". [") for line in user.splitlines() if ". [" in line)
         number = {rest.partition("] ")[2]: int(first) for first, _, rest in lines}
-        return json.dumps(decisions(
-            {"fact": 1, "event": "UPDATE", "id": number["User lives in NYC"], "text": "User lives in Rome"},
-            {"fact": 2, "event": "DELETE", "id": number["User is vegetarian"]},
-            {"fact": "F3", "event": "none", "id": str(number["User likes tea"])},
-            {"fact": 4, "event": "ADD"},
-        ))  # fmt: skip
+        return json.dumps(
+            decisions(
+                {"fact": 1, "event": "UPDATE", "id": number["User lives in NYC"], "text": "User lives in Rome"},
+                {"fact": 2, "event": "DELETE", "id": number["User is vegetarian"]},
+                {"fact": "F3", "event": "none", "id": str(number["User likes tea"])},
+                {"fact": 4, "event": "ADD"},
+            )
+        )
 
 
 def test_one_question_decides_about_many_facts(judge: Judge) -> None:
@@ -90,9 +92,11 @@ def test_one_question_decides_about_many_facts(judge: Judge) -> None:
     llm = Reading([])
     judge.here.curator = ModelCurator(llm, judge.here.store, judge.settings)
     events = judge.events(
-        Claim("User lives in Rome"), Claim("User is not vegetarian", polarity="negated"),
-        Claim("User likes a cup of tea"), Claim("User likes jazz"),
-    )  # fmt: skip
+        Claim("User lives in Rome"),
+        Claim("User is not vegetarian", polarity="negated"),
+        Claim("User likes a cup of tea"),
+        Claim("User likes jazz"),
+    )
     assert events == ["UPDATE", "DELETE", "NONE", "ADD"]
     assert judge.here.texts() == ["User likes tea", "User lives in Rome", "User likes jazz"]
     assert len(llm.asked) == 1
@@ -133,9 +137,22 @@ def test_a_number_that_was_not_shown_does_not_count(judge: Judge, number: Any) -
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "no", "I think it is fine.", "{", '{"decisions": 7}', "[[]]", "[1, 2]", '{"event": "EXPLODE"}', "null", "[]",
-     '<think>UPDATE</think>', '{"decisions": [{"fact": 9, "event": "ADD"}]}', '{"decisions": [{"event": {"a": 1}}]}'],
-)  # fmt: skip
+    [
+        "",
+        "no",
+        "I think it is fine.",
+        "{",
+        '{"decisions": 7}',
+        "[[]]",
+        "[1, 2]",
+        '{"event": "EXPLODE"}',
+        "null",
+        "[]",
+        "<think>UPDATE</think>",
+        '{"decisions": [{"fact": 9, "event": "ADD"}]}',
+        '{"decisions": [{"event": {"a": 1}}]}',
+    ],
+)
 def test_where_a_model_talks_nonsense_the_rules_decide(judge: Judge, answer: str) -> None:
     judge.here.tell(claim("lives_in", "NYC", "User lives in NYC"))
     judge.says(answer)
@@ -193,8 +210,9 @@ def test_an_untrusted_claim_cannot_be_made_to_touch_what_the_user_said(judge: Ju
     judge.says([{"event": "UPDATE", "id": 1, "text": "User lives in Minsk"}])
     judge.events(Claim("User lives in Minsk"), sort="document")
     assert [(fact.text, fact.kind) for fact in judge.here.facts()] == [
-        ("User lives in Rome", "memory"), ("User lives in Minsk", QUARANTINE),
-    ]  # fmt: skip
+        ("User lives in Rome", "memory"),
+        ("User lives in Minsk", QUARANTINE),
+    ]
 
 
 @pytest.mark.parametrize("event", ["UPDATE", "DELETE"])
@@ -241,10 +259,12 @@ def test_an_event_is_never_overwritten(judge: Judge) -> None:
 
 def test_two_facts_do_not_overwrite_one_memory_one_after_the_other(judge: Judge) -> None:
     judge.here.tell(Claim("User lives in NYC and works at Acme"))
-    judge.says(decisions(
-        {"fact": 1, "event": "UPDATE", "id": 1, "text": "User lives in Rome and works at Acme"},
-        {"fact": 2, "event": "UPDATE", "id": 1, "text": "User lives in NYC and works at Google"},
-    ))  # fmt: skip
+    judge.says(
+        decisions(
+            {"fact": 1, "event": "UPDATE", "id": 1, "text": "User lives in Rome and works at Acme"},
+            {"fact": 2, "event": "UPDATE", "id": 1, "text": "User lives in NYC and works at Google"},
+        )
+    )
     assert judge.events(Claim("User lives in Rome"), Claim("User works at Google")) == ["UPDATE", "ADD"]
     assert judge.here.texts() == ["User lives in Rome and works at Acme", "User works at Google"]
 

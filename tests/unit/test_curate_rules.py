@@ -48,24 +48,48 @@ def test_a_vague_job_becomes_a_definite_one(here: World) -> None:
 @pytest.mark.parametrize(
     ("first", "then", "held"),
     [
-        (claim("works_at", "Acme", "User works at Acme"), claim("works_as", "designer", "User works as a designer"),
-         "User works at Acme as a designer"),
-        (claim("works_as", "nurse", "User works as a nurse"), claim("works_at", "St Mary", "User works at St Mary"),
-         "User works at St Mary as a nurse"),
-        (claim("works_at", "Acme", "User works at Acme as an analyst"), claim("works_as", "lead", "User works as a lead"),
-         "User works at Acme as a lead"),
-        (claim("works_at", "Acme", "User works at Acme as an analyst"), claim("works_at", "Google", "User works at Google"),
-         "User works at Google"),
-        (claim("studies", "physics", "User studies physics"), claim("studies_at", "MIT", "User studies at MIT"),
-         "User studies physics at MIT"),
-        (claim("has_pet", "dog", "User has a dog"), claim("has_pet", "dog named Rex", "User has a dog named Rex"),
-         "User has a dog named Rex"),
-        (claim("name", "Bob", "User's name is Bob"), claim("name", "Bob Smith", "User's name is Bob Smith"),
-         "User's name is Bob Smith"),
-        (claim("lives_in", "Boston", "User lives in Boston"), claim("lives_in", "Boston, MA", "User lives in Boston, MA"),
-         "User lives in Boston, MA"),
+        (
+            claim("works_at", "Acme", "User works at Acme"),
+            claim("works_as", "designer", "User works as a designer"),
+            "User works at Acme as a designer",
+        ),
+        (
+            claim("works_as", "nurse", "User works as a nurse"),
+            claim("works_at", "St Mary", "User works at St Mary"),
+            "User works at St Mary as a nurse",
+        ),
+        (
+            claim("works_at", "Acme", "User works at Acme as an analyst"),
+            claim("works_as", "lead", "User works as a lead"),
+            "User works at Acme as a lead",
+        ),
+        (
+            claim("works_at", "Acme", "User works at Acme as an analyst"),
+            claim("works_at", "Google", "User works at Google"),
+            "User works at Google",
+        ),
+        (
+            claim("studies", "physics", "User studies physics"),
+            claim("studies_at", "MIT", "User studies at MIT"),
+            "User studies physics at MIT",
+        ),
+        (
+            claim("has_pet", "dog", "User has a dog"),
+            claim("has_pet", "dog named Rex", "User has a dog named Rex"),
+            "User has a dog named Rex",
+        ),
+        (
+            claim("name", "Bob", "User's name is Bob"),
+            claim("name", "Bob Smith", "User's name is Bob Smith"),
+            "User's name is Bob Smith",
+        ),
+        (
+            claim("lives_in", "Boston", "User lives in Boston"),
+            claim("lives_in", "Boston, MA", "User lives in Boston, MA"),
+            "User lives in Boston, MA",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_says_more_completes_what_is_held(here: World, first: Claim, then: Claim, held: str) -> None:
     assert [here.events(first), here.events(then)] == [["ADD"], ["UPDATE"]]
     assert here.texts() == [held]
@@ -75,14 +99,26 @@ def test_what_says_more_completes_what_is_held(here: World, first: Claim, then: 
 @pytest.mark.parametrize(
     ("first", "then"),
     [
-        (claim("works_at", "Google", "User works at Google as an engineer"), claim("works_in", "tech", "User works in tech")),
-        (claim("works_at", "Google", "User works at Google as an engineer"), claim("works_at", "Google", "User works at Google")),
-        (claim("works_at", "Acme", "User works at Acme as an analyst"), claim("works_as", "analyst", "User works as an analyst")),
+        (
+            claim("works_at", "Google", "User works at Google as an engineer"),
+            claim("works_in", "tech", "User works in tech"),
+        ),
+        (
+            claim("works_at", "Google", "User works at Google as an engineer"),
+            claim("works_at", "Google", "User works at Google"),
+        ),
+        (
+            claim("works_at", "Acme", "User works at Acme as an analyst"),
+            claim("works_as", "analyst", "User works as an analyst"),
+        ),
         (claim("has_pet", "dog named Rex", "User has a dog named Rex"), claim("has_pet", "dog", "User has a dog")),
         (claim("name", "Bob Smith", "User's name is Bob Smith"), claim("name", "Bob", "User's name is Bob")),
-        (claim("lives_in", "Boston, MA", "User lives in Boston, MA"), claim("lives_in", "Boston", "User lives in Boston")),
+        (
+            claim("lives_in", "Boston, MA", "User lives in Boston, MA"),
+            claim("lives_in", "Boston", "User lives in Boston"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_says_less_changes_nothing(here: World, first: Claim, then: Claim) -> None:
     assert [here.events(first), here.events(then)] == [["ADD"], ["NONE"]]
     assert here.texts() == [first.text]
@@ -101,9 +137,12 @@ def test_what_says_less_changes_nothing(here: World, first: Claim, then: Claim) 
         (claim("lives_in", "Rome"), claim("lives_in", "Oslo", subject="Bob")),
         (claim("allergic_to", "peanuts"), claim("likes", "peanuts")),
         (claim("speaks", "German"), claim("speaks", "French")),
-        (claim("did", "the gym", valid=Interval(DAY, 2 * DAY, "day")), claim("did", "the gym", valid=Interval(3 * DAY, 4 * DAY, "day"))),
+        (
+            claim("did", "the gym", valid=Interval(DAY, 2 * DAY, "day")),
+            claim("did", "the gym", valid=Interval(3 * DAY, 4 * DAY, "day")),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_bear_on_each_other_stands_side_by_side(here: World, first: Claim, then: Claim) -> None:
     assert [here.events(first), here.events(then)] == [["ADD"], ["ADD"]]
     assert here.texts() == [first.text, then.text]
@@ -298,8 +337,9 @@ def test_a_document_never_touches_what_the_user_said(here: World) -> None:
     assert here.events(poison, sort="document") == ["ADD"]
     assert here.events(poison, sort="document") == ["NONE"]
     assert [(fact.text, fact.kind) for fact in here.facts()] == [
-        ("User lives in Rome", "profile"), ("User lives in Minsk", QUARANTINE),
-    ]  # fmt: skip
+        ("User lives in Rome", "profile"),
+        ("User lives in Minsk", QUARANTINE),
+    ]
     assert here.facts()[1].meta["kind"] == "memory"
     assert here.links("contradicts") == [("User lives in Minsk", "User lives in Rome")]
 
@@ -321,8 +361,9 @@ def test_the_user_corrects_a_document_and_takes_over_what_it_said(here: World) -
     here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), claim("likes", "tea"), sort="document")
     assert here.events(claim("lives_in", "Rome", "User lives in Rome"), claim("likes", "tea")) == ["UPDATE", "UPDATE"]
     assert [(fact.text, fact.kind) for fact in here.facts()] == [
-        ("User lives in Rome", "profile"), ("User likes tea", "preference"),
-    ]  # fmt: skip
+        ("User lives in Rome", "profile"),
+        ("User likes tea", "preference"),
+    ]
 
 
 def test_a_guess_never_replaces_a_statement(here: World) -> None:

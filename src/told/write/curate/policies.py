@@ -8,6 +8,7 @@ kind that is full lets its oldest or weakest memory go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -41,6 +42,7 @@ ABSTRACT_LIMIT: Final = 200
 VALUE: Final = "value"
 USES: Final = "usage_count"
 STEPS: Final = "steps"
+_ITEM: Final = re.compile(r"(?:[-*\u2022]|\d+[.)])\s")
 
 
 def decide(scene: Scene, claim: Claim) -> list[Decision]:
@@ -136,15 +138,16 @@ def _count(meta: Mapping[str, Any]) -> int:
 
 
 def union(old: str, new: str) -> str:
-    """Two texts as one, each sentence or line once, the older first."""
-    kept = [line for block in old.splitlines() for line in sentences(block)]
-    fresh = [
-        line
-        for block in new.splitlines()
-        for line in sentences(block)
-        if not any(same_text(line, known) for known in kept)
-    ]
+    """Two texts as one, each sentence or item once, the older first."""
+    known = _statements(old)
+    fresh = [each for each in _statements(new) if not any(same_text(each, before) for before in known)]
     return "\n".join((old, *fresh))
+
+
+def _statements(text: str) -> list[str]:
+    """The sentences of a text; an item of a list is one, whatever stops it holds."""
+    lines = (line.strip() for line in text.splitlines())
+    return [each for line in lines for each in ([line] if _ITEM.match(line) else sentences(line))]
 
 
 # Room -----------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from told.core.belief import CONTRADICTS
 from told.core.entry import Claim, Linked
 from told.core.fact import QUARANTINE, Fact
 from told.core.trust import may_touch, trust_of
@@ -12,7 +13,6 @@ from told.core.when import Interval
 from told.write.curate.slots import slot_of
 from told.write.shape import QUARANTINED, SELF, Decision
 
-CONTRADICTS: Final = "contradicts"
 TENTATIVE: Final = frozenset({"hedged", "planned", "hypothetical", "conditional", "desired", QUARANTINED})
 """Modalities of what may turn out otherwise: it stands beside what is stated and never takes its place."""
 NEGATED, SUPERSEDED, EVICTED = "negated", "superseded", "evicted"
