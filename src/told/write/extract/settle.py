@@ -99,9 +99,19 @@ def _signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
     """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
     said = turn.evidence
     return replace(
-        claim, span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
+        _of(claim, said.name if spoken(turn) else None),
+        span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
         valid=turn.valid if claim.valid is ALWAYS else claim.valid,
     )  # fmt: skip
+
+
+def _of(claim: Claim, name: str | None) -> Claim:
+    """The claim about whoever said it, by name where there is one."""
+    if name is None or claim.subject not in (None, SPEAKER):
+        return claim
+    head, rest = claim.text[: len(SPEAKER)], claim.text[len(SPEAKER) :]
+    text = f"{name}{rest}" if head == SPEAKER and rest[:1] in (" ", "'", "\u2019") else claim.text
+    return replace(claim, text=text, subject=claim.subject and name)
 
 
 def quarantined(claim: Claim, why: str) -> Claim:
