@@ -67,6 +67,6 @@ class ToolScript(ScriptedLLM):
         return ToolReply("", tuple(step), Usage(1, 10, 1))
 
 
-def wish(name: str, **arguments: Any) -> ToolCall:
+def wish(name: str, /, **arguments: Any) -> ToolCall:
     """One call of a tool."""
     return ToolCall(f"call-{name}", name, arguments)

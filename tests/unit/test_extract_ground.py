@@ -69,7 +69,7 @@ def test_a_claim_may_be_put_together_from_turns():
 
 @pytest.mark.parametrize(
     "quote",
-    ["I live in Porto", "i live  in porto", "I live in Porto, since May", "I livve in Porto since May", "I live … since May"],
+    ["I live in Porto", "i live  in porto", "I live in Porto, since May", "I live in Prto since May", "live … May"],
 )
 def test_a_quotation_is_found_as_good_as_word_for_word(quote):
     said = heard("Hello there. I live in Porto since May.")

@@ -41,7 +41,7 @@ def test_nothing_is_an_answer(raw):
 
 @pytest.mark.parametrize(
     "raw",
-    ["", "  ", "I cannot help with that.", "null", "42", "true", "[", '{"error": "rate limit"}', '["User liv', "<think>hm"],
+    ["", "  ", "I cannot help with that.", "null", "42", "true", "[", '{"error": "limit"}', '["User liv', "<think>hm"],
 )
 def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
     assert read(raw) == Answer(faults=(raw,))
@@ -115,15 +115,16 @@ def test_a_number_that_is_too_long_is_nothing():
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(0.4, 0.4), ("0.4", 0.4), ("40%", 0.4), (-3, 0.0), (7, 1.0), ("high", 0.8), (None, 0.8), (True, 0.8), (float("nan"), 0.8),
-     (float("inf"), 0.8), ([], 0.8)],
+    [(0.4, 0.4), ("0.4", 0.4), ("40%", 0.4), (-3, 0.0), (7, 1.0), ("high", 0.8), (None, 0.8), (True, 0.8),
+     (float("nan"), 0.8), (float("inf"), 0.8), ([], 0.8)],
 )  # fmt: skip
 def test_a_confidence_lies_between_nought_and_one(value, number):
     assert share(value, 0.8) == number
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(True, True), ("true", True), (" Yes", True), (1, True), ("false", False), (0, False), ("?", None), (None, None)]
+    ("value", "said"),
+    [(True, True), ("true", True), (" Yes", True), (1, True), ("false", False), (0, False), ("?", None), (None, None)],
 )
 def test_a_flag_may_be_written_as_a_word(value, said):
     assert flag(value) is said

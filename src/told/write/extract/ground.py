@@ -95,10 +95,11 @@ class Ground:
             return None
         return Place(before, (0, len(self.turns[before].evidence.content)))
 
-    def holds(self, value: str, turn: int) -> bool:
-        """Whether a turn holds a value, whoever said it."""
-        sought = needles(value)
-        return bool(sought) and self._fits(sought, self._holding(sought), self._of([turn]), turn)
+    def holds(self, value: str, place: Place, *, but: Collection[str] = (), sentence: bool = False) -> bool:
+        """Whether the sentences at a place hold a value, whoever said it."""
+        sought = needles(value, but=but, sentence=sentence)
+        there = {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
+        return bool(sought) and self._fits(sought, self._holding(sought), there, place.turn)
 
     def last(self) -> int:
         """The last turn that somebody said who is no assistant; the last one if nobody did."""
@@ -180,6 +181,10 @@ class Ground:
             forms = (form for form, word in self._kinds.items() if alike(needle, word))
             self._spelt[key] = set().union(*(self._forms[form] for form in forms))
         return self._spelt[key]
+
+
+def _overlap(one: _Sentence, place: Place) -> bool:
+    return one.turn == place.turn and one.start < place.span[1] and place.span[0] < one.end
 
 
 def _cut(turn: int, content: str) -> list[_Sentence]:

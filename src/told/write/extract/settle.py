@@ -82,14 +82,14 @@ def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found
 def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None:
     """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
     claim = one.claim
-    self_words = {word.form for word in words(f"{SPEAKER} {claim.subject or ''}")}
     whole = claim.object is None
     value = claim.object if claim.object is not None else claim.text
+    but = {word.form for word in words(f"{SPEAKER} {claim.subject or ''}")} if whole else ()
     if quoted is not None and not quoted.unconfirmed:
-        consent = ground.consents(quoted)
-        if ground.holds(value, quoted.turn) or (consent and ground.holds(value, consent.turn)):
+        places = [place for place in (quoted, ground.consents(quoted)) if place is not None]
+        if any(ground.holds(value, place, but=but, sentence=whole) for place in places):
             return quoted
-    place = ground.find(value, but=self_words if whole else (), sentence=whole)
+    place = ground.find(value, but=but, sentence=whole)
     if place is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, SPEAKER):
         return ground.find(str(claim.subject))
     return place

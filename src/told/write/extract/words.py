@@ -21,9 +21,8 @@ _DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
 _ROOT: Final = 5
 _ENDING: Final = 4
-_COLOURLESS: Final = frozenset(
-    stem(word) for name in (*TABLE, "loves_enjoys_hates_moved_called_named_said_feels_thinks") for word in name.split("_")
-)
+_VERBS: Final = "loves enjoys hates moved called named said feels thinks".split()
+_COLOURLESS: Final = frozenset(stem(word) for name in (*TABLE, *_VERBS) for word in name.split("_"))
 
 
 class Sort(Enum):
