@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from told.core.entry import Evidence
@@ -43,6 +43,18 @@ def quotes(found: Extracted, what: Heard) -> list[str]:
     """The words every claim points at."""
     spans = [(what.turns[one.turn].evidence.content, one.claim.span) for one in found.claims]
     return ["" if span is None else content[slice(*span)] for content, span in spans]
+
+
+class Plain:
+    """A model that can answer and nothing else."""
+
+    model = "plain"
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
+        return self.replies.pop(0)
 
 
 class ToolScript(ScriptedLLM):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hearing import ToolScript, extract, heard
+from hearing import Plain, ToolScript, extract, heard
 from told.core.errors import ConfigError
 from told.core.kind import Kind, Ontology, builtin
 from told.settings import Settings
@@ -55,14 +55,7 @@ def test_the_closed_world_and_the_graph_make_do_without_a_model():
 
 def test_react_needs_a_model_that_can_use_tools():
     with pytest.raises(ConfigError, match="can use tools"):
-        chosen("react", ScriptedLLMWithoutTools())
-
-
-class ScriptedLLMWithoutTools:
-    model = "plain"
-
-    def ask(self, system, user, *, schema=None):
-        return "[]"
+        chosen("react", Plain())
 
 
 @pytest.mark.parametrize(("name", "hint"), [("fact", "'facts'"), ("zzz", "verbatim, local"), (7, "verbatim, local")])

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from hearing import ToolScript, assistant, extract, heard, turn, wish
+from hearing import Plain, ToolScript, assistant, extract, heard, turn, wish
 from told.core.entry import Claim
 from told.core.errors import LLMError
 from told.ports import Usage
-from told.testing import ScriptedLLM
 from told.write.extract.graph import NO_NAME, UNKNOWN_END, GraphExtractor, LocalGraph, entity_type
 from told.write.shape import Entity, Extracted, Found, Relation
 
@@ -50,14 +49,14 @@ def test_a_model_that_names_entities_only_is_asked_once_more():
     ],
 )
 def test_a_model_without_tools_answers_in_json(reply):
-    found = extract(GraphExtractor(ScriptedLLM([json.dumps(reply)])), SAID)
+    found = extract(GraphExtractor(Plain(json.dumps(reply))), SAID)
     assert found.entities == EXPECTED
     assert found.relations == (Relation("Alice", "works_at", "Google", turn=1),)
     assert found.faults == ()
 
 
 def drawn(entities, relations, said=SAID):
-    return extract(GraphExtractor(ScriptedLLM([json.dumps({"entities": entities, "relations": relations})])), said)
+    return extract(GraphExtractor(Plain(json.dumps({"entities": entities, "relations": relations}))), said)
 
 
 def test_a_name_nobody_said_is_left_out():
@@ -91,7 +90,7 @@ def test_junk_among_entities_and_relations_is_dropped_and_reported():
 
 def test_an_answer_that_is_no_graph_is_a_fault():
     for garbage in ("", "I can't.", "[1, 2]", '["Alice"]', '{"error": 1}'):
-        assert extract(GraphExtractor(ScriptedLLM([garbage])), SAID).faults == (garbage,)
+        assert extract(GraphExtractor(Plain(garbage)), SAID).faults == (garbage,)
 
 
 def test_what_only_an_assistant_named_is_left_out():

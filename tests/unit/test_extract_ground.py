@@ -25,6 +25,8 @@ SAID = [
     ("Ich wohne in München", "User lives in München"),
     ("José is my brother", "User's brother is Jose"),
     ("東京に住んでいます", "東京"),
+    ("私の名前は健太です。大阪に住んでいます。", "User lives in 大阪"),
+    ("我不吃辣。", "辣"),
     ("I'm a vegetarian", "User is vegetarian"),
     ("I quit smoking", "User stopped smoking"),
 ]
