@@ -194,7 +194,7 @@ def _together(heard: Heard, looks: Sequence[_Look], warnings: Iterable[str], rul
             *(Dropped(DUPLICATE, one.claim.text) for one in again),
         ),
         warnings=(*warnings, *(text for answer in answers for text in answer.warnings)),
-        faults=tuple(raw for answer in answers for raw in answer.faults),
+        faults=tuple(dict.fromkeys(raw for answer in answers for raw in answer.faults)),
         usage=sum((look.usage for look in looks), Usage()),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from told.core.errors import LLMError, ToldError
 from told.core.fact import Fact
+from told.core.text import shown
 from told.core.when import by_clock
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -77,7 +78,8 @@ def asked(llm: LLM, system: str, user: str, schema: Mapping[str, Any] | None = N
 def used(llm: ToolLLM, system: str, lines: list[Line], tools: list[Tool]) -> Flow[ToolReply]:
     """A model's next line in a conversation with tools; a model that is down is an `LLMError`."""
     reply = yield from attempt(call(llm.tools, system, tuple(lines), tools))
-    return _alive(llm, reply)
+    said = _alive(llm, reply)
+    return said if isinstance(said, ToolReply) else ToolReply(shown(said))
 
 
 def cost(reply: ToolReply) -> Usage:

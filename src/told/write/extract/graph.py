@@ -15,6 +15,7 @@ from told.write.extract.ground import Ground
 from told.write.extract.items import named, verb
 from told.write.extract.parse import (
     DUPLICATE,
+    TOO_MANY,
     Answer,
     Unread,
     display,
@@ -150,7 +151,8 @@ class GraphExtractor:
 
     def _called(self, reply: ToolReply, heard: Heard) -> _Drawn:
         """What the calls of a line draw; a call of another tool is left out and reported."""
-        drawn = _Drawn()
+        over = (Dropped(TOO_MANY, f"{len(reply.calls)} calls"),) if len(reply.calls) > self.most else ()
+        drawn = _Drawn(answer=Answer(dropped=over))
         for one in reply.calls[: self.most]:
             if one.name in (ENTITIES.name, RELATIONS.name):
                 drawn = _joined(drawn, self._part(one.arguments, one.name.removeprefix("extract_"), heard))
@@ -238,6 +240,9 @@ def _checked(heard: Heard, drawn: _Drawn, usage: Usage) -> Extracted:
     speakers = {normalise(SPEAKER), *(normalise(turn.evidence.name) for turn in heard.turns if turn.evidence.name)}
     spoken_of, again = once(drawn.entities, lambda one: normalise(one.name))
     kept = [one for one in spoken_of if normalise(one.name) in speakers or _said(ground, one.name)]
+    ends = (end for one in drawn.relations for end in (one.src, one.dst))
+    also, _ = once((end for end in ends if _said(ground, end)), normalise)
+    kept += [Entity(end) for end in also if normalise(end) not in {normalise(one.name) for one in kept}]
     known = {normalise(one.name): one.name for one in kept}
     ties, repeated = once(drawn.relations, lambda one: (normalise(one.src), one.rel, normalise(one.dst)))
     placed = [_tied(one, known, speakers, ground) for one in ties]

@@ -25,6 +25,9 @@ WIDEST: Final = 3
 QUOTED: Final = 0.8
 """How much of a quotation must be there word for word."""
 
+UNSPACED: Final = "\u0e00"
+"""From here on most scripts are written without spaces, or with particles that cling to a word."""
+
 _YES: Final = re.compile(
     r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true|of course|that'?s right"
     r"|i do|i am|i did|ja|genau|stimmt|oui|si|s[ií]|claro|sim|da|да|はい|是)(?!\w)",
@@ -95,10 +98,11 @@ class Ground:
             return None
         return Place(before, (0, len(self.turns[before].evidence.content)))
 
-    def holds(self, value: str, turn: int) -> bool:
-        """Whether a turn holds a value, whoever said it."""
-        sought = needles(value)
-        return bool(sought) and self._fits(sought, self._holding(sought), self._of([turn]), turn)
+    def holds(self, value: str, place: Place, *, but: Collection[str] = (), sentence: bool = False) -> bool:
+        """Whether the sentences at a place hold a value, whoever said it."""
+        sought = needles(value, but=but, sentence=sentence)
+        there = {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
+        return bool(sought) and self._fits(sought, self._holding(sought), there, place.turn)
 
     def last(self) -> int:
         """The last turn that somebody said who is no assistant; the last one if nobody did."""
@@ -115,7 +119,7 @@ class Ground:
     def _verbatim(self, value: str, people: bool) -> Place | None:
         """The sentence that has the value letter for letter, which also finds it in scripts without spaces."""
         plain = normalise(value)
-        if len(plain) < 2:
+        if len(plain) < 2 and plain < UNSPACED:
             return None
         edges = (r"(?<!\w)" if plain[0].isascii() else "", r"(?!\w)" if plain[-1].isascii() else "")
         pattern = re.compile(f"{edges[0]}{re.escape(plain)}{edges[1]}")
@@ -178,8 +182,19 @@ class Ground:
         key = (needle.word.form, needle.sort)
         if key not in self._spelt:
             forms = (form for form, word in self._kinds.items() if alike(needle, word))
-            self._spelt[key] = set().union(*(self._forms[form] for form in forms))
+            self._spelt[key] = self._inside(needle.word.form).union(*(self._forms[form] for form in forms))
         return self._spelt[key]
+
+
+    def _inside(self, form: str) -> set[int]:
+        """The sentences that have a word of a script without spaces somewhere in a longer run."""
+        if form < UNSPACED:
+            return set()
+        return {number for number, one in enumerate(self._sentences) if form in one.plain}
+
+
+def _overlap(one: _Sentence, place: Place) -> bool:
+    return one.turn == place.turn and one.start < place.span[1] and place.span[0] < one.end
 
 
 def _cut(turn: int, content: str) -> list[_Sentence]:

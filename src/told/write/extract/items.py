@@ -135,7 +135,7 @@ def _object(item: Mapping[str, Any], speaker: str, reader: Reader) -> Proposal |
     elif text is not None:
         said = from_sentence(text, reader)
     else:
-        return Unread()
+        return made
     return Proposal(_shaded(said, item), quote, line(first(item, "object_iri")) is not None)
 
 

@@ -31,6 +31,7 @@ ROUNDS: Final = 6
 CALLS: Final = 50
 """How many tools a model may use in one step."""
 CONTENT: Final = 20_000
+BRIEFLY: Final = 80
 EXTRACT: Final = "extract_"
 DONE: Final = "done"
 LOOKING: Final = ("read", "list", "relations", "access_stats")
@@ -247,8 +248,7 @@ class ReactExtractor:
             usage += cost(reply)
             calls = reply.calls or _written(reply)
             if not calls:
-                readable = number > 0 or _NOTHING.search(reply.text[:REPLY_LIMIT]) is not None
-                return usage, (), () if readable else (reply.text[:REPLY_LIMIT],)
+                return usage, (), () if number or _nothing(reply.text) else (reply.text[:REPLY_LIMIT],)
             lines.append(Line("assistant", reply.text[:REPLY_LIMIT], calls))
             for place, wish in enumerate(calls):
                 said = (yield from work.use(wish)) if place < CALLS else "Not done: too many tools in one step."
@@ -256,6 +256,12 @@ class ReactExtractor:
             if work.done:
                 return usage, (), ()
         return usage, (f"{self.name} was stopped after {self.rounds} steps.",), ()
+
+
+def _nothing(text: str) -> bool:
+    """Whether a model says in words that nothing is new."""
+    said = text.strip()
+    return said in ("[]", "{}") or (len(said) <= BRIEFLY and _NOTHING.search(said) is not None)
 
 
 def _written(reply: ToolReply) -> tuple[ToolCall, ...]:

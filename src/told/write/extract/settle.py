@@ -82,14 +82,14 @@ def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found
 def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None:
     """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
     claim = one.claim
-    self_words = {word.form for word in words(f"{SPEAKER} {claim.subject or ''}")}
     whole = claim.object is None
     value = claim.object if claim.object is not None else claim.text
+    but = {word.form for word in words(f"{SPEAKER} {claim.subject or ''}")} if whole else ()
     if quoted is not None and not quoted.unconfirmed:
-        consent = ground.consents(quoted)
-        if ground.holds(value, quoted.turn) or (consent and ground.holds(value, consent.turn)):
+        places = [place for place in (quoted, ground.consents(quoted)) if place is not None]
+        if any(ground.holds(value, place, but=but, sentence=whole) for place in places):
             return quoted
-    place = ground.find(value, but=self_words if whole else (), sentence=whole)
+    place = ground.find(value, but=but, sentence=whole)
     if place is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, SPEAKER):
         return ground.find(str(claim.subject))
     return place
@@ -99,9 +99,19 @@ def _signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
     """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
     said = turn.evidence
     return replace(
-        claim, span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
+        _of(claim, said.name if spoken(turn) else None),
+        span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
         valid=turn.valid if claim.valid is ALWAYS else claim.valid,
     )  # fmt: skip
+
+
+def _of(claim: Claim, name: str | None) -> Claim:
+    """The claim about whoever said it, by name where there is one."""
+    if name is None or claim.subject not in (None, SPEAKER):
+        return claim
+    head, rest = claim.text[: len(SPEAKER)], claim.text[len(SPEAKER) :]
+    text = f"{name}{rest}" if head == SPEAKER and rest[:1] in (" ", "'", "\u2019") else claim.text
+    return replace(claim, text=text, subject=claim.subject and name)
 
 
 def quarantined(claim: Claim, why: str) -> Claim:

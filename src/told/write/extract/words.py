@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from told.core import almanac
+from told.core.predicates import TABLE
 from told.core.stem import stem
 from told.core.text import STOP_WORDS
 
@@ -20,6 +21,8 @@ _DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
 _ROOT: Final = 5
 _ENDING: Final = 4
+_VERBS: Final = "loves enjoys hates moved called named said feels thinks".split()
+_COLOURLESS: Final = frozenset(stem(word) for name in (*TABLE, *_VERBS) for word in name.split("_"))
 
 
 class Sort(Enum):
@@ -81,11 +84,13 @@ def number(form: str) -> str | None:
 def needles(text: str, *, but: Collection[str] = (), sentence: bool = False) -> list[Needle]:
     """The words of a text that tell something, without those that are left out and the stop-words.
 
-    The first word of a `sentence` is no name only because it begins with a capital letter.
+    In a `sentence` the first word is no name only because it begins with a capital letter, and the verbs that most
+    sentences have tell nothing: whoever likes trains did not say so of aeroplanes.
     """
     found = words(text)
     dated = any(_is_date(word) for word in found)
-    telling = [word for word in found if word.form not in but and word.form not in STOP_WORDS] or found
+    plain = [word for word in found if word.form not in but and word.form not in STOP_WORDS]
+    telling = [word for word in plain if not sentence or word.root not in _COLOURLESS] or plain or found
     return [Needle(word, _sort(word, sentence and word.start == 0, dated)) for word in telling]
 
 
