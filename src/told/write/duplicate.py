@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from told.core.entry import Claim
 from told.core.errors import ModelMismatch
 from told.core.fact import NODE, QUARANTINE, Fact
+from told.core.ids import text_hash
 from told.core.query import LATEST, AsOf, Find, Mark, Probe, Ranked
 from told.core.same import is_deictic, same_content
 from told.core.scope import Scope
 from told.core.text import query_terms
 from told.flow import Flow, call
-from told.ports import Store, Vector
+from told.ledger.consume import Failure, attempt
+from told.ports import Embedder, Store, Vector
 from told.settings import Settings
+from told.views.passages import wording as spelt
+from told.write.embed import embedded
 
 NEAREST = 8
 """How many of the nearest are compared; what says the same is among the very first."""
@@ -36,6 +41,22 @@ class Wording:
     said_at: int | None = None
     vector: Vector | None = None
     model: str | None = None
+
+    @property
+    def passage(self) -> str:
+        """What the vector is of: the text as the index sees it, after the name or the role of who says it."""
+        return spelt(Claim(self.text, role=self.role, actor=self.actor), self.text)
+
+
+def with_vectors(embedder: Embedder | None, wordings: Sequence[Wording]) -> Flow[Sequence[Wording]]:
+    """The wordings with their vectors, asked for at once; without them where there is no embedder or it fails."""
+    if embedder is None or not wordings:
+        return wordings
+    texts = {text_hash(wording.passage): wording.passage for wording in wordings}
+    vectors = yield from attempt(embedded(embedder, texts))
+    if isinstance(vectors, Failure):
+        return wordings
+    return [replace(one, vector=vectors[text_hash(one.passage)], model=embedder.model) for one in wordings]
 
 
 def near_duplicate(
