@@ -161,7 +161,7 @@ def same_value(wanted: str, given: str) -> bool:
     """Whether a value is the one wanted: case, articles, slips and a few words more or less aside."""
     want, have = words(wanted), words(given)
     agreed = _NEGATED.isdisjoint(want) == _NEGATED.isdisjoint(have)
-    want, have = ([word for word in some if word not in _NEGATED] or some for some in (want, have))
+    want, have = (tuple(word for word in some if word not in _NEGATED) or some for some in (want, have))
     return agreed and share(want, have) >= COVERED and share(have, want) >= SWALLOWED
 
 
