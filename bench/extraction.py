@@ -3,7 +3,7 @@
     python bench/extraction.py                 both splits by style; misses and false claims of the dev split
     python bench/extraction.py --show test     those of the test split: whoever looks must not tune to it afterwards
     python bench/extraction.py --show none     figures only
-    python bench/extraction.py --updates       and the update decisions, through Memory.add
+    python bench/extraction.py --quick         without the update decisions, which are made through Memory.add
     python bench/extraction.py --extractor told.write.local:LocalExtractor
 
 The labels stand in tests/data, the scorer in tests/support/labels.py; the figures go to bench/results/extraction.json.
@@ -44,11 +44,11 @@ def row(name: str, judged: Sequence[labels.Judged]) -> list[str]:
     return [name, str(len(judged)), str(score.wanted), *shares, str(score.wrong), str(score.forbidden)]
 
 
-def table(split: str, judged: Sequence[labels.Judged]) -> str:
+def rows(split: str, judged: Sequence[labels.Judged]) -> list[list[str]]:
     """The figures of a split, style by style."""
     styles = sorted({one.utterance.style for one in judged})
-    rows = [row(style, [one for one in judged if one.utterance.style == style]) for style in styles]
-    return _table.plain(HEAD, [row(f"all of {split}", judged), *rows])
+    by_style = [row(style, [one for one in judged if one.utterance.style == style]) for style in styles]
+    return [row(f"all of {split}", judged), *by_style]
 
 
 def show(judged: Sequence[labels.Judged]) -> None:
@@ -87,38 +87,48 @@ def decisions(split: str, *, shown: bool) -> float:
     return labels.accuracy(outcomes)
 
 
-def options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def options() -> argparse.Namespace:
     """What was asked for on the command line."""
-    parser = argparse.ArgumentParser(description="Precision and recall of extraction on labelled utterances.")
+    parser = argparse.ArgumentParser(description="Precision and recall of extraction on labelled utterances")
     parser.add_argument("--extractor", default=LOCAL, help=f"module:class (default: {LOCAL})")
     parser.add_argument("--show", choices=(*labels.SPLITS, "none"), default="dev", help="list what went wrong")
-    parser.add_argument("--updates", action="store_true", help="measure update decisions too")
-    return parser.parse_args(arguments)
+    parser.add_argument("--quick", action="store_true", help="leave out the update decisions")
+    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
+    return parser.parse_args()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and write the figures down; 1 where the test split misses a target."""
-    asked = options(arguments)
+def main() -> None:
+    """Measure, print, keep."""
+    asked, facts = options(), _table.machine()
     extractor = chosen(asked.extractor)
-    results: dict[str, Any] = {"extractor": extractor.name, "splits": {}, "decisions": {}}
+    measured: dict[str, Any] = {}
+    tables: list[str] = []
     for split in labels.SPLITS:
         judged = labels.measure(split, extractor)
         if asked.show == split:
             show(judged)
-        print(f"\n{table(split, judged)}")
-        results["splits"][split] = figures(judged)
-        if asked.updates:
-            results["decisions"][split] = decisions(split, shown=asked.show == split)
-    verdicts = [
-        _table.verdict("precision, test split", results["splits"]["test"]["precision"], ">=", PRECISION, ""),
-        _table.verdict("recall, test split", results["splits"]["test"]["recall"], ">=", RECALL, ""),
-    ]
-    if asked.updates:
-        verdicts.append(_table.verdict("decisions, test split", results["decisions"]["test"], ">=", DECISIONS, ""))
-    print(f"\n{_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))}")
-    _table.save("extraction", {**results, "verdicts": verdicts})
-    return 0 if all(one["pass"] for one in verdicts) else 1
+        measured[split] = figures(judged)
+        if not asked.quick:
+            measured[split]["decisions"] = decisions(split, shown=asked.show == split)
+        print("", _table.plain(HEAD, rows(split, judged)), sep="\n")
+        tables.append(_table.markdown(HEAD, rows(split, judged)))
+    verdicts = judged_against(measured["test"])
+    print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)), sep="\n")
+    results = {"machine": facts, "extractor": extractor.name, "splits": measured, "verdicts": verdicts}
+    print(f"\nkept in {_table.save('extraction', results).relative_to(_table.HERE.parent)}")
+    if asked.publish:
+        tables.append(_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)))
+        _table.publish("extraction", "\n\n".join([f"`{facts['command']}` on {_table.where(facts)}.", *tables]))
+
+
+def judged_against(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The test split held against its targets."""
+    targets = {"precision": PRECISION, "recall": RECALL, "decisions": DECISIONS}
+    return [
+        _table.verdict(f"{name}, test split", found[name], ">=", target, "")
+        for name, target in targets.items() if name in found
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,8 +6,9 @@ fair in the negated or the asserted form, whatever the triple's own polarity. A 
 wordings of the same. What is `optional` counts neither for nor against. A text that a claim may not hold and a triple
 that may not be claimed stand in `never`. `on` is the date a claim should carry, as a beginning of ISO 8601.
 
-A claim is right when it matches a required triple that no claim before it did, of no account when it matches any other
-triple, and wrong otherwise. Precision is right / (right + wrong); recall is the share of required triples found.
+A claim is right when it matches a required triple that no claim before it did; of no account when it matches any other
+triple, or only names somebody that a triple speaks of; and wrong otherwise. Precision is right / (right + wrong);
+recall is the share of required triples found.
 """
 
 from __future__ import annotations
@@ -123,6 +124,8 @@ _SMALL = frozenset(
     "el la los las un una unos unas mi de del en y le les une mon ma mes des du et der die das den dem ein eine einen "
     "mein meine im und il lo gli uno i di da per e o os um uma meu minha em user users".split()
 )
+_NEGATED = frozenset("no not never without cannot neither nor none t".split())
+"""Words that turn a value into its opposite; the last is what is left of "don't"."""
 _SAME = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
     "nine": "9", "ten": "10", "twelve": "12", "twelfth": "12", "color": "colour", "favorite": "favourite",
@@ -157,7 +160,9 @@ def share(wanted: Sequence[str], given: Sequence[str]) -> float:
 def same_value(wanted: str, given: str) -> bool:
     """Whether a value is the one wanted: case, articles, slips and a few words more or less aside."""
     want, have = words(wanted), words(given)
-    return share(want, have) >= COVERED and share(have, want) >= SWALLOWED
+    agreed = _NEGATED.isdisjoint(want) == _NEGATED.isdisjoint(have)
+    want, have = (tuple(word for word in some if word not in _NEGATED) or some for some in (want, have))
+    return agreed and share(want, have) >= COVERED and share(have, want) >= SWALLOWED
 
 
 def same_subject(wanted: str, given: str | None) -> bool:
@@ -218,6 +223,26 @@ def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
     """A state that has ended is as good as one denied; something that happened did so, however long ago."""
     ended = claim.valid.end is not None and claim.valid.end <= now and predicate(name).kind != "event"
     return (claim.polarity == "negated" or ended) == (polarity == "negated")
+
+
+def fair(claim: Claim, gold: Sequence[Triple], now: int) -> bool:
+    """Whether a claim counts neither for nor against: it is optional, said before, or goes without saying."""
+    return implied(claim, gold) or any(matches(claim, one, now) for one in gold)
+
+
+def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
+    """Whether a claim only names somebody the labels speak of, or says that the user has them; that is fair."""
+    if claim.polarity == "negated" or claim.predicate is None:
+        return False
+    named, value = claim.predicate in ("name", "nickname"), claim.object or ""
+    if named and not same_subject("User", claim.subject):
+        return any(same_value(one, value) for triple in gold for one in (*triple.subjects, *triple.objects))
+    if claim.predicate == "relationship_status":
+        return any(name in ("married_to", "has_partner") for triple in gold for name, _ in triple.predicates)
+    if claim.predicate.startswith("has_") or claim.predicate in ("has", "married_to", "manager"):
+        others = [one for triple in gold for one in triple.subjects if one != "User"]
+        return any(same_subject(one, value) for one in others)
+    return False
 
 
 def forbidden(claim: Claim, utterance: Utterance, now: int) -> bool:
@@ -287,13 +312,12 @@ def held_against(utterance: Utterance, claims: Iterable[Claim], now: int) -> Jud
     score, wrong = Score(wanted=len(utterance.required)), []
     missed = list(utterance.required)
     for claim in claims:
-        hit = [one for one in missed if matches(claim, one, now)]
-        if any(isinstance(one, str) for one in utterance.never) and forbidden(claim, utterance, now):
-            hit = []
-        elif not hit and any(matches(claim, one, now) for one in utterance.gold):
+        banned = forbidden(claim, utterance, now)
+        hit = [] if banned else [one for one in missed if matches(claim, one, now)]
+        if not (hit or banned) and fair(claim, utterance.gold, now):
             continue
         if not hit:
-            score += Score(wrong=1, forbidden=forbidden(claim, utterance, now))
+            score += Score(wrong=1, forbidden=banned)
             wrong.append(claim)
             continue
         missed = [one for one in missed if one not in hit]

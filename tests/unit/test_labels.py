@@ -15,6 +15,7 @@ from labels import (
     by_style,
     forbidden,
     held_against,
+    implied,
     judge,
     matches,
     measure,
@@ -179,7 +180,7 @@ def test_what_must_never_be_claimed_is_wrong_and_counted():
         ("hiking", "hike", True), ("Rome", "Rome last summer", True), ("cats", "dogs", False),
         ("two cats", "two dogs", False), ("Java", "JavaScript", False), ("30", "36", False),
         ("Rome", "Rome and then we all went home by train", False), ("", "x", False), ("大阪", "東京", False),
-        ("Berlin marathon", "Berlin", False),
+        ("Berlin marathon", "Berlin", False), ("emojis", "no emojis", False), ("no emojis", "without emojis", True),
     ],
 )  # fmt: skip
 def test_values_are_compared_with_some_tolerance(wanted, given, same):
@@ -235,6 +236,15 @@ def test_a_claim_without_a_predicate_is_judged_by_its_text():
     assert matches(bare, LIVES, NOW)
     assert not matches(Claim("User's wife lives in Seoul"), LIVES, NOW)
     assert not matches(Claim("User lives in Busan"), LIVES, NOW)
+
+
+def test_naming_whom_the_labels_speak_of_is_fair():
+    gold = (Triple(("Lena", "User's daughter"), (("age", "asserted"),), ("4",)), LIVES)
+    fair = {"User's daughter": ("name", "Lena"), "User": ("has_child", "Lena"), "the user": ("has_child", "daughter")}
+    for subject, (name, value) in fair.items():
+        assert implied(Claim("", subject=subject, predicate=name, object=value), gold)
+    for name, value in (("name", "Lena"), ("has_child", "Max"), ("owns", "Lena"), ("relationship_status", "married")):
+        assert not implied(Claim("", subject="User", predicate=name, object=value), gold)
 
 
 def test_an_extractor_is_judged_on_what_it_is_given():
