@@ -15,6 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast, runtime_checkable
 
+from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
 from told.core.errors import EmbeddingError
 from told.core.fact import Fact, Link, Passage, Witness
@@ -123,7 +124,7 @@ class Batch:
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
-    leaves them aside, and the passages wait for theirs.
+    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names.
     """
 
     account: str
@@ -133,6 +134,7 @@ class Batch:
     ticket: Ticket | None = None
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     model: str | None = None
+    blobs: Sequence[Blob] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class Index(Protocol):
         """
 
 
-class Store(Protocol):
+class Store(Blobs, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint

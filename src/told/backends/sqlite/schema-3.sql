@@ -1,0 +1,18 @@
+-- Schema 3: blobs ------------------------------------------------------------------------------------------------------
+-- Bytes under the hash of their content, once in an account. A holding is one piece of evidence that names a blob, by the
+-- id of its evidence row: it is folded from the ledger like the row itself, and a blob goes with its last holding.
+
+CREATE TABLE blob (
+    account INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (account, hash)
+);
+
+CREATE TABLE holding (
+    id INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (id, hash)
+) WITHOUT ROWID;
+CREATE INDEX holding_hash ON holding (hash);
