@@ -6,24 +6,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from told.core.blob import Blob
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError, ToldError
-from told.core.fact import Fact
+from told.core.fact import Fact, Witness
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import DEFAULTS, Action, allows
 from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict
 from told.core.scope import ID_LIMIT, Caller, Scope
 from told.core.text import clean, label, shown
 from told.flow import Flow, call
+from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
 from told.ledger import history as past
 from told.ledger import transfer
 from told.ledger import verify as proof
+from told.ledger.blobs import Kept
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import LLM, VIEWS, Embedder, Fault, Reranker, Store, View
+from told.ports import LLM, VIEWS, Embedder, Fault, ImageReader, Reranker, Store, View
 from told.read import bundle, cache, plan, whynot
 from told.read import path as reading
 from told.read.cache import Overlay
@@ -35,7 +38,11 @@ from told.settings import Settings
 from told.views import folding
 from told.write import embed, messages
 from told.write import path as writing
+from told.write.media.see import Look, seen
 from told.write.path import Change, Desk, Key
+
+if TYPE_CHECKING:
+    from told.write.documents import Document
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
 T = TypeVar("T")
@@ -69,6 +76,7 @@ class Engine:
     overlay: Overlay = field(default_factory=Overlay)
     reranker: Reranker | LLM | None = None
     guards: tuple[Guard, ...] = ()
+    readers: tuple[ImageReader, ...] = ()
 
     @property
     def account(self) -> str:
@@ -86,6 +94,11 @@ class Engine:
     def desk(self) -> Desk:
         """What writes work with."""
         return Desk(self.store, self.store.mint, self.settings, self.embedder, self.caller.name)
+
+    @property
+    def look(self) -> Look:
+        """How images are looked at, and what may be fetched for it."""
+        return self._look(self.settings.image_limit)
 
     def allow(self, action: Action) -> None:
         """Raise `Denied` unless the caller may do this in its account."""
@@ -119,6 +132,7 @@ class Engine:
         until = messages.expiry(expires, self.settings)
         name = None if key is None else label(key, "idempotency_key", limit=256)
         idem = None if name is None else Key(name, _digest(scope, turns, until, kind))
+        turns = yield from seen(turns, self.look)
         return (yield from writing.add(self.desk, scope, turns, expires=until, kind=kind, key=idem))
 
     @verb(Action.WRITE)
@@ -163,7 +177,41 @@ class Engine:
         link = Linked(_id(src), label(rel, "rel", limit=64), _id(dst), float(weight), meta)
         return (yield from writing.link(self.desk, self.scope(ids), link))
 
+    @verb(Action.WRITE)
+    def upload(
+        self, content: Any, ids: Mapping[str, Any], *, name: Any = None, source: Any = None, media_type: Any = None,
+        metadata: Any = None, timestamp: Any = None, expires: Any = None,
+    ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
+        """Remember a document: add it, revise the one of the same source, or do nothing if that is the same."""
+        meta = messages.check_metadata(metadata, self.settings)
+        valid, until = messages.since(timestamp, self.settings), messages.expiry(expires, self.settings)
+        from told.write import documents
+
+        look = self._look(self.settings.document_limit)
+        return (yield from documents.upload(
+            self.desk, self.scope(ids), content, look, name=name, source=source, media_type=media_type, metadata=meta,
+            valid=valid, expires=until,
+        ))  # fmt: skip
+
     # Reading ----------------------------------------------------------------------------------------------------------
+
+    @verb(Action.READ_CONTENT)
+    def blob(self, hash: str, *, ids: Mapping[str, Any]) -> Flow[Blob]:
+        """The bytes of a document or an image, which evidence of the scope names."""
+        scope = self.scope(ids)
+        holders = yield from keeping.named(self.store, scope)
+        found = (yield from call(self.store.blob, self.account, hash)) if hash in holders else None
+        if found is None or not (yield from self._shown(holders[hash])):
+            raise NotFoundError(f"There is no blob {shown(hash)} here.", hint="List them with blobs().")
+        return found
+
+    @verb(Action.READ_CONTENT)
+    def blobs(self, ids: Mapping[str, Any]) -> Flow[Sequence[Kept]]:
+        """Every document and image that evidence of the scope names."""
+        found: list[Kept] = []
+        for each in (yield from keeping.kept(self.store, self.scope(ids))):
+            found += [each] if (yield from self._shown(each.witnesses)) else []
+        return found
 
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
@@ -344,6 +392,25 @@ class Engine:
         denied = denials(versions, guards)
         return frozenset(fact.id for fact in versions if fact.seq in denied)
 
+    def _look(self, limit: int) -> Look:
+        """How images are looked at, with what fetches so many bytes if that is allowed."""
+        if not self.settings.fetch_urls:
+            return Look(self.readers, self.settings)
+        from told.write.media.fetch import Fetcher
+
+        return Look(self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit))
+
+    def _shown(self, witnesses: Sequence[Witness]) -> Flow[bool]:
+        """Whether some memory taken from this evidence may be shown; evidence itself has no kind to judge by."""
+        guards = self.eye.guards
+        if not guards:
+            return True
+        for thread in (yield from call(self.store.derived, self.account, [witness.id for witness in witnesses])):
+            fact = yield from call(self.store.fact, self.account, thread)
+            if fact is not None and not denials([fact], guards):
+                return True
+        return False
+
     def _within(self, ids: Mapping[str, Any]) -> Scope | None:
         named = {name: value for name, value in ids.items() if value is not None}
         return self.scope(named) if named else None
@@ -394,5 +461,8 @@ def _views(names: Any) -> tuple[View, ...]:
 
 def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str) -> bytes:
     """What a request comes to, whichever way it was spelled."""
-    turns = [[turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json()] for turn in said.turns]
+    turns = [
+        [turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json(), *(i.identity() for i in turn.images)]
+        for turn in said.turns
+    ]
     return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind]))

@@ -8,17 +8,19 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any
 
-from told.core.errors import ConfigError, EmbeddingError, ModelMissing
+from told.core.errors import ConfigError, EmbeddingError, ModelMissing, ReaderMissing
 from told.core.ids import Mint
 from told.core.text import shown
 from told.engine import answer
 from told.flow import call, run
 from told.ledger.consume import attempt
-from told.ports import LLM, Embedder, Purpose, Reranker, Store, Vector
+from told.ports import LLM, Embedder, ImageReader, Purpose, Reranker, Store, Vector
 from told.settings import Settings, store_url
+from told.write.media.seer import SeeingLLM, Seer
 
 STORES = "told.stores"
 EMBEDDERS = "told.embedders"
+READERS = "told.readers"
 
 
 def plugin(group: str, name: str) -> Any:
@@ -74,6 +76,47 @@ def open_reranker(choice: Any) -> Reranker | LLM | None:
     if not callable(choice):
         raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {shown(choice)}.")
     return CallableReranker(choice, f"custom:{getattr(choice, '__qualname__', type(choice).__name__)}")
+
+
+def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
+    """What reads images: a name, an object with read(), or a function; `auto` is tesseract, if it is installed."""
+    if choice is None or choice == "none":
+        return None
+    if isinstance(choice, ImageReader) and not isinstance(choice, type):
+        return choice
+    if isinstance(choice, SeeingLLM) and not isinstance(choice, type):
+        return Seer(choice)
+    if callable(choice):
+        return CallableReader(choice, f"custom:{getattr(choice, '__qualname__', type(choice).__name__)}")
+    if not isinstance(choice, str):
+        raise ConfigError(f"A reader of images is a name, an object with read() or a function, not {shown(choice)}.")
+    name, _, model = ("tesseract" if choice == "auto" else choice).partition(":")
+    try:
+        reader: ImageReader = plugin(READERS, name)(model or None, timeout=timeout)
+    except (ReaderMissing, ConfigError):
+        if choice == "auto":
+            return None
+        raise
+    return reader
+
+
+def open_readers(choice: Any, llm: Any = None, *, timeout: float = 60.0) -> tuple[ImageReader, ...]:
+    """Everything that looks at an image, in order: what was chosen, and with `auto` a language model that sees too."""
+    first = open_reader(choice, timeout=timeout)
+    sees = choice == "auto" and isinstance(llm, SeeingLLM) and not isinstance(llm, type)
+    return (*(() if first is None else (first,)), *((Seer(llm),) if sees else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class CallableReader:
+    """Any function from bytes and a media type to text as a reader of images."""
+
+    function: Callable[[bytes, str], str]
+    model: str
+
+    def read(self, image: bytes, media_type: str) -> str:
+        """What the function says of an image."""
+        return self.function(image, media_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,10 +278,8 @@ class Account:
             head = Head(entry.seq, entry.at, entry.hash)
         strays = sorted({seq for seq, _ in self.passages} ^ self.facts.keys())
         found += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays]
-        return found + [f"{self.name}: blob {name} is not what was kept" for name in self.blobs if not self._sound(name)]
-
-    def _sound(self, name: str) -> bool:
-        return tagged(self.blobs[name].data) == name
+        rotten = [name for name, blob in self.blobs.items() if tagged(blob.data) != name]
+        return found + [f"{self.name}: blob {name} is not what was kept" for name in rotten]
 
     def stats(self) -> dict[str, int]:
         """How much of each there is."""
@@ -335,7 +333,7 @@ def _seq(row: Fact | Link | Witness | Passage) -> int:
 
 
 def _cell(value: Any) -> Any:
-    """A field as a plain value: a scope as its ids, an object as canonical JSON."""
+    """A field as a plain value: a scope as its ids, an object or a list as canonical JSON."""
     if isinstance(value, Scope):
         return (value.user_id, value.agent_id, value.run_id)
-    return canonical(value).decode() if isinstance(value, dict) else value
+    return canonical(value).decode() if isinstance(value, dict | tuple) else value

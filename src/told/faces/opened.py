@@ -14,7 +14,7 @@ from told.core.text import label, shown
 from told.engine import Engine
 from told.faces import config, shapes
 from told.flow import run
-from told.open import open_embedder, open_reranker, open_store
+from told.open import open_embedder, open_readers, open_reranker, open_store
 from told.ports import Embedder
 from told.read.cache import Overlay
 from told.read.guard import Guard
@@ -28,14 +28,15 @@ class Opened:
 
     def __init__(
         self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
-        ontology: Any = None, reranker: Any = None, guard: Callable[[dict[str, Any]], bool | str] | None = None,
-        subscribes: Sequence[str] = (), settings: Settings | None = None, account: str | None = None,
-        mint: Mint | None = None, **knobs: Any,
+        ontology: Any = None, reranker: Any = None, reader: Any = None,
+        guard: Callable[[dict[str, Any]], bool | str] | None = None, subscribes: Sequence[str] = (),
+        settings: Settings | None = None, account: str | None = None, mint: Mint | None = None, **knobs: Any,
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
         `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
         shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
+        `reader` reads images: a name, an object with `read(image, media_type)` or a function of the two.
         """
         _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
         if not isinstance(settings, Settings | None):
@@ -45,6 +46,7 @@ class Opened:
         )  # fmt: skip
         caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
         judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
+        readers = open_readers(chosen.reader if reader is None else reader, timeout=chosen.read_timeout)
         opened = open_store(chosen, mint)
         try:
             found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
@@ -54,7 +56,7 @@ class Opened:
             opened.close()
             raise
         overlay = Overlay(chosen.hot_size, chosen.access_flush)
-        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay, judge, guards)
+        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay, judge, guards, readers)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:

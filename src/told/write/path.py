@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from told.core.blob import Blob
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.errors import IdempotencyConflict, NotFoundError
 from told.core.fact import NEVER, Fact
@@ -59,6 +60,7 @@ class Plan:
     """The wording of the turns that others were said after, by thread."""
     warnings: dict[str, None] = field(default_factory=dict)
     looked: Looked = UNSEEN
+    blobs: Sequence[Blob] = ()
 
 
 def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
@@ -76,6 +78,7 @@ def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str,
             return (yield from _replay(desk.store, scope.account, key, known.ticket))
         plan = curate(desk, scope, said.turns, md5s, digests, known, expires=expires, kind=kind)
         plan.looked = Looked(frozenset(hashes), known.vectors)
+        plan.blobs, plan.warnings = said.blobs, dict.fromkeys((*said.warnings, *plan.warnings))
         return (yield from _settle(desk, scope, plan, known.seen, key, said.skipped))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
@@ -150,7 +153,7 @@ def _settle(
         )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
-        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model)
+        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, plan.blobs)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
     return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, care, evals, models, reads, writes
+from told.faces.cli import about, blobs, care, evals, models, reads, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -13,7 +13,10 @@ EPILOGUE = (
     "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
 )
 
-SPELLED = {"get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not"}
+SPELLED = {
+    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
+    "blob": "blob get", "blobs": "blob list",
+}  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
 DECLINED: frozenset[str] = frozenset()
@@ -26,4 +29,5 @@ app = typer.Typer(
 app.callback(invoke_without_command=True)(root)
 for part in (writes.app, reads.app, care.app, evals.app, about.app):
     app.add_typer(part)
+app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
 app.add_typer(models.app, name="models", rich_help_panel="Look after it")
