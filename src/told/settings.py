@@ -64,6 +64,26 @@ class Settings:
     text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
+    image_limit: int = knob(20 * 2**20, "Largest image, in bytes.", least=1)
+    pixel_limit: int = knob(
+        40_000_000, "Most pixels an image may claim to have; one that claims more is never decoded.", least=1
+    )
+    images_limit: int = knob(100, "Most images in one add.", least=0)
+    document_limit: int = knob(50 * 2**20, "Largest document file, in bytes; what is packed in it counts too.", least=1)
+    document_text: int = knob(2_000_000, "Longest text of one document, in characters.", least=1)
+    document_part: int = knob(
+        8_000, "A document is kept in parts of about this many characters, cut where its sections begin.", least=600
+    )
+    reader: str = knob(
+        "auto",
+        "What reads images: `auto` (tesseract, if it is installed), `none`, `tesseract`, `tesseract:deu+eng`, or the "
+        "name of an installed plug-in.",
+    )
+    read_timeout: float = knob(60.0, "Seconds that reading one image or PDF may take.", least=0.1, most=3600.0)
+    fetch_urls: bool = knob(
+        False, "Fetch images and documents named by URL; only from public addresses, and never without this."
+    )
+    fetch_timeout: float = knob(10.0, "Seconds that fetching one URL may take.", least=0.1, most=600.0)
     pause_minutes: float = knob(
         30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from told.core.blob import Blob
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
-from told.core.fact import Fact
+from told.core.fact import Fact, Witness
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import Action
 from told.core.query import Bundle, Certificate, Find, Receipt, Verdict
@@ -19,10 +20,12 @@ from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
 from told.engine.minding import Minding
 from told.flow import Flow, call
+from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
 from told.ledger import history as past
 from told.ledger import transfer
 from told.ledger import verify as proof
+from told.ledger.blobs import Kept
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
 from told.ports import VIEWS, Embedder, View
@@ -36,7 +39,11 @@ from told.write import change, embed, messages
 from told.write import path as writing
 from told.write.change import Change
 from told.write.desk import Key
+from told.write.media.see import seen
 from told.write.mind import Ask
+
+if TYPE_CHECKING:
+    from told.write.documents import Document
 
 T = TypeVar("T")
 
@@ -60,6 +67,7 @@ class Engine(Minding):
         how = self.ask() if ask is None else ask
         name = None if key is None else label(key, "idempotency_key", limit=256)
         idem = None if name is None else Key(name, _digest(scope, turns, until, kind, how))
+        turns = yield from seen(turns, self.look)
         wanted = writing.order(self.desk, scope, turns, expires=until, kind=kind, ask=how)
         return (yield from writing.add(self.desk, wanted, idem))
 
@@ -105,7 +113,41 @@ class Engine(Minding):
         link = Linked(named(src), label(rel, "rel", limit=64), named(dst), float(weight), meta)
         return (yield from change.link(self.desk, self.scope(ids), link))
 
+    @verb(Action.WRITE)
+    def upload(
+        self, content: Any, ids: Mapping[str, Any], *, name: Any = None, source: Any = None, media_type: Any = None,
+        metadata: Any = None, timestamp: Any = None, expires: Any = None,
+    ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
+        """Remember a document: add it, revise the one of the same source, or do nothing if that is the same."""
+        meta = messages.check_metadata(metadata, self.settings)
+        valid, until = messages.since(timestamp, self.settings), messages.expiry(expires, self.settings)
+        from told.write import documents
+
+        look = self.looking(self.settings.document_limit)
+        return (yield from documents.upload(
+            self.desk, self.scope(ids), content, look, name=name, source=source, media_type=media_type, metadata=meta,
+            valid=valid, expires=until,
+        ))  # fmt: skip
+
     # Reading ----------------------------------------------------------------------------------------------------------
+
+    @verb(Action.READ_CONTENT)
+    def blob(self, hash: str, *, ids: Mapping[str, Any]) -> Flow[Blob]:
+        """The bytes of a document or an image, which evidence of the scope names."""
+        scope = self.scope(ids)
+        holders = yield from keeping.named(self.store, scope)
+        found = (yield from call(self.store.blob, self.account, hash)) if hash in holders else None
+        if found is None or not (yield from self._shown(holders[hash])):
+            raise NotFoundError(f"There is no blob {shown(hash)} here.", hint="List them with blobs().")
+        return found
+
+    @verb(Action.READ_CONTENT)
+    def blobs(self, ids: Mapping[str, Any]) -> Flow[Sequence[Kept]]:
+        """Every document and image that evidence of the scope names."""
+        found: list[Kept] = []
+        for each in (yield from keeping.kept(self.store, self.scope(ids))):
+            found += [each] if (yield from self._shown(each.witnesses)) else []
+        return found
 
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
@@ -184,8 +226,8 @@ class Engine(Minding):
     @verb(Action.REQUEST_DELETION)
     def reach(self, id: str | None, ids: Mapping[str, Any], *, source: Any) -> Flow[Closure]:
         """What an erasure would destroy: the target, its evidence and everything derived from it."""
-        named = {name: value for name, value in ids.items() if value is not None}
-        if (id is not None) + bool(named) + (source is not None) != 1:
+        scoped = {name: value for name, value in ids.items() if value is not None}
+        if (id is not None) + bool(scoped) + (source is not None) != 1:
             raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
         if id is not None:
             found = yield from erasing.of_thread(self.store, self.account, named(id))
@@ -284,6 +326,17 @@ class Engine(Minding):
         denied = denials(versions, guards)
         return frozenset(fact.id for fact in versions if fact.seq in denied)
 
+    def _shown(self, witnesses: Sequence[Witness]) -> Flow[bool]:
+        """Whether some memory taken from this evidence may be shown; evidence itself has no kind to judge by."""
+        guards = self.eye.guards
+        if not guards:
+            return True
+        for thread in (yield from call(self.store.derived, self.account, [witness.id for witness in witnesses])):
+            fact = yield from call(self.store.fact, self.account, thread)
+            if fact is not None and not denials([fact], guards):
+                return True
+        return False
+
     def _find(
         self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
         as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
@@ -326,6 +379,9 @@ def _views(names: Any) -> tuple[View, ...]:
 
 def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str, ask: Ask) -> bytes:
     """What a request comes to, whichever way it was spelled."""
-    turns = [[turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json()] for turn in said.turns]
+    turns = [
+        [turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json(), *(i.identity() for i in turn.images)]
+        for turn in said.turns
+    ]
     how = [ask.by, ask.prompt, list(ask.facts)]
     return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind, *how]))

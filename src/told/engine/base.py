@@ -13,13 +13,14 @@ from told.core.query import AsOf
 from told.core.scope import ID_LIMIT, Caller, Scope
 from told.core.text import label
 from told.flow import Flow
-from told.ports import LLM, Embedder, Reranker, Store, Usage
+from told.ports import LLM, Embedder, ImageReader, Reranker, Store, Usage
 from told.read import cache, plan
 from told.read.cache import Overlay
 from told.read.gather import Eye
 from told.read.guard import Guard, subscribed
 from told.settings import Settings
 from told.write.desk import Desk
+from told.write.media.see import Look
 from told.write.mind import Ask, Mind
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
@@ -63,6 +64,7 @@ class Base:
     guards: tuple[Guard, ...] = ()
     mind: Mind = field(default_factory=lambda: Mind(Settings()))
     meter: Spent | None = None
+    readers: tuple[ImageReader, ...] = ()
 
     @property
     def account(self) -> str:
@@ -80,6 +82,19 @@ class Base:
     def desk(self) -> Desk:
         """What writes work with."""
         return Desk(self.store, self.store.mint, self.settings, self.mind, self.embedder, self.caller.name)
+
+    @property
+    def look(self) -> Look:
+        """How images are looked at, and what may be fetched for it."""
+        return self.looking(self.settings.image_limit)
+
+    def looking(self, limit: int) -> Look:
+        """How images are looked at, with what fetches so many bytes if that is allowed."""
+        if not self.settings.fetch_urls:
+            return Look(self.readers, self.settings)
+        from told.write.media.fetch import Fetcher
+
+        return Look(self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit))
 
     def allow(self, action: Action) -> None:
         """Raise `Denied` unless the caller may do this in its account."""

@@ -16,7 +16,7 @@ from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
 from told.flow import run
-from told.open import open_embedder, open_reranker, open_store
+from told.open import open_embedder, open_readers, open_reranker, open_store
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
 from told.ports import LLM, Embedder
@@ -34,10 +34,9 @@ class Opened:
 
     def __init__(
         self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
-        ontology: Any = None, prompts: Mapping[str, str] | None = None, reranker: Any = None,
-        guard: Callable[[dict[str, Any]], bool | str] | None = None,
-        subscribes: Sequence[str] = (), settings: Settings | None = None, account: str | None = None,
-        mint: Mint | None = None, **knobs: Any,
+        ontology: Any = None, prompts: Mapping[str, str] | None = None, reranker: Any = None, reader: Any = None,
+        guard: Callable[[dict[str, Any]], bool | str] | None = None, subscribes: Sequence[str] = (),
+        settings: Settings | None = None, account: str | None = None, mint: Mint | None = None, **knobs: Any,
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
@@ -45,6 +44,7 @@ class Opened:
         place of told's prompts by the name of the extractor, or `curate`.
         `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
         shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
+        `reader` reads images: a name, an object with `read(image, media_type)` or a function of the two.
         """
         _refuse(index=index, graph=graph)
         if not isinstance(settings, Settings | None):
@@ -54,8 +54,9 @@ class Opened:
         )  # fmt: skip
         caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
         judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
-        meter = Meter()
-        mind = _mind(open_llm(chosen.llm if llm is None else llm, chosen), meter, ontology, prompts or {}, chosen)
+        meter, model = Meter(), open_llm(chosen.llm if llm is None else llm, chosen)
+        mind = _mind(model, meter, ontology, prompts or {}, chosen)
+        readers = open_readers(chosen.reader if reader is None else reader, model, timeout=chosen.read_timeout)
         opened = open_store(chosen, mint)
         try:
             found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
@@ -65,7 +66,9 @@ class Opened:
             opened.close()
             raise
         overlay = Overlay(chosen.hot_size, chosen.access_flush)
-        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay, judge, guards, mind, meter)
+        self._engine: Engine | None = Engine(
+            opened, chosen, found, caller, overlay, judge, guards, mind, meter, readers
+        )
         self._worker = Worker(self._catch_up)
         if mind.remote:
             self._worker.wake()

@@ -169,6 +169,29 @@ class Memory(Minded):
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
 
+    def upload(
+        self, content: Any, *, name: str | None = None, source: str | None = None, media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
+        return run(verbs.upload(
+            self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
+            media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    def blob(
+        self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The bytes of a document or an image that came with evidence of the scope, in base64."""
+        return run(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+
+    def blobs(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Every document and image that came with evidence of the scope."""
+        return run(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
+
     def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
@@ -376,6 +399,29 @@ class AsyncMemory(AsyncMinded):
         return await arun(verbs.link(
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
+
+    async def upload(
+        self, content: Any, *, name: str | None = None, source: str | None = None, media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
+        return await arun(verbs.upload(
+            self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
+            media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    async def blob(
+        self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The bytes of a document or an image that came with evidence of the scope, in base64."""
+        return await arun(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+
+    async def blobs(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Every document and image that came with evidence of the scope."""
+        return await arun(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,

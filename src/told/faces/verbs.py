@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -155,6 +156,39 @@ def link(
     return {"message": "Linked.", "src": src, "rel": rel, "dst": dst, "tx": done.tx}
 
 
+def upload(
+    engine: Engine, content: Any, ids: Mapping[str, Any], *, expiration_date: Any, **options: Any
+) -> Flow[dict[str, Any]]:
+    """Remember a document: a path, bytes, a binary file or a URL."""
+    done, found = yield from engine.upload(_content(content), ids, expires=expiration_date, **options)
+    about = {"hash": found.sha256, "title": found.title, "media_type": found.media_type}
+    return {**shapes.receipt(done), "document": about}
+
+
+def _content(value: Any) -> Any:
+    """A document as the engine takes it: a text is a path unless it is a URL, and a file is read."""
+    if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
+        data = read()
+        if not isinstance(data, bytes):
+            raise InvalidInput("The file gives no bytes.", hint=BINARY)
+        return data
+    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+        return value
+    return _path(value, "content") if isinstance(value, str | os.PathLike) else value
+
+
+def blob(engine: Engine, hash: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """The bytes of a document or an image, in base64."""
+    found = yield from engine.blob(hash, ids=ids)
+    about = {"hash": found.hash, "media_type": found.media_type, "size": found.size}
+    return {**about, "data": b64encode(found.data).decode("ascii")}
+
+
+def blobs(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Every document and image of a scope."""
+    return {"results": [each.as_dict() for each in (yield from engine.blobs(ids))]}
+
+
 def erase(
     engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: Any, why: str, dry_run: Any
 ) -> Flow[dict[str, Any]]:
@@ -279,8 +313,8 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
         add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
-        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup, understood.wait,
-        understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
+        diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
         understood.entities, understood.relations, understood.quarantine, understood.review, understood.revoke,
         understood.infer_kinds,
     )

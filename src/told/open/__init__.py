@@ -13,12 +13,14 @@ from told.open.around import Cached, Meter, cached, metered
 from told.open.callables import CallableEmbedder, CallableLLM, CallableReranker, named
 from told.open.llm import configured, open_llm
 from told.open.plugins import EMBEDDERS, LLMS, STORES, made, plugin, read
+from told.open.readers import READERS, open_reader, open_readers
 from told.ports import LLM, Embedder, Reranker, Store
 from told.settings import Settings, store_url
 
 __all__ = [
     "EMBEDDERS",
     "LLMS",
+    "READERS",
     "STORES",
     "Cached",
     "CallableEmbedder",
@@ -30,6 +32,8 @@ __all__ = [
     "metered",
     "open_embedder",
     "open_llm",
+    "open_reader",
+    "open_readers",
     "open_reranker",
     "open_store",
     "plugin",

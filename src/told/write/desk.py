@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from told.core.blob import Blob
 from told.core.entry import Draft
 from told.core.ids import Mint
 from told.core.query import Event, Receipt
@@ -60,6 +61,7 @@ class Plan:
     """Whether each turn's evidence is new."""
     garbled: list[str] = field(default_factory=list)
     """Answers of a model that could not be read, whole."""
+    blobs: Sequence[Blob] = ()
     warnings: dict[str, None] = field(default_factory=dict)
     looked: Looked = UNSEEN
 
@@ -77,7 +79,7 @@ def settle(
         )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
-        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, step)
+        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, step, plan.blobs)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
     return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)

@@ -131,7 +131,7 @@ def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
 
 def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
     """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
-    return replace(said, meta={ASK: question, **({META: meta} if meta else {})})
+    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from told.core.blob import Blob
 from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
@@ -50,6 +51,7 @@ class Order:
     kind: str
     expires: int | None
     ask: Ask
+    blobs: tuple[Blob, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -71,8 +73,8 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
         if verdict.outcome != "keep"
     ]
     kept = tuple(verdict for verdict in judged if verdict.outcome != "refuse")
-    warnings = dict.fromkeys(warning for verdict in judged for warning in verdict.warnings)
-    return Order(scope, kept, (*said.skipped, *skipped), tuple(warnings), kind, expires, ask)
+    warnings = dict.fromkeys((*said.warnings, *(warning for verdict in judged for warning in verdict.warnings)))
+    return Order(scope, kept, (*said.skipped, *skipped), tuple(warnings), kind, expires, ask, said.blobs)
 
 
 def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
@@ -126,6 +128,7 @@ def _written(
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket)), None
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
+        plan.blobs = wanted.blobs
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:

@@ -168,7 +168,8 @@ def _scope(entry: Entry) -> Scope:
 
 
 def _turn(said: Observed) -> Turn:
-    return Turn(replace(said.evidence, meta={}), said.evidence.meta.get(META, {}))
+    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META)}
+    return Turn(replace(said.evidence, meta=meta), said.evidence.meta.get(META, {}))
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------

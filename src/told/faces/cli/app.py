@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, care, evals, kinds, minding, models, reads, writes
+from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -14,10 +14,12 @@ EPILOGUE = (
 )
 
 SPELLED = {
-    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "retry_faults": "faults",
-    "drop_faults": "faults", "review": "quarantine", "infer_kinds": "kinds",
+    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
+    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
+    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
+    "infer_kinds": "kinds infer",
 }  # fmt: skip
-"""SDK verbs that are called otherwise here, some as one of a group; `delete_all` is `delete --all`."""
+"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
 DECLINED: frozenset[str] = frozenset()
 """SDK verbs the command line leaves out."""
@@ -32,4 +34,5 @@ for part in (writes.app, reads.app, minding.app, care.app, evals.app, about.app)
 app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
 app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
 app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")
+app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
 app.add_typer(models.app, name="models", rich_help_panel="Look after it")
