@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from told.core.belief import Contradiction
 from told.core.errors import InvalidInput, NotFoundError
 from told.core.fact import QUARANTINE, Fact
 from told.core.filter import parse
@@ -21,7 +22,6 @@ from told.write import messages, review, understand
 from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
 from told.write.curate import revoke as revoking
-from told.write.curate.contradictions import Contradiction
 from told.write.understand import Progress
 
 

@@ -23,9 +23,9 @@ from told.ledger.commit import commit, decided
 from told.ledger.consume import drain
 from told.ports import Batch, Guard, NoEvidence, ThreadAt
 from told.write import embed
+from told.write.desk import Desk
 from told.write.documents.document import Document, Section, parts
 from told.write.messages import DOCUMENT, NAME_LIMIT
-from told.write.path import Desk
 
 PART_OF: Final = "part_of"
 SUPERSEDES: Final = "supersedes"

@@ -16,6 +16,7 @@ from told.core.scope import Scope
 from told.core.text import label, shown
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow, call
+from told.write.desk import Desk
 from told.write.documents.document import Document, Pages
 from told.write.documents.ingest import ingest
 from told.write.documents.read import ACCEPTED, document, file_bytes, read_document
@@ -23,7 +24,6 @@ from told.write.media.header import header
 from told.write.media.parts import Image
 from told.write.media.see import Look, sight_of
 from told.write.messages import NAME_LIMIT, SOURCE_LIMIT
-from told.write.path import Desk
 
 OFF = "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
 
