@@ -19,7 +19,7 @@ from told.write.extract.graph import entity_type
 from told.write.extract.ground import Ground
 from told.write.extract.items import HYPOTHESIS, INFERRED, MARKS, STATED, Proposal, Reader, proposal, unread
 from told.write.extract.parse import DUPLICATE, Answer, first, line, once, read_items, take
-from told.write.extract.settle import Rules, settle, speaker_of
+from told.write.extract.settle import Rules, extracted, settle, speaker_of
 from told.write.shape import Dropped, Entity, Extracted, Found, Heard, Relation
 
 SINGLE, EXHAUSTIVE, DEEP = "single", "exhaustive", "deep"
@@ -184,19 +184,10 @@ def _together(heard: Heard, looks: Sequence[_Look], warnings: Iterable[str], rul
     types = [one for one in fresh if one.claim.predicate in TYPE]
     settled = settle(heard, ground, [one for one in fresh if one.claim.predicate not in TYPE], rules)
     entities, unknown = _entities(types, ground)
-    answers = [look.answer for look in looks]
-    return Extracted(
-        claims=settled.claims,
-        entities=entities,
-        relations=_relations(fresh, settled.claims),
-        dropped=(
-            *(one for answer in answers for one in answer.dropped), *unknown, *settled.dropped,
-            *(Dropped(DUPLICATE, one.claim.text) for one in again),
-        ),
-        warnings=(*warnings, *(text for answer in answers for text in answer.warnings)),
-        faults=tuple(dict.fromkeys(raw for answer in answers for raw in answer.faults)),
-        usage=sum((look.usage for look in looks), Usage()),
-    )  # fmt: skip
+    repeated = (Dropped(DUPLICATE, one.claim.text) for one in again)
+    report = sum((look.answer for look in looks), Answer(dropped=(*unknown, *repeated), warnings=tuple(warnings)))
+    done = extracted(settled, report, sum((look.usage for look in looks), Usage()))
+    return replace(done, entities=entities, relations=_relations(fresh, settled.claims))
 
 
 def _entities(types: Iterable[Proposal], ground: Ground) -> tuple[tuple[Entity, ...], list[Dropped]]:

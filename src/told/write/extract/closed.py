@@ -11,13 +11,13 @@ from told.core.entry import Claim
 from told.core.errors import ConfigError
 from told.core.kind import Kind, Ontology
 from told.flow import Flow
-from told.ports import LLM, Usage
+from told.ports import LLM
 from told.write.extract.brief import asked, conversation, page, spoken
 from told.write.extract.facts import MOST
 from told.write.extract.ground import Ground
 from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
 from told.write.extract.parse import Answer, Unread, first, line, read_items, take
-from told.write.extract.settle import BY_ASSISTANT, NOT_QUOTED, Rules, Settled, settle, speaker_of
+from told.write.extract.settle import BY_ASSISTANT, NOT_QUOTED, Rules, extracted, settle, speaker_of
 from told.write.extract.words import Needle, Sort, alike, needles, words
 from told.write.shape import Dropped, Extracted, Extractor, Found, Heard
 
@@ -174,8 +174,7 @@ class ClosedExtractor:
         speaker = speaker_of(heard)
         made = [Proposal(claim_of(one, heard.ontology[one.concept], speaker, self.reader), one.evidence)
                 for one in filled]  # fmt: skip
-        settled = settle(heard, ground, made, replace(self.rules, replies=replies))
-        return _told(settled, answer, usage)
+        return extracted(settle(heard, ground, made, replace(self.rules, replies=replies)), answer, usage)
 
 
 def claim_of(filled: Filled, kind: Kind, speaker: str, reader: Reader) -> Claim:
@@ -188,13 +187,6 @@ def claim_of(filled: Filled, kind: Kind, speaker: str, reader: Reader) -> Claim:
     name = kind.name if kind.key == VALUE else None
     meta = {VALUE: filled.value} if kind.key == VALUE else {}
     return Claim(text, kind.name, speaker, name, filled.value, polarity=filled.polarity, meta=meta)
-
-
-def _told(settled: Settled, answer: Answer, usage: Usage) -> Extracted:
-    return Extracted(
-        claims=settled.claims, dropped=(*answer.dropped, *settled.dropped), warnings=answer.warnings,
-        faults=answer.faults, usage=usage,
-    )  # fmt: skip
 
 
 def _sum(one: Extracted, other: Extracted) -> Extracted:

@@ -9,9 +9,9 @@ from told.flow import Flow
 from told.ports import LLM, Usage
 from told.write.extract.brief import asked, conversation, page, spoken
 from told.write.extract.ground import Ground
-from told.write.extract.items import MARKS, Proposal, Reader, proposal, unread
+from told.write.extract.items import MARKS, Reader, proposal, unread
 from told.write.extract.parse import Answer, read_items, take
-from told.write.extract.settle import Rules, settle, speaker_of
+from told.write.extract.settle import Rules, extracted, settle, speaker_of
 from told.write.shape import Extracted, Heard
 
 MOST: Final = 500
@@ -53,7 +53,7 @@ class FactsExtractor:
         answer = read_items(raw, KEYS, marks=MARKS, most=self.most, who=self.name)
         speaker = speaker_of(heard)
         proposals, answer = take(answer, raw, lambda item: proposal(item, speaker, self.reader))
-        return extracted(heard, proposals, answer, usage, self.rules)
+        return extracted(settle(heard, Ground(heard.turns), proposals, self.rules), answer, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,5 @@ def given(heard: Heard, reader: Reader) -> Extracted:
     """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
     speaker = speaker_of(heard)
     taken, answer = take(Answer(heard.facts), heard.facts, lambda item: proposal(item, speaker, reader))
-    return extracted(heard, taken, answer, Usage(), Rules(strict=False, replies=True))
-
-
-def extracted(heard: Heard, proposals: list[Proposal], answer: Answer, usage: Usage, rules: Rules) -> Extracted:
-    """Proposals of an answer, settled, with everything that is to be said of the answer."""
-    done = settle(heard, Ground(heard.turns), proposals, rules)
-    return Extracted(
-        claims=done.claims, dropped=(*answer.dropped, *done.dropped), warnings=answer.warnings, faults=answer.faults,
-        usage=usage,
-    )  # fmt: skip
+    settled = settle(heard, Ground(heard.turns), taken, Rules(strict=False, replies=True))
+    return extracted(settled, answer, Usage())

@@ -207,11 +207,7 @@ class LocalGraph:
 
 
 def _joined(one: _Drawn, other: _Drawn) -> _Drawn:
-    answer = Answer(
-        (), (*one.answer.dropped, *other.answer.dropped), (*one.answer.faults, *other.answer.faults),
-        (*one.answer.warnings, *other.answer.warnings),
-    )  # fmt: skip
-    return _Drawn((*one.entities, *other.entities), (*one.relations, *other.relations), answer)
+    return _Drawn((*one.entities, *other.entities), (*one.relations, *other.relations), one.answer + other.answer)
 
 
 def _entity(item: Any, speaker: str) -> Entity | Unread:

@@ -45,6 +45,13 @@ class Answer:
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def __add__(self, other: Answer) -> Answer:
+        """Both; a fault that came twice is one."""
+        return Answer(
+            self.items + other.items, self.dropped + other.dropped,
+            tuple(dict.fromkeys(self.faults + other.faults)), self.warnings + other.warnings,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:

@@ -22,8 +22,8 @@ from told.write.extract.brief import conversation, cost, fenced, known, page, sp
 from told.write.extract.closed import VALUE, Filled, claim_of, extractable
 from told.write.extract.ground import Ground
 from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
-from told.write.extract.parse import REPLY_LIMIT, display, first, flag, line, read_items, share
-from told.write.extract.settle import Rules, settle, speaker_of
+from told.write.extract.parse import REPLY_LIMIT, Answer, display, first, flag, line, read_items, share
+from told.write.extract.settle import Rules, extracted, settle, speaker_of
 from told.write.extract.shelf import KnownShelf, Shelf
 from told.write.shape import Dropped, Extracted, Heard
 
@@ -234,13 +234,11 @@ class ReactExtractor:
         held = {normalise(fact.text) for fact in heard.known}
         named = {tool_name(kind): kind for kind in kinds}
         work = _Work(heard, shelf, named, speaker_of(heard), self.reader, held)
-        usage, warnings, faults = yield from self._steps(work, tools_for(kinds))
-        done = settle(heard, Ground(heard.turns), work.proposals, self.rules)
-        return Extracted(
-            claims=done.claims, dropped=(*work.dropped, *done.dropped), warnings=warnings, faults=faults, usage=usage
-        )
+        usage, answer = yield from self._steps(work, tools_for(kinds))
+        settled = settle(heard, Ground(heard.turns), work.proposals, self.rules)
+        return extracted(settled, answer + Answer(dropped=tuple(work.dropped)), usage)
 
-    def _steps(self, work: _Work, tools: list[Tool]) -> Flow[tuple[Usage, tuple[str, ...], tuple[str, ...]]]:
+    def _steps(self, work: _Work, tools: list[Tool]) -> Flow[tuple[Usage, Answer]]:
         heard, usage = work.heard, Usage()
         lines = [Line("user", f"{conversation(heard)}\n\nAlready held:\n{fenced('held', known(heard.known))}")]
         for number in range(self.rounds):
@@ -248,14 +246,14 @@ class ReactExtractor:
             usage += cost(reply)
             calls = reply.calls or _written(reply)
             if not calls:
-                return usage, (), () if number or _nothing(reply.text) else (reply.text[:REPLY_LIMIT],)
+                return usage, Answer() if number or _nothing(reply.text) else Answer(faults=(reply.text[:REPLY_LIMIT],))
             lines.append(Line("assistant", reply.text[:REPLY_LIMIT], calls))
             for place, wish in enumerate(calls):
                 said = (yield from work.use(wish)) if place < CALLS else "Not done: too many tools in one step."
                 lines.append(Line("tool", said, call_id=wish.id))
             if work.done:
-                return usage, (), ()
-        return usage, (f"{self.name} was stopped after {self.rounds} steps.",), ()
+                return usage, Answer()
+        return usage, Answer(warnings=(f"{self.name} was stopped after {self.rounds} steps.",))
 
 
 def _nothing(text: str) -> bool:

@@ -10,13 +10,14 @@ from told.core.entry import Claim
 from told.core.fact import QUARANTINE
 from told.core.text import normalise
 from told.core.when import ALWAYS
+from told.ports import Usage
 from told.write.extract.brief import spoken
 from told.write.extract.ground import Ground, Place
 from told.write.extract.items import HYPOTHESIS, INFERRED, Proposal
-from told.write.extract.parse import DUPLICATE, once
+from told.write.extract.parse import DUPLICATE, Answer, once
 from told.write.extract.words import words
 from told.write.messages import Turn
-from told.write.shape import QUARANTINED, Dropped, Found, Heard
+from told.write.shape import QUARANTINED, Dropped, Extracted, Found, Heard
 
 SPEAKER: Final = "User"
 UNGROUNDED: Final = "its value is not in what was said"
@@ -43,6 +44,12 @@ class Settled:
 
     claims: tuple[Found, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+
+
+def extracted(settled: Settled, answer: Answer, usage: Usage) -> Extracted:
+    """Claims in their places, with everything that is to be said of the answer they came from."""
+    dropped = (*answer.dropped, *settled.dropped)
+    return Extracted(settled.claims, (), (), dropped, answer.warnings, answer.faults, usage)
 
 
 def speaker_of(heard: Heard) -> str:
