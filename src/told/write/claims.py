@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from told.core.echo import Span
 from told.core.query import Receipt
+from told.core.trust import channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Step, Usage
-from told.write.curate.plan import Place, plan_claims
+from told.write.curate.graph import plan_graph
+from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import Desk, Plan, settle
 from told.write.shape import Extracted, Extractor, Found, Heard
 from told.write.understand import Case, Overtaken, Understand, Understood
@@ -32,10 +34,27 @@ def curated(
     written = plan_claims(place, done.decisions, evidence, fresh)
     plan.drafts += written.drafts
     plan.guards += written.guards
+    if found.entities or found.relations:
+        told = list(_told(written))
+        drawn = yield from plan_graph(desk.store, place, found.entities, found.relations, told, evidence, _role(heard))
+        plan.drafts += drawn.drafts
+        plan.guards += drawn.guards
     plan.events += [event for event in written.events if event.id]
     plan.warnings.update(dict.fromkeys(done.warnings))
     plan.garbled += done.faults
     return done.usage
+
+
+def _told(written: Written) -> Iterator[tuple[str, str]]:
+    """The threads that claims were put on, and what they say now."""
+    for thread, event in zip(written.threads, written.events, strict=True):
+        if thread is not None and event.text is not None and event.event in ("ADD", "UPDATE"):
+            yield thread, event.text
+
+
+def _role(heard: Heard) -> str:
+    """Who speaks for what was heard: the least trusted of those who do."""
+    return min((turn.evidence.role for turn in heard.turns), key=channel, default="user")
 
 
 def _rooted(heard: Heard, found: Found, back: Back, expires: int | None) -> Found:
