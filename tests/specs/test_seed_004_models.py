@@ -26,7 +26,8 @@ def memory(request):
 
 
 def events(receipt):
-    return [(row["event"], row.get("new_memory") or row.get("old_memory") or row["memory"]) for row in receipt["results"]]
+    rows = receipt["results"]
+    return [(row["event"], row.get("new_memory") or row.get("old_memory") or row["memory"]) for row in rows]
 
 
 def listed(memory, user="alice"):
@@ -90,7 +91,9 @@ def test_16_a_refinement_merges(memory):
     assert len(listed(memory)) == 1
 
 
-@pytest.mark.parametrize("later", ["User started eating meat again", "I started eating meat again", "I'm no longer vegetarian"])
+@pytest.mark.parametrize(
+    "later", ["User started eating meat again", "I started eating meat again", "I'm no longer vegetarian"]
+)
 def test_17_a_negation_takes_the_claim_back(memory, later):
     [diet] = memory.add("User is vegetarian", user_id="alice")["results"]
     memory.add("I live in Rome", user_id="alice")
@@ -123,7 +126,8 @@ def test_33_34_entities_and_their_relations_are_kept(memory):
     entities = {row["name"]: row["type"] for row in memory.entities(user_id="alice")["results"]}
     assert entities["Alice"] == "person"
     assert entities["Google"] == "organization"
-    relations = [(row["source"], row["relation"], row["target"]) for row in memory.relations("Alice", user_id="alice")["results"]]
+    rows = memory.relations("Alice", user_id="alice")["results"]
+    relations = [(row["source"], row["relation"], row["target"]) for row in rows]
     assert ("Alice", "works_at", "Google") in relations
 
 

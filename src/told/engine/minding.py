@@ -52,7 +52,9 @@ class Minding(Base):
     @verb(Action.DERIVE_CLAIMS)
     def retry_faults(self, chosen: Any = None) -> Flow[Mapping[str, int]]:
         """Ask again about what failed."""
-        mended, left = yield from understand.retry(self.store, self.account, understanding(self.desk), _numbers(chosen))
+        mended, left = yield from understand.retry(
+            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts
+        )
         return {"mended": mended, "left": left}
 
     @verb(Action.WRITE)

@@ -27,6 +27,7 @@ META = "meta"
 """The metadata of such evidence that is to be attached to what is found in it."""
 
 PAGE = 256
+FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
 GARBLED = "The model's answer could not be read."
 
 
@@ -97,8 +98,9 @@ def drain(store: Store, account: str, understand: Understand, attempts: int) -> 
 
 
 def _passing(failure: Failure) -> bool:
-    """Whether the cause may pass by itself; what told itself refuses for good never will."""
-    return not isinstance(failure.error, ToldError) or bool(getattr(failure.error, "transient", True))
+    """Whether the cause may pass by itself; a request that a provider refuses as such will be refused again."""
+    error = failure.error
+    return not isinstance(error, ToldError) or error.detail.get("status") not in FOR_GOOD
 
 
 def _noted(store: Store, account: str, case: Case, found: Understood) -> Flow[None]:
@@ -175,25 +177,38 @@ def _turn(said: Observed) -> Turn:
 # Looking after what failed --------------------------------------------------------------------------------------------
 
 
-def retry(store: Store, account: str, understand: Understand, chosen: Sequence[int]) -> Flow[tuple[int, int]]:
+def retry(
+    store: Store, account: str, understand: Understand, chosen: Sequence[int], attempts: int
+) -> Flow[tuple[int, int]]:
     """Ask again about what failed; how many of these faults are mended, and how many are not."""
-    mended = left = 0
-    for fault in (yield from call(store.faults, account)):
-        if fault.consumer != CONSUMER or (chosen and fault.id not in chosen):
-            continue
-        entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
-        if not entries or not waits(entries[0]):
-            yield from call(store.settle, account, [fault.id])
-            continue
-        case = case_of(entries)
-        found = yield from attempt(understand(case, None))
-        if isinstance(found, Failure):
-            yield from _tried(store, account, case, found)
-        else:
-            yield from _noted(store, account, case, found)
-        again = isinstance(found, Failure) or bool(found.garbled)
-        mended, left = mended + (not again), left + again
-    return mended, left
+    wanted = yield from _chosen(store, account, chosen)
+    yield from drain(store, account, understand, attempts)
+    passed = yield from call(store.cursor, account, CONSUMER)
+    for fault in (yield from _chosen(store, account, chosen)):
+        if fault.seq <= passed and fault in wanted:
+            yield from _again(store, account, understand, fault)
+    left = {fault.id for fault in (yield from _chosen(store, account, chosen))}
+    again = sum(1 for fault in wanted if fault.id in left)
+    return len(wanted) - again, again
+
+
+def _chosen(store: Store, account: str, chosen: Sequence[int]) -> Flow[list[Fault]]:
+    faults = yield from call(store.faults, account)
+    return [fault for fault in faults if fault.consumer == CONSUMER and (not chosen or fault.id in chosen)]
+
+
+def _again(store: Store, account: str, understand: Understand, fault: Fault) -> Flow[None]:
+    """Ask once more about what was passed over; what was erased meanwhile is no fault any more."""
+    entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
+    if not entries or not waits(entries[0]):
+        yield from call(store.settle, account, [fault.id])
+        return
+    case = case_of(entries)
+    found = yield from attempt(understand(case, None))
+    if isinstance(found, Failure):
+        yield from _tried(store, account, case, found)
+    else:
+        yield from _noted(store, account, case, found)
 
 
 def waiting(store: Store, account: str) -> Flow[int]:
