@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from told.core.echo import NOTE, Echoes
 from told.core.entry import Evidence
+from told.core.errors import InvalidInput
 from told.core.noise import is_filler, is_noise, is_prompt, is_short
 from told.settings import Settings
-from told.write.gate import ECHOED, SECRETS, Verdict, judge
-from told.write.messages import Turn
+from told.write.gate import ECHOED, SECRETS, Admitted, Verdict, admit, judge, screen
+from told.write.messages import Turn, read
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 CONTEXT = f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"
@@ -252,6 +253,14 @@ def test_other_roles_are_judged_by_what_they_say(role: str) -> None:
     assert judged("ok", role).outcome == "skip"
 
 
+def test_a_prompt_that_an_assistant_drafts_is_its_answer() -> None:
+    assert [judged("You are a helpful assistant.", role).outcome for role in ("user", "tool", "assistant")] == [
+        "skip",
+        "skip",
+        "keep",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "least", "outcome"),
     [
@@ -313,6 +322,65 @@ def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
     verdict = judged(f"2024-05-01 10:00:00 INFO using {KEY}")
     assert (verdict.outcome, verdict.reason) == ("skip", "infrastructure noise")
     assert KEY not in verdict.turn.evidence.content
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("redact", "is [redacted: AWS access key]"), ("keep", f"is {KEY}")])
+def test_a_text_written_over_a_memory_is_screened_too(policy: str, kept: str) -> None:
+    text, warnings = screen(f"is {KEY}", Settings(secrets=policy))
+    assert text == kept
+    assert len(warnings) == 1
+    assert screen("I like tea", Settings(secrets=policy)) == ("I like tea", ())
+
+
+def test_a_text_with_a_rejected_secret_is_an_error_that_does_not_repeat_it() -> None:
+    with pytest.raises(InvalidInput, match="AWS access key") as caught:
+        screen(f"is {KEY}", Settings(secrets="reject"))
+    assert KEY not in str(caught.value)
+
+
+# A whole add
+
+
+def admitted(messages: Any, **knobs: Any) -> Admitted:
+    settings = Settings(**knobs)
+    said = read(messages, metadata=None, timestamp=None, source=None, settings=settings)
+    return admit(said, "default", settings, Echoes())
+
+
+def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief"},
+        {"role": "user", "content": "hello"},
+        "I like tea",
+        " ",
+        f"{KEY} {KEY}",
+        {"role": "assistant", "content": "ok"},
+        f"{CONTEXT} I like rice",
+        f"{CONTEXT} I like soup",
+    ]
+    found = admitted(messages, secrets="reject")
+    assert [(row["index"], row["role"], row["reason"]) for row in found.skipped] == [
+        (0, "system", "system message"),
+        (1, "user", "nothing but filler words"),
+        (3, "user", "empty message"),
+        (4, "user", "secret: AWS access key"),
+        (5, "assistant", "nothing but filler words"),
+    ]
+    assert [verdict.heard.evidence.content for verdict in found.verdicts] == [
+        "hello",
+        "I like tea",
+        "ok",
+        "I like rice",
+        "I like soup",
+    ]
+    assert [verdict.outcome for verdict in found.verdicts] == ["skip", "keep", "skip", "keep", "keep"]
+    assert found.warnings == (ECHOED,), "what is said twice is warned of once"
+
+
+def test_a_plain_add_passes_as_it_is() -> None:
+    found = admitted(["I like tea", "I like rice"])
+    assert [verdict.turn.evidence.content for verdict in found.verdicts] == ["I like tea", "I like rice"]
+    assert (found.skipped, found.warnings) == ((), ())
 
 
 # Echoes

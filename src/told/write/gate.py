@@ -6,14 +6,15 @@ is to extract nothing from it and to make no memory of it; the receipt names the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from told.core import noise, secrets
 from told.core.echo import Echoes, Own, Span
+from told.core.errors import InvalidInput
 from told.settings import Settings
-from told.write.messages import SILENT_ROLES, Turn
+from told.write.messages import SILENT_ROLES, Said, Turn
 
 SECRETS = "secrets"
 """Where the metadata of a turn whose secrets are kept names their sorts."""
@@ -41,13 +42,39 @@ class Verdict:
     def heard(self) -> Turn:
         """The turn as extractors are to hear it: the speaker's own words."""
         said = self.turn.evidence
-        return self.turn if said.content == self.own.text else replace(
-            self.turn, evidence=replace(said, content=self.own.text)
-        )  # fmt: skip
+        if said.content == self.own.text:
+            return self.turn
+        return replace(self.turn, evidence=replace(said, content=self.own.text))
 
     def back(self, span: Span) -> Span:
         """Where a span of what was heard stands in the evidence."""
         return self.own.back(*span)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What the gate says of an add: a verdict on every turn to commit, and what the receipt says of the others."""
+
+    verdicts: tuple[Verdict, ...]
+    skipped: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+
+
+def admit(said: Said, account: str, settings: Settings, echoes: Echoes) -> Admitted:
+    """Judge every turn; the rows of the receipt are in the order of the messages."""
+    before = {row["index"]: row for row in said.skipped}
+    numbers = [number for number in range(len(said.turns) + len(before)) if number not in before]
+    verdicts = [judge(turn, account, settings, echoes) for turn in said.turns]
+    rows = {
+        number: {"index": number, "role": verdict.turn.evidence.role, "reason": verdict.reason}
+        for number, verdict in zip(numbers, verdicts, strict=True)
+        if verdict.outcome != "keep"
+    }
+    return Admitted(
+        tuple(verdict for verdict in verdicts if verdict.outcome != "refuse"),
+        tuple(row for _, row in sorted({**before, **rows}.items())),
+        tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings)),
+    )
 
 
 def judge(turn: Turn, account: str, settings: Settings, echoes: Echoes) -> Verdict:
@@ -69,7 +96,7 @@ def _reason(turn: Turn, words: str, settings: Settings) -> str:
         return "system message"
     if not words and turn.evidence.content.strip():
         return "echo of recalled memories"
-    if noise.is_prompt(words):
+    if turn.evidence.role != "assistant" and noise.is_prompt(words):
         return "system prompt"
     return _emptiness(words, settings) if settings.gate else ""
 
@@ -85,6 +112,17 @@ def _emptiness(words: str, settings: Settings) -> str:
 
 
 # -------------------------------------------------------------------------------------------------------------- secrets
+
+
+def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """A text that somebody writes over a memory, as it may be kept, and a warning; to reject it is an error here."""
+    found = secrets.kinds(secrets.find(text))
+    if not found:
+        return text, ()
+    if settings.secrets == "reject":
+        raise InvalidInput(f"The text holds a secret: {', '.join(found)}.", hint="Leave it out, or keep it in a vault.")
+    kept = text if settings.secrets == "keep" else secrets.redact(text)
+    return kept, (_warning(found, settings.secrets),)
 
 
 def _guarded(turn: Turn, policy: str) -> tuple[Turn, tuple[str, ...]]:
