@@ -1,12 +1,17 @@
 """Every extractor meets every garbage answer: only a dead model raises, and nothing is lost in silence."""
 
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chaos import FAILURES, Chaos, ChaosLLM, answers, everything
-from hearing import extract, heard, texts
+from hearing import assistant, extract, heard, texts
 from told.core.entry import Claim
 from told.core.errors import LLMError
 from told.core.kind import load_ontology
+from told.ports import ToolCall
 from told.write.extract.apertures import DEEP, EXHAUSTIVE, ApertureExtractor
 from told.write.extract.closed import ClosedExtractor
 from told.write.extract.facts import FactsExtractor
@@ -65,6 +70,35 @@ def test_whole_facts_are_salvaged(chaos: Chaos):
 def test_a_dead_model_is_an_error_of_the_model(chaos: Chaos, maker):
     with pytest.raises(LLMError):
         extract(maker(ChaosLLM(chaos)), SAID)
+
+
+KEYS = st.sampled_from(
+    """facts entities relations subject predicate object_lit object_iri concept value polarity evidence text name type
+    source relation target confidence modality v arguments""".split()
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=12)
+    | st.sampled_from(["User lives in Porto", "I live in Porto", "Person.Home", "asserted", "user", "Porto", "person"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)  # fmt: skip
+
+
+TEXTS = st.text(max_size=60)
+
+
+@given(said=TEXTS, answer=VALUES.map(json.dumps) | TEXTS, calls=st.lists(VALUES, max_size=3))
+@settings(max_examples=60)
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_no_answer_to_any_conversation_raises(maker, said, answer, calls):
+    tools = ["extract_entities", "extract_relations", "extract_Person_Home", "read", "list"]
+    wishes = tuple(ToolCall(f"c{n}", tools[n], call) for n, call in enumerate(calls))
+    what = heard(f"I live in Porto {said}", assistant(said), said, ontology=SAID.ontology)
+    found = extract(maker(ChaosLLM(Chaos("fuzz", "fuzz", answer, wishes))), what)
+    for one in found.claims:
+        check_fit_to_keep(one.claim)
+        content = what.turns[one.turn].evidence.content
+        assert one.claim.span is None or 0 <= one.claim.span[0] < one.claim.span[1] <= len(content)
 
 
 def test_what_stands_nowhere_is_never_more_than_quarantined():

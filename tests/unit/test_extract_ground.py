@@ -1,6 +1,8 @@
 """A claim is held against what was said: numbers exactly, names but for a letter, other words in any form."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hearing import assistant, heard, turn
 from told.core.entry import Claim
@@ -102,6 +104,20 @@ def test_people_come_before_assistants():
     place = Ground(heard(assistant("Porto is nice"), "I live in Porto").turns).find("Porto")
     assert place is not None
     assert (place.turn, place.unconfirmed) == (1, False)
+
+
+@given(said=st.lists(st.text(max_size=40), min_size=1, max_size=3), value=st.text(max_size=40))
+def test_any_text_can_be_looked_for_in_any_other(said, value):
+    turns = heard(*said).turns
+    ground = Ground(turns)
+    for place in (ground.find(value), ground.find(value, sentence=True), ground.quote(value)):
+        if place is not None:
+            assert turns[place.turn].evidence.content[slice(*place.span)].strip()
+
+
+@given(said=st.text(max_size=60).filter(lambda text: any(map(str.isalnum, text))))
+def test_what_was_said_is_found_in_itself(said):
+    assert Ground(heard(said).turns).quote(said) is not None
 
 
 # What becomes of proposals

@@ -62,12 +62,15 @@ class Ground:
         self._sentences = [one for number, turn in enumerate(turns) for one in _cut(number, turn.evidence.content)]
         self._timed = [almanac.time_words(turn.evidence.content, 1) > 0 for turn in turns]
         self._forms: dict[str, set[int]] = {}
-        self._kinds: dict[str, Word] = {}
+        self._numbers: dict[str, set[int]] = {}
+        self._letters: dict[str, dict[str, Word]] = {}
         self._spelt: dict[tuple[str, Sort], set[int]] = {}
         for number, sentence in enumerate(self._sentences):
             for word in sentence.words:
                 self._forms.setdefault(word.form, set()).add(number)
-                self._kinds.setdefault(word.form, word)
+                self._letters.setdefault(word.form[0], {}).setdefault(word.form, word)
+                if word.value is not None:
+                    self._numbers.setdefault(word.value, set()).add(number)
 
     def find(self, value: str, *, but: Collection[str] = (), sentence: bool = False) -> Place | None:
         """Where a value stands, what people said before what an assistant said; None if it is nowhere."""
@@ -179,10 +182,15 @@ class Ground:
         ]
 
     def _alike(self, needle: Needle) -> set[int]:
-        key = (needle.word.form, needle.sort)
+        """The sentences that hold the same number, or a word like it; the first two letters may be swapped at most."""
+        if needle.word.value is not None:
+            return self._numbers.get(needle.word.value, set())
+        form = needle.word.form
+        key = (form, needle.sort)
         if key not in self._spelt:
-            forms = (form for form, word in self._kinds.items() if alike(needle, word))
-            self._spelt[key] = self._inside(needle.word.form).union(*(self._forms[form] for form in forms))
+            near = (self._letters.get(letter, {}) for letter in dict.fromkeys(form[:2]))
+            forms = (other for words in near for other, word in words.items() if alike(needle, word))
+            self._spelt[key] = self._inside(form).union(*(self._forms[other] for other in forms))
         return self._spelt[key]
 
 

@@ -36,18 +36,14 @@ class Sort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, where it stands, and the forms it is compared in."""
+    """A word, where it stands, and the forms it is compared in: itself, its root, and the number it says, if any."""
 
     start: int
     end: int
     form: str
     root: str
+    value: str | None = None
     capital: bool = False
-
-    @property
-    def value(self) -> str | None:
-        """The number it says, if it says one."""
-        return number(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +61,9 @@ def words(text: str) -> list[Word]:
 
 def _word(text: str, start: int, end: int) -> Word:
     said = text[start:end]
-    form = _POSSESSIVE.sub("", almanac.plain(said)) or almanac.plain(said)
-    return Word(start, end, form, stem(form), said[0].isupper())
+    plain = almanac.plain(said) or said
+    form = _POSSESSIVE.sub("", plain) or plain
+    return Word(start, end, form, stem(form), number(form), said[0].isupper())
 
 
 @lru_cache(maxsize=1 << 12)
