@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from told.backends.ram import RamStore
 from told.backends.sqlite import open_store
@@ -101,9 +101,8 @@ def world(kind: str = "ram", *, seed: int = 0, **more: Any) -> Iterator[World]:
     mint = seeded_mint(seed, clock)
     with tempfile.TemporaryDirectory(prefix="told-curate-") as folder:
         url = f"sqlite:///{folder}/m.db"
-        store: Store = (
-            RamStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
-        )
+        opened = RamStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
+        store = cast(Store, opened)
         try:
             yield World(store, clock, **more)
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from curating import DAY, World, claim, denied, world
-from told.core.entry import Claim
+from told.core.entry import Claim, Retracted
 from told.core.fact import QUARANTINE
 from told.core.when import Interval
 
@@ -19,7 +19,7 @@ def here() -> Iterator[World]:
 def test_something_new_is_added(here: World) -> None:
     [event] = here.tell(claim("likes", "Python", "User likes Python"))
     assert (event.event, event.text, event.previous) == ("ADD", "User likes Python", None)
-    assert here.store.fact("default", event.id).evidence is not None
+    assert [fact.evidence is None for fact in here.facts()] == [False]
 
 
 @pytest.mark.parametrize("again", ["User likes Python", "user likes python", "User likes the Python"])
@@ -29,6 +29,14 @@ def test_the_same_again_adds_nothing_but_a_witness(here: World, again: str) -> N
     assert (second.event, second.id) == ("NONE", first.id)
     assert here.texts() == ["User likes Python"]
     assert len(here.links("supports")) == 1
+
+
+def test_the_same_is_recognised_under_another_predicate(here: World) -> None:
+    here.tell(claim("has", "motorbike", "User has a motorbike"), claim("favourite_colour", "teal"))
+    assert here.events(claim("owns", "motorbike", "User owns a motorbike")) == ["NONE"]
+    assert here.events(claim("favourite_color", "teal"), claim("favourite_color", "red")) == ["NONE", "UPDATE"]
+    assert here.events(denied("owns", "motorbike", "User sold the motorbike")) == ["DELETE"]
+    assert here.texts() == ["User favourite color red"]
 
 
 def test_a_move_changes_where_somebody_lives(here: World) -> None:
@@ -163,7 +171,7 @@ def test_a_denial_ends_what_it_denies(here: World) -> None:
     assert (second.event, second.id, second.previous) == ("DELETE", first.id, "User is vegetarian")
     assert here.texts() == []
     [*_, last] = here.store.thread("default", first.id)
-    assert last.draft.verb.why == "negated"
+    assert last.verb == Retracted(first.id, "negated")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from told.settings import Settings
 from told.write.curate import policies, rules
 from told.write.curate.near import Neighbourhood
 from told.write.curate.scene import Scene, judged, look
-from told.write.curate.slots import OPPOSITES, loose, slot_of
+from told.write.curate.slots import OPPOSITES, loose, siblings
 from told.write.curate.verdicts import NEGATED, delete, late, none, outranks, quarantined, update
 from told.write.shape import QUARANTINED, Curated, Decision, Found, Heard
 
@@ -236,7 +236,7 @@ def related(claim: Claim, fact: Fact) -> bool:
     if fact.predicate in OPPOSITES.get(claim.predicate, ()):
         return likeness is Likeness.SAME
     multiple = predicate(claim.predicate).semantics is Semantics.MULTI
-    return slot_of(claim.predicate) == slot_of(fact.predicate) and not (multiple and likeness is Likeness.OTHER)
+    return fact.predicate in siblings(claim.predicate) and not (multiple and likeness is Likeness.OTHER)
 
 
 def _decided(scene: Scene, claim: Claim, proposal: Proposal, *, alone: bool) -> list[Decision]:

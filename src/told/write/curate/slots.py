@@ -9,7 +9,7 @@ from typing import Final
 from told.core.alike import words
 from told.core.entry import Claim
 from told.core.fact import Fact
-from told.core.predicates import TABLE, predicate
+from told.core.predicates import FAVOURITE, TABLE, predicate
 
 OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
     "likes": ("dislikes", "avoids"),
@@ -19,6 +19,10 @@ OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
     "avoids": ("likes", "prefers"),
 }
 """Predicates that cannot both be true of one thing: the later one takes the place of the earlier."""
+
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {"has": ("owns",), "owns": ("has",)}
+"""Predicates that say the same of the same thing."""
+_SPELT: Final = (("colour", "color"), ("flavour", "flavor"), ("theatre", "theater"), ("programme", "program"))
 
 LOOSE: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
 """Predicates whose value says more whenever it has more words, as every `has_…` does: a dog, Rex the black dog."""
@@ -44,9 +48,19 @@ def slot_of(name: str) -> str:
 
 
 def siblings(name: str) -> tuple[str, ...]:
-    """Every predicate of a predicate's slot, itself included."""
+    """Every predicate that speaks of the same as a predicate: those of its slot, synonyms, and other spellings."""
     slot = slot_of(name)
-    return tuple(row.name for row in TABLE.values() if row.slot == slot) or (name,)
+    rows = (row.name for row in TABLE.values() if row.slot == slot)
+    return tuple(dict.fromkeys((name, *rows, *SYNONYMS.get(name, ()), *_spelt_otherwise(name))))
+
+
+def _spelt_otherwise(name: str) -> tuple[str, ...]:
+    """A favourite as it is spelt on the other side of the Atlantic."""
+    if not name.startswith(FAVOURITE):
+        return ()
+    pairs = (pair for spelling in _SPELT for pair in (spelling, spelling[::-1]))
+    swapped = (re.sub(rf"{ours}(?![a-z])", theirs, name) for ours, theirs in pairs)
+    return tuple(other for other in swapped if other != name)
 
 
 def loose(name: str) -> bool:

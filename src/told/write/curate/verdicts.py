@@ -13,6 +13,7 @@ from told.core.when import Interval
 from told.write.curate.slots import slot_of
 from told.write.shape import QUARANTINED, SELF, Decision
 
+MINUTE: Final = 60_000_000
 TENTATIVE: Final = frozenset({"hedged", "planned", "hypothetical", "conditional", "desired", QUARANTINED})
 """Modalities of what may turn out otherwise: it stands beside what is stated and never takes its place."""
 NEGATED, SUPERSEDED, EVICTED = "negated", "superseded", "evicted"
@@ -27,8 +28,13 @@ def said(it: Claim | Fact, now: int) -> int:
 
 
 def late(claim: Claim, fact: Fact, now: int) -> bool:
-    """Whether a claim is older than what is held, although it arrives only now."""
-    return said(claim, now) < said(fact, now)
+    """Whether a claim is older than what is held, although it arrives only now.
+
+    Where either carries no time of its own, clocks are compared, and two who write at once must not be history to each
+    other: a minute is no difference.
+    """
+    haste = 0 if claim.said_at is not None and fact.said_at is not None else MINUTE
+    return said(claim, now) < said(fact, now) - haste
 
 
 def ended(it: Claim | Fact, now: int) -> bool:
@@ -90,6 +96,6 @@ def historical(claim: Claim, fact: Fact, now: int) -> Claim:
     start = claim.valid.start
     if start is None or start >= said(fact, now):
         start = said(claim, now)
-    end = fact.valid_from if start < fact.valid_from else said(fact, now)
+    end = fact.valid_from if start < fact.valid_from else max(said(fact, now), start + 1)
     precision = "instant" if claim.valid.precision == "open" else claim.valid.precision
     return replace(claim, valid=Interval(start, end, precision))
