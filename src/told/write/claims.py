@@ -12,6 +12,7 @@ from told.core.trust import channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Step, Usage
+from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import Desk, Plan, settle
@@ -72,7 +73,7 @@ def understanding(desk: Desk) -> Understand:
     def understand(case: Case, step: Step | None) -> Flow[Understood]:
         extractor = desk.extractor(str(case.ask["by"]))
         heard = _heard(desk, case)
-        found = yield from extractor.extract(heard)
+        found = yield from chunk.extract(extractor, heard, desk.settings)
         usage = found.usage
 
         def decide() -> Flow[tuple[Receipt, Plan]]:

@@ -14,7 +14,7 @@ from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.flow import Flow
 from told.ledger.commit import commit
-from told.ports import Batch, Embedder, Guard, Step, Store, Ticket
+from told.ports import Batch, Embedder, Guard, Step, Store, Ticket, Vector
 from told.settings import Settings
 from told.write import embed
 from told.write.embed import UNSEEN, Looked
@@ -62,6 +62,8 @@ class Plan:
     garbled: list[str] = field(default_factory=list)
     """Answers of a model that could not be read, whole."""
     blobs: Sequence[Blob] = ()
+    vectors: Mapping[bytes, Vector] = field(default_factory=dict)
+    """Vectors that were asked for already, by the hash of their text."""
     warnings: dict[str, None] = field(default_factory=dict)
     looked: Looked = UNSEEN
 
@@ -75,7 +77,7 @@ def settle(
     warnings: tuple[str, ...] = ()
     if plan.drafts or key or step:
         vectors, warnings = yield from embed.before_commit(
-            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked
+            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked, plan.vectors
         )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None

@@ -22,10 +22,11 @@ from told.core.text import md5, normalise
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
-from told.ports import Store, Ticket
-from told.write import gate, talk, understand
+from told.ports import Known, Store, Ticket, Vector
+from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
 from told.write.desk import Desk, Key, Plan, settle
+from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
 from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
@@ -60,21 +61,15 @@ class Order:
 
 
 def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
-    """Judge what was said: what is refused is gone, what is skipped stays as evidence only."""
-    account, mind = scope.account, desk.mind
-    judged = [gate.judge(turn, account, desk.settings, mind.echoes) for turn in said.turns]
+    """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
+    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes)
+    verdicts, skipped = found.verdicts, found.skipped
     if ask.by == VERBATIM or kind != PLAIN:
-        judged = [replace(verdict, outcome="keep") if verdict.outcome == "skip" else verdict for verdict in judged]
-    passed_over = {row["index"] for row in said.skipped}
-    places = [place for place in range(len(judged) + len(passed_over)) if place not in passed_over]
-    skipped = [
-        {"index": place, "role": verdict.turn.evidence.role, "reason": verdict.reason}
-        for place, verdict in zip(places, judged, strict=True)
-        if verdict.outcome != "keep"
-    ]
-    kept = tuple(verdict for verdict in judged if verdict.outcome != "refuse")
-    warnings = dict.fromkeys((*said.warnings, *(warning for verdict in judged for warning in verdict.warnings)))
-    return Order(scope, kept, (*said.skipped, *skipped), tuple(warnings), kind, expires, ask, said.blobs)
+        verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
+        reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
+        skipped = tuple(row for row in skipped if row["reason"] not in reasons)
+    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings)))
+    return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
 
 
 def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
@@ -84,7 +79,7 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
     heard = _heard(desk, wanted)
-    found = (yield from first.extract(heard)) if first and heard.turns else NOTHING
+    found = (yield from chunk.extract(first, heard, desk.settings)) if first and heard.turns else NOTHING
     receipt, plan = yield from _written(desk, wanted, heard, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
     if not asks_model or plan is None or not heard.turns:
@@ -127,8 +122,9 @@ def _written(
         known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
             return (yield from _replay(desk.store, scope.account, key, known.ticket)), None
+        known, given = yield from _nearly(desk, wanted, kept, known)
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
-        plan.blobs = wanted.blobs
+        plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:
@@ -138,6 +134,26 @@ def _written(
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _nearly(
+    desk: Desk, wanted: Order, kept: Sequence[Kept], known: Known
+) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
+    """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
+    new = [each for each in kept if each.kind == PLAIN and each.md5 not in known.facts]
+    if wanted.ask.by == VERBATIM or not new:
+        return known, {}
+    words = [Wording(t.content, t.role, t.name, t.said_at) for t in (each.turn.evidence for each in new)]
+    local = desk.embedder if desk.embedder is not None and desk.embedder.local else None
+    words = list((yield from with_vectors(local, words)))
+    facts = dict(known.facts)
+    for each, wording in zip(new, words, strict=True):
+        now = desk.mint.now()
+        near = yield from near_duplicate(desk.store, wanted.scope, wording, now, desk.settings, kinds=[PLAIN])
+        if near is not None:
+            facts[each.md5] = near
+    vectors = {text_hash(each.passage): each.vector for each in words if each.vector is not None}
+    return replace(known, facts=facts), vectors
 
 
 def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | None]:
@@ -161,7 +177,7 @@ def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | N
 def _wording(turn: Turn) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
     said = turn.evidence
-    return f"{said.name}: {said.content}" if said.name else said.content
+    return f"{said.name or said.role}: {said.content}"
 
 
 def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
@@ -183,11 +199,14 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
 def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Receipt]:
     """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
     account, retries = wanted.scope.account, desk.settings.consumer_attempts
+    if not (yield from understand.enough(desk.store, wanted.scope, desk.settings.extract_threshold)):
+        return replace(receipt, extraction=PENDING)
     mine = set(plan.evidence)
     again = yield from _said_again(desk, wanted, plan)
     progress = yield from understand.drain(desk.store, account, understanding(desk), retries)
-    done = [*again, *(found for evidence, found in progress.done.items() if evidence in mine)]
-    state = DONE if done else FAILED if mine & set(progress.failed) else PENDING if progress.failure else DONE
+    done = [*again, *(found for evidence, found in progress.done.items() if not mine.isdisjoint(evidence))]
+    failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
+    state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
     notes = [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
     if state == FAILED:
         notes.append("Extraction failed; the words are kept. See `told faults list`.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from told.core.entry import Entry, Observed
@@ -17,6 +18,7 @@ from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
+from told.write import chunk
 from told.write.messages import Turn
 
 CONSUMER = "extraction"
@@ -59,10 +61,10 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a consumer came: what it understood, by the first evidence of each case, and what stopped it."""
+    """How far a consumer came: what it understood, by the evidence of each case, and what stopped it."""
 
-    done: Mapping[str, Understood]
-    failed: tuple[str, ...] = ()
+    done: Mapping[tuple[str, ...], Understood]
+    failed: tuple[tuple[str, ...], ...] = ()
     failure: Failure | None = None
 
 
@@ -77,8 +79,8 @@ Understand = Callable[[Case, "Step | None"], Flow[Understood]]
 
 def drain(store: Store, account: str, understand: Understand, attempts: int) -> Flow[Progress]:
     """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again."""
-    done: dict[str, Understood] = {}
-    failed: list[str] = []
+    done: dict[tuple[str, ...], Understood] = {}
+    failed: list[tuple[str, ...]] = []
     while True:
         before = yield from call(store.cursor, account, CONSUMER)
         case, after = yield from _next(store, account, before)
@@ -89,12 +91,12 @@ def drain(store: Store, account: str, understand: Understand, attempts: int) -> 
         found = yield from attempt(understand(case, Step(CONSUMER, before, after)))
         if isinstance(found, Understood):
             yield from _noted(store, account, case, found)
-            done[case.evidence[0]] = found
+            done[case.evidence] = found
         elif not isinstance(found.error, Overtaken):
             if (yield from _tried(store, account, case, found)) < attempts and _passing(found):
                 return Progress(done, tuple(failed), found)
             yield from call(store.advance, account, CONSUMER, after)
-            failed.append(case.evidence[0])
+            failed.append(case.evidence)
 
 
 def _passing(failure: Failure) -> bool:
@@ -144,14 +146,13 @@ def waits(entry: Entry) -> bool:
 
 
 def case_of(entries: Sequence[Entry]) -> Case:
-    """The case that begins with the first of these entries: what was said in the same call, to be asked in one way."""
+    """The case that begins with the first of these entries: what was said next in the same scope, to be asked alike."""
     first = entries[0]
     scope, ask = _scope(first), _said(first).evidence.meta[ASK]
-    kept = [
-        (entry.seq, _said(entry))
-        for entry in entries
-        if entry.tx == first.tx and waits(entry) and _said(entry).evidence.meta[ASK] == ask
-    ]
+    alike = takewhile(
+        lambda entry: (_scope(entry), _said(entry).evidence.meta[ASK]) == (scope, ask), filter(waits, entries)
+    )
+    kept = [(entry.seq, _said(entry)) for entry in alike]
     turns = tuple(_turn(said) for _, said in kept)
     ids = tuple(said.id for _, said in kept)
     return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
@@ -209,6 +210,20 @@ def _again(store: Store, account: str, understand: Understand, fault: Fault) -> 
         yield from _tried(store, account, case, found)
     else:
         yield from _noted(store, account, case, found)
+
+
+def enough(store: Store, scope: Scope, threshold: int) -> Flow[bool]:
+    """Whether so much waits in a scope that it is worth a question to a model."""
+    if not threshold:
+        return True
+    after, tokens = (yield from call(store.cursor, scope.account, CONSUMER)), 0
+    while entries := (yield from call(store.scan, scope.account, after, PAGE)):
+        mine = (_said(entry) for entry in entries if waits(entry) and _scope(entry) == scope)
+        tokens += sum(chunk.tokens(said.evidence.content) for said in mine)
+        if tokens >= threshold:
+            return True
+        after = entries[-1].seq
+    return False
 
 
 def waiting(store: Store, account: str) -> Flow[int]:
