@@ -133,7 +133,8 @@ def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int
     while entries := (yield from call(store.scan, account, after, PAGE)):
         for place, entry in enumerate(entries):
             if waits(entry):
-                case = case_of(entries[place:] if place else entries)
+                failed = yield from _faults(store, account, [entry.seq])
+                case = case_of(entries[place:], alone=bool(failed))
                 return case, case.seqs[-1]
         after = entries[-1].seq
     return None, after
@@ -145,14 +146,19 @@ def waits(entry: Entry) -> bool:
     return draft is not None and isinstance(draft.verb, Observed) and ASK in draft.verb.evidence.meta
 
 
-def case_of(entries: Sequence[Entry]) -> Case:
-    """The case that begins with the first of these entries: what was said next in the same scope, to be asked alike."""
+def case_of(entries: Sequence[Entry], *, alone: bool) -> Case:
+    """The case that begins with the first of these entries: what was said next in the same scope, to be asked alike.
+
+    What failed before stays alone, with what was said in the same call, so that it cannot make others fail with it.
+    """
     first = entries[0]
     scope, ask = _scope(first), _said(first).evidence.meta[ASK]
-    alike = takewhile(
-        lambda entry: (_scope(entry), _said(entry).evidence.meta[ASK]) == (scope, ask), filter(waits, entries)
-    )
-    kept = [(entry.seq, _said(entry)) for entry in alike]
+
+    def belongs(entry: Entry) -> bool:
+        alike = (_scope(entry), _said(entry).evidence.meta[ASK]) == (scope, ask)
+        return alike and (entry.tx == first.tx or not alone)
+
+    kept = [(entry.seq, _said(entry)) for entry in takewhile(belongs, filter(waits, entries))]
     turns = tuple(_turn(said) for _, said in kept)
     ids = tuple(said.id for _, said in kept)
     return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
@@ -204,7 +210,7 @@ def _again(store: Store, account: str, understand: Understand, fault: Fault) -> 
     if not entries or not waits(entries[0]):
         yield from call(store.settle, account, [fault.id])
         return
-    case = case_of(entries)
+    case = case_of(entries, alone=True)
     found = yield from attempt(understand(case, None))
     if isinstance(found, Failure):
         yield from _tried(store, account, case, found)
