@@ -76,9 +76,11 @@ def test_a_model_that_cannot_be_forced_is_asked_in_words():
 
 
 def test_a_refusal_is_an_error():
-    with serving(says(answer(text("I won't."), why="refusal"))) as script:
-        with pytest.raises(LLMError, match="Anthropic refused to answer: I won't"):
-            ask(anthropic(base_url=script.url, api_key="a"))
+    with (
+        serving(says(answer(text("I won't."), why="refusal"))) as script,
+        pytest.raises(LLMError, match="Anthropic refused to answer: I won't"),
+    ):
+        ask(anthropic(base_url=script.url, api_key="a"))
 
 
 @pytest.mark.parametrize("body", [{}, [], {"content": "text"}, {"content": [7]}, answer(), answer({"type": "text"})])

@@ -82,9 +82,8 @@ def test_a_schema_it_does_not_take_is_left_out():
 
 @pytest.mark.parametrize("body", [{"promptFeedback": {"blockReason": "SAFETY"}}, answer(why="SAFETY")])
 def test_what_is_kept_back_is_a_refusal(body):
-    with serving(says(body)) as script:
-        with pytest.raises(LLMError, match="refused to answer: SAFETY"):
-            ask(google(base_url=script.url, api_key="g"))
+    with serving(says(body)) as script, pytest.raises(LLMError, match="refused to answer: SAFETY"):
+        ask(google(base_url=script.url, api_key="g"))
 
 
 @pytest.mark.parametrize("body", [{}, [], {"candidates": []}, {"candidates": [{"content": {}}]}, answer()])
@@ -104,7 +103,8 @@ def test_a_conversation_with_tools_gives_each_thought_back():
         first = Line("user", "How is Porto?")
         reply = run(call(llm.tools, "Help.", [first], [WEATHER, NOW]))
         spoken = [first, Line("assistant", reply.text, reply.calls)]
-        spoken += [Line("tool", said, call_id=made.id) for said, made in zip(("sunny", "noon"), reply.calls, strict=True)]
+        answers = zip(("sunny", "noon"), reply.calls, strict=True)
+        spoken += [Line("tool", said, call_id=made.id) for said, made in answers]
         last = run(call(llm.tools, "Help.", spoken, [WEATHER, NOW]))
     assert [(made.name, made.arguments) for made in reply.calls] == [("weather", {"city": "Porto"}), ("now", {})]
     assert last.text == "Sunny."

@@ -74,16 +74,17 @@ def test_a_conversation_with_tools():
 
 
 def test_a_model_that_is_not_there_is_an_error_with_the_servers_words():
-    with serving(says({"error": "model 'llama9' not found"}, 404)) as script:
-        with pytest.raises(LLMError, match="model 'llama9' not found"):
-            ask(ollama("llama9", base_url=script.url))
+    with (
+        serving(says({"error": "model 'llama9' not found"}, 404)) as script,
+        pytest.raises(LLMError, match="model 'llama9' not found"),
+    ):
+        ask(ollama("llama9", base_url=script.url))
 
 
 @pytest.mark.parametrize("body", [{}, [], {"message": "text"}, {"message": {"content": 7}}])
 def test_an_answer_of_another_shape_is_an_error(body):
-    with serving(says(body)) as script:
-        with pytest.raises(LLMError, match="gave no answer"):
-            ask(ollama(base_url=script.url))
+    with serving(says(body)) as script, pytest.raises(LLMError, match="gave no answer"):
+        ask(ollama(base_url=script.url))
 
 
 def test_texts_become_unit_vectors():
@@ -107,9 +108,11 @@ def test_an_old_server_embeds_one_text_at_a_time_and_that_is_remembered():
 
 
 def test_a_missing_embedding_model_is_not_taken_for_an_old_server():
-    with serving(says({"error": 'model "own" not found, try pulling it first'}, 404)) as script:
-        with pytest.raises(EmbeddingError, match="try pulling it first"):
-            run(call(ollama_embedder("own", base_url=script.url).embed, ["one"]))
+    with (
+        serving(says({"error": 'model "own" not found, try pulling it first'}, 404)) as script,
+        pytest.raises(EmbeddingError, match="try pulling it first"),
+    ):
+        run(call(ollama_embedder("own", base_url=script.url).embed, ["one"]))
     assert len(script.asked) == 1
 
 

@@ -123,9 +123,8 @@ def test_a_server_without_schemas_is_asked_in_words():
 
 
 def test_a_complaint_that_cannot_be_helped_is_an_error():
-    with serving(complaint("messages")) as script:
-        with pytest.raises(LLMError, match="'messages' is not supported"):
-            ask(openai("m", base_url=script.url))
+    with serving(complaint("messages")) as script, pytest.raises(LLMError, match="'messages' is not supported"):
+        ask(openai("m", base_url=script.url))
     assert len(script.asked) == 1
 
 
@@ -133,16 +132,20 @@ def test_a_complaint_that_cannot_be_helped_is_an_error():
 
 
 def test_a_refusal_is_an_error_that_keeps_the_words():
-    with serving(says(answer(None, refusal="I can't help with that."))) as script:
-        with pytest.raises(LLMError, match="refused to answer: I can't help") as caught:
-            ask(openai("m", base_url=script.url))
+    with (
+        serving(says(answer(None, refusal="I can't help with that."))) as script,
+        pytest.raises(LLMError, match="refused to answer: I can't help") as caught,
+    ):
+        ask(openai("m", base_url=script.url))
     assert caught.value.detail == {"refused": True, "raw": "I can't help with that."}
 
 
 def test_an_answer_that_thinking_used_up_says_what_to_do():
-    with serving(says(answer("", why="length"))) as script:
-        with pytest.raises(LLMError, match="within 2000 tokens. Raise llm_max_tokens"):
-            ask(openai("m", base_url=script.url))
+    with (
+        serving(says(answer("", why="length"))) as script,
+        pytest.raises(LLMError, match=r"within 2000 tokens. Raise llm_max_tokens"),
+    ):
+        ask(openai("m", base_url=script.url))
 
 
 def test_a_torn_answer_is_given_as_it_is():
@@ -215,7 +218,7 @@ def test_the_key_of_the_environment_is_not_sent_to_an_address_in_code(monkeypatc
 
 
 def test_without_a_key_the_error_names_the_variable():
-    with pytest.raises(ConfigError, match="no key for OpenAI. Set OPENAI_API_KEY, or give api_key"):
+    with pytest.raises(ConfigError, match=r"no key for OpenAI. Set OPENAI_API_KEY, or give api_key"):
         openai("gpt-4o-mini")
     with pytest.raises(ModelMissing, match="Set OPENAI_API_KEY"):
         openai_embedder()
@@ -345,9 +348,8 @@ def test_many_texts_go_in_batches_and_an_empty_one_is_no_obstacle():
     ],
 )
 def test_what_are_no_vectors_is_an_error(body, said):
-    with serving(says(body)) as script:
-        with pytest.raises(EmbeddingError, match=said):
-            run(call(openai_embedder("own", base_url=script.url).embed, ["one", "two"]))
+    with serving(says(body)) as script, pytest.raises(EmbeddingError, match=said):
+        run(call(openai_embedder("own", base_url=script.url).embed, ["one", "two"]))
 
 
 def test_azure_embeds_too():

@@ -142,11 +142,11 @@ class Wire:
     # One attempt
 
     async def _attempt(self, path: str, body: bytes) -> Any:
-        httpx2 = require()
+        httpx2, client = require(), self._client()
         async with self._slots:
             try:
                 async with asyncio.timeout(self.patience.timeout):
-                    async with self._client().stream("POST", self.base_url + path, content=body) as response:
+                    async with client.stream("POST", self.base_url + path, content=body) as response:
                         content = await self._read(response)
             except TimeoutError as error:
                 what = f"the answer was not there after {self.patience.timeout:g} s."

@@ -19,7 +19,7 @@ CONTEXT = 4096
 class Server:
     """A model that is served on loopback for as long as this object lives."""
 
-    def __init__(self, weights: Path, *, threads: int = 2, context: int = CONTEXT) -> None:
+    def __init__(self, weights: Path, *, threads: int = 1, context: int = CONTEXT) -> None:
         import xllamacpp
 
         params = xllamacpp.CommonParams()
