@@ -1,9 +1,9 @@
 """A language model gone wrong: it gives one answer to every question, or fails every time in one way.
 
 The answers stand in `tests/data/chaos.jsonl`. Each has an `id`, what it is `about`, and an `answer`, or how to
-`generate` one too large to write down. `calls` are the tools it wants to use where it is given any. `facts` are what a forgiving
-reader of an array of sentences finds in it, where that is beyond dispute; without it, any reading is fair that does not
-raise, loses nothing and says what it could not read.
+`generate` one too large to write down. `calls` are the tools it wants to use where it is given any. `facts` are what a
+forgiving reader of an array of sentences finds in it, where that is beyond dispute; without it, any reading is fair
+that does not raise, loses nothing and says what it could not read.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def _chaos(row: Mapping[str, Any]) -> Chaos:
     if many := row.get("generate_calls"):
         calls = [ToolCall(f"c{n}", many["name"], {"entities": []}) for n in range(many["times"])]
     facts = row.get("facts")
-    text = _generated(row["generate"]) if "generate" in row else row["answer"]
+    text = generated(row["generate"]) if "generate" in row else row["answer"]
     return Chaos(row["id"], row["about"], text, tuple(calls), None if facts is None else tuple(facts))
 
 
-def _generated(how: Mapping[str, Any]) -> str:
+def generated(how: Mapping[str, Any]) -> str:
+    """A text too large to write down, by what it repeats."""
     parts = (how["repeat"].replace("{n}", str(n)) for n in range(how["times"]))
     return f"{how.get('before', '')}{how.get('between', '').join(parts)}{how.get('after', '')}"
 
