@@ -11,8 +11,8 @@ from told.core.kind import Kind, Ontology, load_ontology
 from told.faces.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, OUTSIDE, ClosedExtractor
-from told.write.extract.settle import BY_ASSISTANT, NOT_QUOTED
+from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, NOT_QUOTED, OUTSIDE, ClosedExtractor
+from told.write.extract.settle import BY_ASSISTANT
 from told.write.shape import Entity, Extracted, Found
 
 MUSEUM = {

@@ -18,7 +18,10 @@ SAID = [
     ("i'm alergic to penuts", "User is allergic to peanuts"),
     ("I have a bad peanut allergy", "User is allergic to peanuts"),
     ("I have two kids", "User has 2 kids"),
+    ("I have two kids", "User has 2 children"),
     ("We've got 3 dogs", "User has three dogs"),
+    ("I am 34", "User is 34 years old"),
+    ("turned thirty-four, i mean 34, today", "User's age is 34"),
     ("My rent is 1,200 euros", "User pays 1200 euros rent"),
     ("I work as a data scientist. The company is called Acme", "User works at Acme as a data scientist"),
     ("I love photographing old trains", "User likes photography of old trains"),
@@ -35,6 +38,7 @@ SAID = [
 INVENTED = [
     ("I like trains", "User likes aeroplanes"),
     ("I have two kids", "User has 3 kids"),
+    ("I have 3 cats", "User has three dogs"),
     ("I am 34", "User is 43 years old"),
     ("I live in Iran", "User lives in Iraq"),
     ("I work at Acme", "User works at Globex"),

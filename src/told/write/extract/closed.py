@@ -17,7 +17,7 @@ from told.write.extract.facts import MOST
 from told.write.extract.ground import Ground
 from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
 from told.write.extract.parse import Answer, Unread, first, line, read_items, take
-from told.write.extract.settle import BY_ASSISTANT, NOT_QUOTED, Rules, extracted, settle, speaker_of
+from told.write.extract.settle import BY_ASSISTANT, Rules, extracted, settle, speaker_of
 from told.write.extract.words import Needle, Sort, alike, needles, words
 from told.write.shape import Dropped, Extracted, Extractor, Found, Heard
 
@@ -27,6 +27,7 @@ PLAIN: Final = "memory"
 OUTSIDE: Final = "outside the ontology"
 NO_VALUE: Final = "no value"
 NO_EVIDENCE: Final = "no evidence"
+NOT_QUOTED: Final = "its evidence is not in what was said"
 NO_POLARITY: Final = "neither asserted nor negated"
 VALUE: Final = "value"
 SCHEMA: Final[dict[str, Any]] = {

@@ -1,8 +1,8 @@
 """Grounded or quarantined: where in the turns a claim was said, if it was.
 
-Numbers must be there exactly, names but for a letter or two, and of the other words the better half in any form. A date
-may be one that the speaker named by other words ("last Friday"). What an assistant said counts only where somebody
-said yes to it.
+Numbers must be there exactly, names but for a letter or two, and at least half of all words in any form. A date may be
+one that the speaker named by other words ("last Friday"). What an assistant said counts only where somebody said yes to
+it.
 """
 
 from __future__ import annotations
@@ -163,15 +163,16 @@ class Ground:
         return {number for number, one in enumerate(self._sentences) if one.turn in turns}
 
     def _fits(self, sought: list[Needle], held: list[set[int]], window: set[int], *turns: int) -> bool:
-        """Whether sentences hold all numbers and names, and of everything the better half."""
+        """Whether sentences hold all numbers, dates and names, and at least half of what is no number."""
         timed = any(self._timed[turn] for turn in turns)
-        found = 0
-        for needle, places in zip(sought, held, strict=True):
-            there = not window.isdisjoint(places) or (needle.sort is Sort.DATE and timed)
-            if not there and needle.sort is not Sort.WORD:
-                return False
-            found += there
-        return found > 0 and found >= HALF * len(sought)
+        there = [
+            not window.isdisjoint(places) or (needle.sort is Sort.DATE and timed)
+            for needle, places in zip(sought, held, strict=True)
+        ]
+        if not all(found or needle.sort is Sort.WORD for needle, found in zip(sought, there, strict=True)):
+            return False
+        telling = [found for needle, found in zip(sought, there, strict=True) if needle.sort in (Sort.WORD, Sort.NAME)]
+        return any(telling or there) and sum(telling) >= HALF * len(telling)
 
     def _holding(self, sought: list[Needle]) -> list[set[int]]:
         """For every needle the sentences that hold it; other spellings count where the word itself is nowhere."""

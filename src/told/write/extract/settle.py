@@ -22,20 +22,17 @@ from told.write.shape import QUARANTINED, Dropped, Extracted, Found, Heard
 SPEAKER: Final = "User"
 UNGROUNDED: Final = "its value is not in what was said"
 BY_ASSISTANT: Final = "only the assistant said so"
-NOT_QUOTED: Final = "its evidence is not in what was said"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How strictly proposals are held against what was said.
 
-    `strict` quarantines what cannot be found there; `replies` lets an assistant's own words count; `quoted` drops a
-    claim whose quotation cannot be found.
+    `strict` quarantines what cannot be found there; `replies` lets an assistant's own words count.
     """
 
     strict: bool = True
     replies: bool = False
-    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,6 @@ def settle(heard: Heard, ground: Ground, proposals: Iterable[Proposal], rules: R
 
 def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found | Dropped:
     quoted = ground.quote(one.quote) if one.quote else None
-    if rules.quoted and quoted is None:
-        return Dropped(NOT_QUOTED, one.claim.text)
     place = _placed(ground, one, quoted)
     if place is None:
         turn = quoted.turn if quoted else ground.last()
@@ -108,7 +103,7 @@ def _signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
     return replace(
         _of(claim, said.name if spoken(turn) else None),
         span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
-        valid=turn.valid if claim.valid is ALWAYS else claim.valid,
+        valid=turn.valid if claim.valid == ALWAYS else claim.valid,
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ _DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
 _ROOT: Final = 5
 _ENDING: Final = 4
+_SAME: Final = {"kid": "child", "mom": "mother", "mum": "mother", "dad": "father", "hubby": "husband"}
+_AGE: Final = frozenset(("year", "yr", "old", "age"))
 _VERBS: Final = "loves enjoys hates moved called named said feels thinks".split()
 _COLOURLESS: Final = frozenset(stem(word) for name in (*TABLE, *_VERBS) for word in name.split("_"))
 
@@ -63,7 +65,8 @@ def _word(text: str, start: int, end: int) -> Word:
     said = text[start:end]
     plain = almanac.plain(said) or said
     form = _POSSESSIVE.sub("", plain) or plain
-    return Word(start, end, form, stem(form), number(form), said[0].isupper())
+    root = stem(form)
+    return Word(start, end, form, _SAME.get(root, root), number(form), said[0].isupper())
 
 
 @lru_cache(maxsize=1 << 12)
@@ -87,7 +90,8 @@ def needles(text: str, *, but: Collection[str] = (), sentence: bool = False) -> 
     found = words(text)
     dated = any(_is_date(word) for word in found)
     plain = [word for word in found if word.form not in but and word.form not in STOP_WORDS]
-    telling = [word for word in plain if not sentence or word.root not in _COLOURLESS] or plain or found
+    pale = (_COLOURLESS | _AGE) if sentence else _AGE
+    telling = [word for word in plain if word.root not in pale] or plain or found
     return [Needle(word, _sort(word, sentence and word.start == 0, dated)) for word in telling]
 
 
