@@ -97,7 +97,7 @@ def _read(talk: Talk) -> Iterator[Said]:
 def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
     text = talk.text
     end = reported_from(text, sentence.start, sentence.end)
-    unreal = False
+    unreal, talk.subject = False, None
     for clause in clauses(text, replace(sentence, end=end)) if end > sentence.start else ():
         if is_unreal(text, clause.start, clause.end):
             unreal = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from told.write.local.render import article
 from told.write.local.said import Said
 from told.write.local.value import is_thing, items, trimmed, until
 
@@ -42,4 +43,5 @@ def project(text: str, start: int, end: int, speaker: str) -> Said | None:
     if not listed or not is_thing(value.text, 10) or value.text.lower().startswith(("down", "slow", "broken")):
         return None
     predicate, verb = ("project_needs", "needs") if found["needs"] else ("project_uses", "uses")
-    return Said(speaker, predicate, value.text, f"{speaker}'s {part} {verb} {value.text}", start, value.end)
+    shown = article(value.text) if found["needs"] and text[value.start - 2 : value.start] in ("a ", "n ") else value.text
+    return Said(speaker, predicate, value.text, f"{speaker}'s {part} {verb} {shown}", start, value.end)

@@ -40,7 +40,8 @@ def relation_words() -> str:
     return "|".join(sorted((re.escape(word) for word in (*words.RELATIVES, *words.PETS)), key=lambda word: (-len(word), word)))
 
 
-NAME = r"(?-i:[A-ZÀ-Þ][\w'\u2019-]*(?:\s+[A-ZÀ-Þ][\w'\u2019-]*)?)"
+_WORD = r"[A-ZÀ-Þ][\w-]*(?:'(?!(?:s|d|re|ll|ve|m|t)\b)\w+)?"
+NAME = rf"(?-i:{_WORD}(?:\s+{_WORD})?)"
 ADJECTIVE = r"(?:(?:" + words.OLDER.replace(" ", "|") + r"|step|ex-?|\d+[- ](?:year|yr|month|week)s?[- ]old)\s+)*"
 
 

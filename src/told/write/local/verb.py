@@ -94,6 +94,7 @@ class Stance:
     habit: bool = False
     now: bool = False
     supposed: bool = False
+    passive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,7 @@ class _Reader:
         start = end - len(word)
         if self.auxiliary in _BE:
             if tense == ING or (lemma in _PASSIVE and tense == PAST):
+                self.said["passive"] = tense == PAST
                 return Verb(lemma, self._stance(tense), start, end)
             return self._alone(at)
         if self.auxiliary in _HAVE:
