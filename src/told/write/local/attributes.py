@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -52,6 +52,7 @@ star sign|zodiac sign: is long
 nationality: is long be {}
 religion: believes long
 deadline|due date|submission deadline|project deadline: deadline date
+project|current project|side project|pet project|main project: works_on long be working on {a}
 """
 
 
@@ -77,7 +78,7 @@ _OWNER: Final = (
     r"(?P<the>the))\s+(?:(?:own|current|new|only|biggest|main|personal|work|best|actual|next|big)\s+)*?"
 )
 _IS: Final = (
-    r"(?:(?:\s+(?:is|are|would\s+be|has\s+always\s+been|has\s+to\s+be|include|includes)|'s)\b(?P<no>\s+not\b|n't\b)?|\s*[:=])"
+    r"(?:(?:\s+(?:is|are|would\s+be|has\s+always\s+been|has\s+to\s+be|include|includes|(?:got|has\s+been|was)\s+(?:moved|pushed|changed)(?:\s+back)?\s+to)|'s)\b(?P<no>\s+not\b|n't\b)?|\s*[:=])"
     r"\s*(?:(?:actually|now|still|currently|just|definitely|probably|always|either|by\s+far|spelled|officially|on|at|in|to|due|coming\s+up(?:\s+on)?)\s+)*"
 )
 _FAVOURITE: Final = r"(?:all[- ]time\s+|absolute\s+|current\s+)?(?:favou?rite|fav|fave|favou?rit|favorate|go-to)\s+(?P<topic>[\w-]+(?:\s+(?!is\b|are\b|was\b)[\w-]+){0,2}?)"
@@ -91,7 +92,7 @@ def _nouns() -> str:
 @cache
 def _frame() -> re.Pattern[str]:
     owner = _OWNER % (relation_words(), NAME)
-    return re.compile(rf"{owner}(?:{_FAVOURITE}|(?P<noun>{_nouns()})){_IS}", re.IGNORECASE)
+    return re.compile(rf"{owner}(?:{_FAVOURITE}|(?P<noun>{_nouns()})(?:(?<=deadline)\s+for\s+(?:the|my|our)\s+[\w ]{{1,30}}?)?){_IS}", re.IGNORECASE)
 
 
 @cache
@@ -131,7 +132,7 @@ def _owner(found: re.Match[str], speaker: str, last: Who | None) -> str | None:
     if found["named"]:
         return titled(found["named"]) if is_name(found["named"], known=True) else None
     if found["the"]:
-        return f"{speaker}'s project" if (found["noun"] or "").endswith(("deadline", "due date")) else None
+        return speaker if (found["noun"] or "").endswith(("deadline", "due date", "project")) else None
     return last.name if last is not None else None
 
 
@@ -173,7 +174,8 @@ def _said(owner: str, noun: str, row: _Attribute, value: Value, start: int, deni
     else:
         text = sentence(owner, phrase, "negated" if denied else "asserted")
     said = Said(owner, row.predicate, shown, text, start, value.end, "negated" if denied else "asserted")
-    return said
+    time = dates.named(value.text, 0, len(value.text), clock, ahead=True) if row.predicate == "deadline" else None
+    return said if time is None else replace(said, text=f"{owner}'s deadline is {time.interval}", valid=time.interval)
 
 
 def _several(text: str, at: int, end: int) -> Iterator[Value]:

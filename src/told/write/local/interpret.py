@@ -39,11 +39,11 @@ def understood(talk: Talk, clause: Clause) -> list[Said]:
     text, start, end = talk.text, clause.start, clause.end
     found: list[Said] = []
     for special in (requests.nickname(text, start, end, talk.speaker), requests.reply_style(text, start, end, talk.speaker),
-                    attributes.appointment(text, start, end, talk.speaker, talk.clock), projects.project(text, start, end, talk.speaker)):  # fmt: skip
+                    requests.reply_style(text, clause.lead, end, talk.speaker), attributes.appointment(text, start, end, talk.speaker, talk.clock)):  # fmt: skip
         if special is not None:
             found.append(special)
             break
-    found = found or attributes.attribute(text, start, end, talk.speaker, talk.last, talk.clock) or list(_told(talk, clause))
+    found = found or list(projects.project(text, start, end, talk.speaker)) or attributes.attribute(text, start, end, talk.speaker, talk.last, talk.clock) or list(_told(talk, clause))
     return [_hedged(said) if clause.sure < 1 else said for said in found]
 
 
@@ -108,9 +108,30 @@ def _unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
             name = titled(named["name"])
             yield Said(talk.speaker, "name", name, f"{talk.speaker}'s name is {name}", start, named.end("name"))
         return
+    if fragments := list(_fragments(talk, clause)):
+        yield from fragments
+        return
     verb = verb_at(text, start, end)
     if verb is not None and verb.lemma in _ALONE and verb.stance.tense == PAST and not verb.stance.negated:
         yield from (replace(said, confidence=0.8) for said in _by_verb(talk, clause, who, verb))
+
+
+def _fragments(talk: Talk, clause: Clause) -> Iterator[Said]:
+    """Notes about oneself, set apart by commas: "29, product designer, living in Barcelona"."""
+    text, parts, at = talk.text, [], clause.start
+    for part in text[clause.start : clause.end].split(","):
+        parts.append(trimmed(text, at, at + len(part)))
+        at += len(part) + 1
+    if not 2 <= len(parts) <= 8 or any(len(part.text.split()) > 6 for part in parts):
+        return
+    who = Who(talk.speaker, first=True)
+    found: list[Said] = []
+    for part in parts:
+        verb = Verb("be", Stance(), part.start, part.start)
+        said = [said for said in _by_rules(talk, Clause(part.start, part.end, lead=part.start), who, verb) if said.predicate != "name"] if part.text else []
+        found += said
+    if len({said.predicate for said in found}) >= 2:
+        yield from (replace(said, confidence=0.8) for said in found)
 
 
 @cache
@@ -127,7 +148,7 @@ _DENIED: Final = frozenset(
     married_to relationship_status studies studies_at member_of is visited skilled_in habit age name has_child team has_partner learning
     goal plans""".split()
 )
-_STATES_OF_PERSONS: Final = frozenset("lives_in works_at works_as allergic_to diet comes_from age born_in studies_at has_condition".split())
+_STATES_OF_PERSONS: Final = frozenset("lives_in works_at works_as allergic_to diet comes_from age studies_at has_condition".split())
 _OWNING: Final = frozenset("have get adopt own foster raise expect".split())
 
 
@@ -188,7 +209,7 @@ def _fits(rule: Rule, who: Who, stance: Stance, lemma: str) -> bool:
     if not who.first and not who.known and rule.predicate not in _STATES_OF_PERSONS:
         return False
     denied = stance.negated or stance.ended
-    if "denied" in flags and not denied or stance.able and not (denied or rule.predicate in ("speaks", "plays")):
+    if ("denied" in flags or "denied_only" in flags) and not denied or stance.able and not (denied or rule.predicate in ("speaks", "plays")):
         return False
     if "future" in flags:
         return (stance.future or (stance.tense == ING and not stance.perfect)) and not denied
@@ -252,7 +273,7 @@ def _claimed(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, main:
     elif stance.negated and "denied" not in rule.when:
         if rule.opposite:
             predicate, phrase = rule.opposite, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        elif predicate in _DENIED:
+        elif predicate in _DENIED and (stance.perfect or known_predicate(predicate).kind != "event"):
             polarity = "negated"
         else:
             return

@@ -29,7 +29,7 @@ def predicate_of(noun: str) -> str:
 @cache
 def _owned() -> re.Pattern[str]:
     return re.compile(
-        rf"(?:^|(?<=\s)|(?<=,))(?P<count>{_COUNT})\s+(?P<adjective>(?:[\w'-]+\s+){{0,3}}?)(?P<noun>(?:{relation_words()})s?|puppies|kids|children|families|fish|mice)\b"
+        rf"(?:^|(?<=\s)|(?<=,))(?P<count>{_COUNT})\s+(?P<adjective>(?:(?!and\b|or\b)[\w'-]+\s+){{0,3}}?)(?!twin\s+(?:sister|brother))(?P<noun>(?:{relation_words()})s?|puppies|kids|children|families|fish|mice)\b"
         rf"(?!\s+(?:who|that|which)\s)(?:\s*,?\s*\(?(?:(?:is|are)\s+)?(?:named|called|whose\s+names?\s+(?:is|are)|by\s+the\s+name\s+of|:)\s*(?P<names>{_NAMES}|[a-z]+\b)|\s*[,:(]\s*(?P<beside>{_NAMES})(?=\s*(?:$|[,.)]|\band\b)))?",
         re.IGNORECASE,
     )

@@ -86,6 +86,7 @@ _SARCASM = (
     r"\b(?:simply|just|absolutely|so|really|totally|do) (?:love|adore|enjoy)(?:s|ing)? (?:it )?(?:when|how)\b",
     r"\bnot!+\s*$",
     r"#sarcas\w+",
+    r"\b(?:just kidding|jk|kidding|i'm joking|just joking)\b",
     r"\b(?:what could (?:possibly )?(?:be better|go wrong)|living the dream|lucky me|just my luck|how (?:fun|lovely|nice))\b",
     r"\b(?:love|adore|enjoy|like|favou?rite)\b.*\b(?:mondays|traffic(?: jams?)?|taxes|paperwork|being ignored|waiting (?:in|on|for)|"
     r"getting (?:paged|yelled|woken|stuck|rejected|ghosted)|merge conflicts|more meetings|another meeting|another (?:outage|bug|crash|deadline)|"
@@ -264,7 +265,7 @@ _OPENERS = (
     r"i(?:'d| would| should|'ll| also)? (?:just |also )?(?:like to |want to |wanted to |need to |have to |must |should |gotta )?"
     r"(?:mention|say|add|clarify|admit|confess|point out|note|tell you|let you know|share)(?: is)?(?: that)?|"
     r"i (?:forgot|should have|meant) to (?:mention|say|tell you|add)(?: that)?|you should know(?: that)?|"
-    r"i want you to know(?: that)?|fun fact|quick update|update|news|big news|good news|bad news|great news|ps|p\.s\.|correction|edit|context|"
+    r"i want you to know(?: that)?|fun fact|quick (?:update|context|intro|background)|update|news|big news|good news|bad news|great news|ps|p\.s\.|correction|edit|context|"
     r"background|about me|a bit about me|some background|intro|(?:let me|to) introduce myself|"
     r"(?:it )?turns out(?: that)?|nice to meet you|pleased to meet you|long story short|the thing is(?: that)?|the truth is|"
     r"the fact is|my point is|since|because|cuz|bc|cos|given(?: that)?|now that|considering(?: that)?|seeing as|although|though|even though|while|"
@@ -283,7 +284,7 @@ _TIMES = (
     r"in (?:a|two|three|\d+) (?:days?|weeks?|months?|years?)|for (?:\w+ ){1,3}(?:years|months|weeks) now)"
 )
 _DOUBTS = (
-    r"i (?:kind of |kinda |sort of )?(?:think|guess|suppose|assume|suspect|imagine|feel like)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she))|"
+    r"i (?:kind of |kinda |sort of )?(?:think|guess|suppose|assume|suspect|imagine|feel like)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she|(?-i:[A-Z][a-z])))|"
     r"i (?:believe)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she))|maybe|perhaps|possibly|probably|"
     r"i'?m not (?:entirely |really |quite |totally )?sure(?:,? but| if| whether)?|not sure(?:,? but| if| whether)?|i might be wrong,? but|"
     r"if i remember (?:correctly|right)|iirc|afaik|it (?:seems|looks like|appears)(?: that)?|i have a feeling(?: that)?|"

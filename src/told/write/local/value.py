@@ -90,7 +90,7 @@ _FILLER = r"(?:and|or|the|a|an|with|for|in|at|on|of|to|from|as|by|so|is|are|my|v
 def _edges() -> tuple[re.Pattern[str], re.Pattern[str]]:
     behind = re.compile(rf"(?:[\s,\"'*_/&~-]+|(?<=\s){_FILLER})+$", re.IGNORECASE)
     before = re.compile(
-        r"(?:[\s,\"'*_]+|(?:a (?:little )?bit of|a little|fluent|basic|native|conversational|broken|some basic|a|an|the|some|any|both|all kinds of|all sorts of|all|lots of|a lot of|really|very|quite|just|only|mostly|mainly|especially|also|either|"
+        r"(?:[\s,\"'*_]+|(?:a (?:little )?bit of|a little|fluent|basic|native|conversational|broken|some basic|a|an|the(?!\s+(?-i:[A-Z]))|some|any|both|all kinds of|all sorts of|all|lots of|a lot of|really|very|quite|just|only|mostly|mainly|especially|also|either|"
         r"things like|stuff like|playing around with)\b\s+)+",
         re.IGNORECASE,
     )
@@ -125,7 +125,7 @@ def _no_item() -> re.Pattern[str]:
         r"please|any|not|no|if|for|with|then|also|now|the same|etc|everything|anything|nothing|something|stuff|things|things like that|"
         r"more|others?|one|them|him|her|me|us|just|because|since|is|are|was|in|at|on|from|as|of|by|about|having|being|some|most|lol|right|"
         r"yes|yeah|ok|well|both|living|working|currently|originally|born|based|moved|including|such|among|let|need|want|thanks?|help|"
-        r"still|never|always|hope|looking|trying|going|got|get|think|feel|did|had|has|have)\b(?!-)",
+        r"turns|works|lives|hates|likes|loves|wants|goes|still|never|always|hope|looking|trying|going|got|get|think|feel|did|had|has|have)\b(?!-)",
         re.IGNORECASE,
     )
 
@@ -231,13 +231,14 @@ def is_place(value: str) -> bool:
     parts = low.split()
     if not value or len(parts) > 6 or low in words.PLACE_STOPS or parts[0] in words.PLACE_STOPS or parts[0] in _EMPTY:
         return False
-    if re.search(r"\d{5,}", value) or not re.match(r"[^\W\d_]", value):
+    if parts[0] in _MONTHS or re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
         return False
     if value[0].isupper():
         return not (len(parts) > 3 and sum(part[0].isupper() for part in value.split()) < 2)
     return len(parts) <= 3 and not any(part in _EMPTY for part in parts) and parts[-1] not in _DWELLINGS
 
 
+_MONTHS = frozenset("january february march april may june july august september october november december spring summer winter autumn".split())
 _DWELLINGS = frozenset(
     """apartment flat house home condo studio dorm place city town village area neighborhood neighbourhood suburbs suburb
     countryside country street building floor basement van tent hotel hostel mansion world complex region state county cabin
