@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from told.write.local import dates, words
+from told.write.local import dates, people, words
 from told.write.local.render import article, sentence, theirs, when
 from told.write.local.said import Said
 from told.write.local.speaker import NAME, USER, Who, relation_words, titled
@@ -24,7 +24,7 @@ birthday|bday|date of birth|dob|birth date|birthdate: birthday date
 email|e-mail|email address|e-mail address|mail address|mail: email email
 phone|phone number|cell|cell number|mobile|mobile number|telephone|telephone number|number: phone phone
 timezone|time zone|tz: timezone long
-pronouns|pronoun: pronouns long
+pronouns|pronoun: pronouns pronouns
 job|occupation|profession|day job|job title|title|position|current role|role|current job: works_as job work as {a}
 employer|workplace|current employer: works_at org work at {}
 company: works_at proper work at {}
@@ -40,9 +40,9 @@ weight: weight long
 budget|monthly budget|max budget: budget long
 major|degree|field of study|college major: studies long study {}
 school|university|college|alma mater: studies_at org study at {}
-car|ride: drives long drive {a}
+car|ride: drives model drive {a}
 editor|ide|os|operating system|text editor|main language|language of choice|primary language|main editor|browser|stack|tech stack|main tool|main programming language|shell|terminal|distro|framework: uses things use {}
-laptop|computer|phone model|camera|desktop|work laptop|guitar|bike: owns long have {a}
+laptop|computer|phone model|camera|desktop|work laptop|guitar|bike: owns model have {a}
 blood type: has long
 pet peeve|biggest pet peeve: dislikes long dislike {}
 weakness|guilty pleasure: likes long like {}
@@ -52,6 +52,7 @@ star sign|zodiac sign: is long
 nationality: is long be {}
 religion: believes long
 deadline|due date|submission deadline|project deadline: deadline date
+project|current project|side project|pet project|main project: works_on long be working on {a}
 """
 
 
@@ -77,7 +78,7 @@ _OWNER: Final = (
     r"(?P<the>the))\s+(?:(?:own|current|new|only|biggest|main|personal|work|best|actual|next|big)\s+)*?"
 )
 _IS: Final = (
-    r"(?:(?:\s+(?:is|are|was|would\s+be|has\s+always\s+been|has\s+to\s+be|include|includes)|'s)\b(?P<no>\s+not\b|n't\b)?|\s*[:=])"
+    r"(?:(?:\s+(?:is|are|would\s+be|has\s+always\s+been|has\s+to\s+be|include|includes|(?:got|has\s+been|was)\s+(?:moved|pushed|changed)(?:\s+back)?\s+to)|'s)\b(?P<no>\s+not\b|n't\b)?|\s*[:=])"
     r"\s*(?:(?:actually|now|still|currently|just|definitely|probably|always|either|by\s+far|spelled|officially|on|at|in|to|due|coming\s+up(?:\s+on)?)\s+)*"
 )
 _FAVOURITE: Final = r"(?:all[- ]time\s+|absolute\s+|current\s+)?(?:favou?rite|fav|fave|favou?rit|favorate|go-to)\s+(?P<topic>[\w-]+(?:\s+(?!is\b|are\b|was\b)[\w-]+){0,2}?)"
@@ -91,7 +92,7 @@ def _nouns() -> str:
 @cache
 def _frame() -> re.Pattern[str]:
     owner = _OWNER % (relation_words(), NAME)
-    return re.compile(rf"{owner}(?:{_FAVOURITE}|(?P<noun>{_nouns()})){_IS}", re.IGNORECASE)
+    return re.compile(rf"{owner}(?:{_FAVOURITE}|(?P<noun>{_nouns()})(?:(?<=deadline)\s+for\s+(?:the|my|our)\s+[\w ]{{1,30}}?)?){_IS}", re.IGNORECASE)
 
 
 @cache
@@ -131,7 +132,7 @@ def _owner(found: re.Match[str], speaker: str, last: Who | None) -> str | None:
     if found["named"]:
         return titled(found["named"]) if is_name(found["named"], known=True) else None
     if found["the"]:
-        return f"{speaker}'s project" if (found["noun"] or "").endswith(("deadline", "due date")) else None
+        return speaker if (found["noun"] or "").endswith(("deadline", "due date", "project")) else None
     return last.name if last is not None else None
 
 
@@ -152,6 +153,11 @@ def _values(text: str, found: re.Match[str], end: int, owner: str, start: int, c
             yield _favourite(owner, topic, value, start, value.end)
         return
     noun = found["noun"].lower()
+    if noun == "name" and found.groupdict().get("kin"):
+        value = _single(text, at, end, "name")
+        if value:
+            yield people.related(owner.rpartition("'s ")[0], owner.split()[-1], titled(value.text), start, value.end)
+        return
     row = _attributes()[noun]
     denied = bool(found.groupdict().get("no"))
     values = list(_several(text, at, end)) if row.sort == "things" else [_single(text, at, end, row.sort)]
@@ -164,11 +170,12 @@ def _said(owner: str, noun: str, row: _Attribute, value: Value, start: int, deni
     shown = titled(value.text) if row.sort == "name" else value.text
     phrase = row.phrase.replace("{a}", article(shown)).replace("{}", theirs(shown))
     if not phrase:
-        text = f"{owner}'s {noun} is {'not ' if denied else ''}{'to ' if row.sort == 'vp' and not shown.split()[0].endswith('ing') else ''}{theirs(shown)}"
+        text = f"{owner}'s {noun} {'are' if noun.endswith('s') else 'is'} {'not ' if denied else ''}{'to ' if row.sort == 'vp' and not shown.split()[0].endswith('ing') else ''}{theirs(shown)}"
     else:
         text = sentence(owner, phrase, "negated" if denied else "asserted")
     said = Said(owner, row.predicate, shown, text, start, value.end, "negated" if denied else "asserted")
-    return said
+    time = dates.named(value.text, 0, len(value.text), clock, ahead=True) if row.predicate == "deadline" else None
+    return said if time is None else replace(said, text=f"{owner}'s deadline is {time.interval}", valid=time.interval)
 
 
 def _several(text: str, at: int, end: int) -> Iterator[Value]:
@@ -178,6 +185,7 @@ def _several(text: str, at: int, end: int) -> Iterator[Value]:
 
 
 _PATTERNS: Final = {
+    "pronouns": r"(?P<value>\w+(?:\s?/\s?\w+){1,2})",
     "number": r"(?P<value>\d{1,3})\b",
     "email": r"(?P<value>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
     "phone": r"(?P<value>\+?\(?\d[\d\s().-]{5,18}\d)",
@@ -199,6 +207,8 @@ def _single(text: str, at: int, end: int, sort: str) -> Value | None:
         return value if is_name(value.text) else None
     if sort == "proper":
         return value if value.text[:1].isupper() and len(value.text.split()) <= 4 else None
+    if sort == "model":
+        return value if value.text[:1].isupper() or re.match(r"an?\s", text[at:stop], re.IGNORECASE) and is_thing(value.text, 4) else None
     if sort == "vp":
         return value if len(value.text.split()) >= 2 and CHECKS["vp"](value.text) else None
     check = {"job": is_job, "place": is_place, "org": CHECKS["org"], "long": CHECKS["long"]}.get(sort, is_thing)

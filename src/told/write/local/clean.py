@@ -62,7 +62,7 @@ _TASK = (
     rf"|\b(?:how do (?:you|i|we) (?:say|write)|(?:please |can you |could you )?translate)\b[^\n]*"
 )
 _ROLE_PLAY = (
-    r"\b(?:(?:you are|you're|act as|pretend|imagine|suppose|let's (?:say|pretend|imagine)|assume|assuming|"
+    r"\b(?<!i )(?:(?:you are|you're|act as|pretend|imagine|suppose|let's (?:say|pretend|imagine)|assume|assuming|"
     r"role-?play|say that|hypothetically|in (?:the|my) (?:dream|story|novel|game|movie))\b)[^.!?\n]*"
 )
 _MADE_UP = (

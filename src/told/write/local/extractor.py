@@ -16,7 +16,7 @@ from told.write.local.dates import Clock
 from told.write.local.interpret import Talk, understood
 from told.write.local.said import Said
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
-from told.write.local.speaker import USER
+from told.write.local.speaker import USER, spoken_of
 from told.write.messages import Turn
 from told.write.shape import Entity, Extracted, Found, Heard, Relation
 
@@ -97,7 +97,7 @@ def _read(talk: Talk) -> Iterator[Said]:
 def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
     text = talk.text
     end = reported_from(text, sentence.start, sentence.end)
-    unreal = False
+    unreal, talk.subject = False, None
     for clause in clauses(text, replace(sentence, end=end)) if end > sentence.start else ():
         if is_unreal(text, clause.start, clause.end):
             unreal = True
@@ -105,6 +105,7 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         if clause.asked or (unreal and clause.goes_on):
             continue
         yield from _kept(talk, understood(talk, clause))
+    talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
         yield from people.beside(text, sentence.start, end, talk.speaker)
 

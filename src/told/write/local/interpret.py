@@ -10,7 +10,7 @@ from typing import Final
 
 from told.core.predicates import predicate as known_predicate
 from told.core.when import ALWAYS, Interval
-from told.write.local import attributes, dates, people, projects, requests
+from told.write.local import attributes, dates, people, projects, requests, words
 from told.write.local.render import article, sentence, theirs, when
 from told.write.local.rules import Rule, compiled, rules
 from told.write.local.said import Said
@@ -39,11 +39,11 @@ def understood(talk: Talk, clause: Clause) -> list[Said]:
     text, start, end = talk.text, clause.start, clause.end
     found: list[Said] = []
     for special in (requests.nickname(text, start, end, talk.speaker), requests.reply_style(text, start, end, talk.speaker),
-                    attributes.appointment(text, start, end, talk.speaker, talk.clock), projects.project(text, start, end, talk.speaker)):  # fmt: skip
+                    requests.reply_style(text, clause.lead, end, talk.speaker), attributes.appointment(text, start, end, talk.speaker, talk.clock)):  # fmt: skip
         if special is not None:
             found.append(special)
             break
-    found = found or attributes.attribute(text, start, end, talk.speaker, talk.last, talk.clock) or list(_told(talk, clause))
+    found = found or list(projects.project(text, start, end, talk.speaker)) or attributes.attribute(text, start, end, talk.speaker, talk.last, talk.clock) or list(_told(talk, clause))
     return [_hedged(said) if clause.sure < 1 else said for said in found]
 
 
@@ -54,18 +54,16 @@ def _hedged(said: Said) -> Said:
 def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
     subject = _subject(talk, clause)
     if subject is None:
+        talk.subject = None
         yield from _unsaid(talk, clause)
         return
-    if subject.called:
-        stop = subject.called_at + len(subject.called)
-        yield people.related(talk.speaker, subject.who.relation, titled(subject.called), clause.start, stop)
     talk.subject = subject.who
     if not subject.who.first:
         talk.last = subject.who
-    if subject.who.relation and people.is_gone(talk.text, subject.at, clause.end):
-        if subject.called:
-            yield people.related(talk.speaker, subject.who.relation, titled(subject.called), clause.start, clause.end, "negated")
-        return
+    if subject.called:
+        gone = people.is_gone(talk.text, subject.at, clause.end)
+        stop = subject.called_at + len(subject.called)
+        yield people.related(talk.speaker, subject.who.relation, titled(subject.called), clause.start, stop, "negated" if gone else "asserted")
     if verb := verb_at(talk.text, subject.at, clause.end):
         yield from _by_verb(talk, clause, subject.who, verb)
 
@@ -86,7 +84,7 @@ _ALONE: Final = frozenset("move relocate start quit buy adopt get switch graduat
 def _bare() -> re.Pattern[str]:
     return re.compile(
         r"(?:(?:recently|just|finally|currently|now)\s+)*(?P<verb>allergic\s+to|(?:lifelong\s+|strict\s+)?(?:vegetarian|vegan|pescatarian)\b(?=\s*(?:here|$|since|for|,))|based\s+in|originally\s+from|big\s+fan\s+of|not\s+a\s+fan\s+of|"
-        r"living\s+in|working\s+(?:at|as|for)|live\s+in|work\s+(?:at|as)|love\s+(?!it\b|this|that|you|the\b|how)|hate\s+(?!it\b|this|that|you|the\b|how|to\b)|prefer\s+|huge\s+fan\s+of|studying\s+\w+\s+at|(?:married|single|divorced)\b(?=\s*[,.]|\s*$|\s+with)|(?:as|being)\s+an?\s+)",
+        r"living\s+in|working\s+(?:at|as|for)|live\s+in|work\s+(?:at|as)|love\s+(?!it\b|this|that|you|the\b|how|and\b|is\b|of\b|for\b|to see)|hate\s+(?!it\b|this|that|you|the\b|how|to\b)|prefer\s+|huge\s+fan\s+of|studying\s+\w+\s+at|(?:married|single|divorced)\b(?=\s*[,.]|\s*$|\s+with)|(?:as|being)\s+an?\s+)",
         re.IGNORECASE,
     )
 
@@ -110,14 +108,35 @@ def _unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
             name = titled(named["name"])
             yield Said(talk.speaker, "name", name, f"{talk.speaker}'s name is {name}", start, named.end("name"))
         return
+    if fragments := list(_fragments(talk, clause)):
+        yield from fragments
+        return
     verb = verb_at(text, start, end)
     if verb is not None and verb.lemma in _ALONE and verb.stance.tense == PAST and not verb.stance.negated:
         yield from (replace(said, confidence=0.8) for said in _by_verb(talk, clause, who, verb))
 
 
+def _fragments(talk: Talk, clause: Clause) -> Iterator[Said]:
+    """Notes about oneself, set apart by commas: "29, product designer, living in Barcelona"."""
+    text, parts, at = talk.text, [], clause.start
+    for part in text[clause.start : clause.end].split(","):
+        parts.append(trimmed(text, at, at + len(part)))
+        at += len(part) + 1
+    if not 2 <= len(parts) <= 8 or any(len(part.text.split()) > 6 for part in parts):
+        return
+    who = Who(talk.speaker, first=True)
+    found: list[Said] = []
+    for part in parts:
+        verb = Verb("be", Stance(), part.start, part.start)
+        said = [said for said in _by_rules(talk, Clause(part.start, part.end, lead=part.start), who, verb) if said.predicate != "name"] if part.text else []
+        found += said
+    if len({said.predicate for said in found}) >= 2:
+        yield from (replace(said, confidence=0.8) for said in found)
+
+
 @cache
 def _named_here() -> re.Pattern[str]:
-    return re.compile(r"(?:(?:this\s+is|it's|it\s+is)\s+)?(?P<name>(?-i:[A-Z][a-z]+)(?:\s+(?-i:[A-Z][a-z]+))?)(?:\s+here\b|(?<=\b)(?=,\s+not\s+[A-Z]))|this\s+is\s+(?P<other>[A-Z][a-z]+)\s+(?:from|speaking)\b",
+    return re.compile(r"(?:(?:this\s+is|it's|it\s+is)\s+)?(?P<name>(?-i:[A-Z][a-z]+)(?:\s+(?-i:[A-Z][a-z]+))?|[a-z]+)(?:\s+here\b(?!\s+(?:is|are))|,\s+not\s+(?=[A-Z])|\s+speaking\b)",
                       re.IGNORECASE)  # fmt: skip
 
 
@@ -129,7 +148,7 @@ _DENIED: Final = frozenset(
     married_to relationship_status studies studies_at member_of is visited skilled_in habit age name has_child team has_partner learning
     goal plans""".split()
 )
-_STATES_OF_PERSONS: Final = frozenset("lives_in works_at works_as allergic_to diet comes_from age born_in studies_at has_condition".split())
+_STATES_OF_PERSONS: Final = frozenset("lives_in works_at works_as allergic_to diet comes_from age studies_at has_condition".split())
 _OWNING: Final = frozenset("have get adopt own foster raise expect".split())
 
 
@@ -143,7 +162,7 @@ def _by_verb(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]
             yield mine
         return
     if verb.lemma in _OWNING and not (stance.wished or stance.future or stance.doubted) and (verb.lemma in ("have", "own") or stance.tense == PAST):
-        had = list(people.household(talk.text, verb.at, clause.end, who, clause.start, denied=stance.negated))
+        had = list(people.household(talk.text, verb.at, clause.end, who, clause.start, denied="no longer" if stance.ended else "no" if stance.negated else ""))
         if had and not (verb.lemma == "have" and stance.tense == PAST and not stance.perfect):
             yield from had
             return
@@ -170,6 +189,9 @@ def _by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said
         if match is None:
             continue
         found = list(_filled(talk, clause, who, verb, rule, match))
+        if rule.predicate == "name" and who.relation and found:
+            yield people.related(talk.speaker, who.relation, found[0].object, clause.start, found[0].end)
+            return
         if found:
             yield from found
             if "tail" in rule.when or rule.predicate == "name":
@@ -187,13 +209,13 @@ def _fits(rule: Rule, who: Who, stance: Stance, lemma: str) -> bool:
     if not who.first and not who.known and rule.predicate not in _STATES_OF_PERSONS:
         return False
     denied = stance.negated or stance.ended
-    if "denied" in flags and not denied or stance.able and not (denied or rule.predicate in ("speaks", "plays")):
+    if ("denied" in flags or "denied_only" in flags) and not denied or stance.able and not (denied or rule.predicate in ("speaks", "plays")):
         return False
     if "future" in flags:
         return (stance.future or (stance.tense == ING and not stance.perfect)) and not denied
-    if stance.future and "planned" not in flags:
+    if stance.future and "planned" not in flags and not (stance.doubted and lemma == "be"):
         return False
-    if "perfect" in flags and not stance.perfect:
+    if "perfect" in flags and not stance.perfect or "passive" in flags and not stance.passive:
         return False
     return _in_tense(flags, stance, lemma, rule)
 
@@ -208,7 +230,7 @@ def _in_tense(flags: frozenset[str], stance: Stance, lemma: str, rule: Rule) -> 
     if "present" in flags:
         return stance.tense == PRESENT
     if stance.tense == PAST and not stance.perfect:
-        return lemma == "be" and rule.predicate in _FORMER
+        return lemma == "be" and rule.predicate in _FORMER and "job" not in flags
     return True
 
 
@@ -223,10 +245,11 @@ def _filled(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, match:
         return
     if "study" in rule.when and read[main][0].text.lower() in _STUDENTS:
         return
-    time = dates.named(talk.text, clause.start, clause.end, talk.clock, ahead="planned" in rule.when)
+    time = dates.named(talk.text, clause.lead, clause.end, talk.clock, ahead="planned" in rule.when)
     if "dated" in rule.when and time is None:
         return
-    if verb.stance.perfect and verb.stance.tense == PAST and "state" in rule.when and (time is None or time.mark != "since"):
+    done = verb.stance.perfect and verb.stance.tense == PAST and not verb.stance.habit and not {"past", "any"} & rule.when
+    if done and (time is None or time.mark != "since"):
         return
     for value in read[main]:
         shown = {name: values[0] for name, values in read.items()} | {main: value}
@@ -250,7 +273,7 @@ def _claimed(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, main:
     elif stance.negated and "denied" not in rule.when:
         if rule.opposite:
             predicate, phrase = rule.opposite, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        elif predicate in _DENIED:
+        elif predicate in _DENIED and (stance.perfect or known_predicate(predicate).kind != "event"):
             polarity = "negated"
         else:
             return
@@ -262,7 +285,7 @@ def _claimed(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, main:
     values = {name: _shown(name, item, verb, phrase) for name, item in shown.items()}
     written = _written(phrase, values)
     ended = stance.ended or "negates" in rule.when
-    valid = _valid(talk, rule, predicate, stance, time)
+    valid = talk.default if former else _valid(talk, rule, predicate, stance, time)
     if predicate == "diet_again":
         yield Said(who.name, "diet", "vegetarian", f"{who.name} started eating meat again", clause.start, value.end, "negated", "inferred", INFERRED, valid)
         return
@@ -286,7 +309,9 @@ def _used_to() -> re.Pattern[str]:
 
 
 def _valid(talk: Talk, rule: Rule, predicate: str, stance: Stance, time: dates.Time | None) -> Interval:
-    state = known_predicate(predicate).kind != "event"
+    if predicate in ("born_in", "born_on", "comes_from", "age"):
+        return talk.default
+    state = known_predicate(predicate).kind != "event" and predicate != "graduated_from"
     if state and time is not None and time.mark not in ("since", "from", "until", "till", "starting") and stance.tense != PAST:
         return talk.default
     if state and (stance.ended or "negates" in rule.when):
@@ -311,9 +336,18 @@ def _read(text: str, slot: str, match: re.Match[str], verb: Verb, clause: Clause
     stop = until(text, start, end)
     if stop == start:
         return []
+    if rule.predicate in ("uses", "project_uses") and (cut := _purpose().search(text, start, stop)):
+        stop = cut.start()
     if slot in ("things", "places", "jobs"):
         check = CHECKS[{"things": "thing", "places": "place", "jobs": "job"}[slot]]
-        return _checked(list(items(text, start, stop)), check)
+        found = list(items(text, start, stop))
+        if slot == "jobs":
+            found = [trimmed(text, item.start, _cut(text, item.start, item.end, "job")) for item in found]
+        if slot == "places":
+            found = [trimmed(text, item.start, _cut(text, item.start, item.end, "place")) for item in found]
+        if found and stop < end and " " not in found[-1].text and found[-1].text.endswith("ing") and _THAT.match(text, stop):
+            found.pop()
+        return _checked(found, check)
     if slot not in ("whole", "long") or "," in text[start:stop]:
         stop = stop if slot == "whole" else _cut(text, start, stop, slot)
     value = trimmed(text, start, stop, article=not explicit)
@@ -331,9 +365,17 @@ def _checked(found: list[Value], check: object) -> list[Value]:
     return good
 
 
+_THAT: Final = re.compile(r"(?:what|how|who|where|that|why)\b", re.IGNORECASE)
+
+
+@cache
+def _purpose() -> re.Pattern[str]:
+    return re.compile(r"\s+(?:to|for|with|in|on|at|as|via|when|instead)\b", re.IGNORECASE)
+
+
 @cache
 def _cuts() -> dict[str, re.Pattern[str]]:
-    place = r",(?!\s*(?-i:[A-Z])[\w.]+(?:\s(?-i:[A-Z])\w+)?\s*(?:$|,))|\s+(?:and|with|near|by|as|for|on|during|in|working|doing|at|to|is|was|from|or|so|about|just|together|not|area\b(?=.)|studying)\b"
+    place = r",(?!\s*(?-i:[A-Z])[\w.]+(?:\s(?-i:[A-Z])\w+)?\s*(?:$|,))|\s+(?:and|with|near|by|as|for|on|during|in|working|doing|at|to|is|was|from|or|so|about|just|together|not|living|based|who|where|before|once|area\b(?=.)|studying)\b"
     org = r",|\s+(?:and\s+(?=[a-z])|as|in|on|with|where|doing|for|by|from|to|is|since|during|near|full[- ]time|part[- ]time|building|working|writing|managing|leading|over|right|just|out\s+of|based|or)\b"
     job = r",|\s+(?:and|at|in|with|who|from|living|based|working|here|by|on|specializing|specialising|during|for|or|that)\b"
     name = r",|\s+(?:and|from|but|i|with|by|here|or|in|at|is|so|last|on|the|who|this|a|an|since|for|nearly|almost)\b|[(]"
@@ -353,13 +395,16 @@ def _shown(slot: str, value: Value, verb: Verb, phrase: str) -> str:
         return titled(value.text)
     if slot in ("job", "jobs"):
         return article(value.text)
-    if slot == "verb" and not phrase.startswith("=") and "plan to" in phrase:
+    if slot == "verb" and "plan to" in phrase:
         _, _, rest = value.text.partition(" ")
         return theirs(f"{verb.lemma} {rest}".strip())
     return theirs(value.text)
 
 
 def _written(phrase: str, values: dict[str, str]) -> str:
+    if re.match(r"\w+ing\b", values.get("vp", "")):
+        phrase = phrase.replace("plan to {vp}", "plan on {vp}")
+
     def fill(slot: re.Match[str]) -> str:
         name = slot[1]
         if name in values:
@@ -376,7 +421,7 @@ def _written(phrase: str, values: dict[str, str]) -> str:
 @cache
 def _tails() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     return tuple((name, phrase, re.compile(pattern, re.IGNORECASE)) for name, phrase, pattern in (
-        ("comes_from", "come from {}", r"[,\s]+(?:and\s+(?:i'm\s+)?)?(?:originally\s+)?from\s+(?:the\s+)?(?P<place>(?-i:[A-Z]).*)"),
+        ("comes_from", "come from {}", r"[,\s]+(?:and\s+(?:i'm\s+)?)?(?:(?:male|female|nonbinary|[mf])\s*,\s*)?(?:originally\s+)?from\s+(?:the\s+)?(?P<place>(?-i:[A-Z]).*)"),
         ("lives_in", "live in {}", r"[,\s]+(?:and\s+(?:i'm\s+)?)?(?:currently\s+|now\s+)?(?:based|living|located|residing)\s+in\s+(?:the\s+)?(?P<place>\S.*)"),
     ))  # fmt: skip
 
@@ -408,6 +453,9 @@ _NO_EVENTS: Final = frozenset(
 _NO_HABITS: Final = frozenset("be think want need know believe wish hope plan mind stand prefer like love hate use consider decide get try see make".split())
 
 
+_POINTING: Final = re.compile(r"\b(?:it|you|this|that|them|your|there|those|these|something|anything|one|him|her)\b", re.IGNORECASE)
+
+
 @cache
 def _often() -> re.Pattern[str]:
     return re.compile(
@@ -418,30 +466,40 @@ def _often() -> re.Pattern[str]:
     )
 
 
+@cache
+def _clock() -> re.Pattern[str]:
+    return re.compile(r"\s*(?:at|around|by)\s+\d{1,2}(?::\d\d)?(?:\s?[ap]\.?m\b\.?)?", re.IGNORECASE)
+
+
 def _doings(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """What somebody does again and again, did at a time, or will do at one, where no rule knows the thing itself."""
     text, stance = talk.text, verb.stance
-    if stance.negated or stance.ended or stance.wished or stance.able:
+    if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
         return
     often = _often().search(text, verb.at, clause.end)
-    if (stance.tense == PRESENT and not stance.future and (often or stance.habit)) and verb.lemma not in _NO_HABITS:
+    before = None if often else _often().search(text, clause.lead, clause.start)
+    if (stance.tense == PRESENT and not stance.future and (often or before or stance.habit)) and verb.lemma not in _NO_HABITS:
         stop = often.end() if often else until(text, verb.at, clause.end)
+        stop = clock.end() if (clock := _clock().match(text, stop, clause.end)) else stop
         value = trimmed(text, verb.word, max(stop, verb.at), article=False)
-        if 2 <= len(value.text.split()) <= 12:
+        if 2 <= len(value.text.split()) <= 12 and not _POINTING.search(value.text):
             rest = value.text.partition(" ")[2]
             yield Said(who.name, "habit", value.text, sentence(who.name, f"{verb.lemma} {theirs(rest)}", "asserted"), clause.start, value.end, valid=talk.default)
         return
     ahead = stance.future or stance.tense == ING
-    time = dates.named(text, clause.start, clause.end, talk.clock, ahead=ahead)
-    if time is None or time.mark in ("since", "until", "till") or verb.lemma in _NO_EVENTS or often or stance.tense == PRESENT and not stance.future:
+    time = dates.named(text, clause.lead, clause.end, talk.clock, ahead=ahead)
+    if stance.future and re.compile(words.LIFE, re.IGNORECASE).match(text, verb.word, clause.end) is None and time is None or not stance.future and time is None:
+        return
+    if time is not None and time.mark in ("since", "until", "till") or verb.lemma in _NO_EVENTS or often or stance.tense == PRESENT and not stance.future:
         return
     value = trimmed(text, verb.word, until(text, verb.at, clause.end), article=False)
-    if not 2 <= len(value.text.split()) <= 10 or re.search(r"\b(?:it|you|this|that|them|your)\b", value.text, re.IGNORECASE):
+    if not 2 <= len(value.text.split()) <= 10 or _POINTING.search(value.text):
         return
     if ahead and stance.perfect:
         return
     rest = value.text.partition(" ")[2]
     said = f"{who.name} plans to {theirs(f'{verb.lemma} {rest}')}" if ahead else f"{who.name} {theirs(value.text)}"
     modality = "hedged" if stance.doubted else "planned" if ahead else "stated"
-    yield Said(who.name, "plans" if ahead else "did", value.text, said + when(time.interval), clause.start, value.end, modality=modality,
-               confidence=HEDGED if stance.doubted else STATED, valid=time.interval)  # fmt: skip
+    valid = time.interval if time else talk.default
+    yield Said(who.name, "plans" if ahead else "did", value.text, said + (when(valid) if time else ""), clause.start, value.end, modality=modality,
+               confidence=HEDGED if stance.doubted else STATED, valid=valid)  # fmt: skip

@@ -29,7 +29,7 @@ def predicate_of(noun: str) -> str:
 @cache
 def _owned() -> re.Pattern[str]:
     return re.compile(
-        rf"(?:^|(?<=\s)|(?<=,))(?P<count>{_COUNT})\s+(?P<adjective>(?:[\w'-]+\s+){{0,3}}?)(?P<noun>(?:{relation_words()})s?|puppies|kids|children|families|fish|mice)\b"
+        rf"(?:^|(?<=\s)|(?<=,))(?P<count>{_COUNT})\s+(?P<adjective>(?:(?!and\b|or\b)[\w'-]+\s+){{0,3}}?)(?!twin\s+(?:sister|brother))(?P<noun>(?:{relation_words()})s?|puppies|kids|children|families|fish|mice)\b"
         rf"(?!\s+(?:who|that|which)\s)(?:\s*,?\s*\(?(?:(?:is|are)\s+)?(?:named|called|whose\s+names?\s+(?:is|are)|by\s+the\s+name\s+of|:)\s*(?P<names>{_NAMES}|[a-z]+\b)|\s*[,:(]\s*(?P<beside>{_NAMES})(?=\s*(?:$|[,.)]|\band\b)))?",
         re.IGNORECASE,
     )
@@ -38,7 +38,7 @@ def _owned() -> re.Pattern[str]:
 _NO_OWNING = frozenset("problem question issue hard great good new food bed toy collar show video picture friend person lot kind type".split())
 
 
-def household(text: str, start: int, end: int, who: Who, begin: int, *, denied: bool = False) -> Iterator[Said]:
+def household(text: str, start: int, end: int, who: Who, begin: int, *, denied: str = "") -> Iterator[Said]:
     """The people and pets a stretch says somebody has, by name where they are named."""
     if not re.match(rf"\s*(?:also\s+)?{_COUNT}\b", text[start:end], re.IGNORECASE):
         return
@@ -48,7 +48,7 @@ def household(text: str, start: int, end: int, who: Who, begin: int, *, denied: 
             continue
         if noun in ("head", "partner") or re.match(r"\s+(?:of mine|who|food|show|video|appointment|allergy|person|lover|sitter)", text[found.end("noun") : end]):
             continue
-        yield from _had(text, found, who, begin, "no" if denied else count)
+        yield from _had(text, found, who, begin, denied or count)
 
 
 def _had(text: str, found: re.Match[str], who: Who, begin: int, count: str) -> Iterator[Said]:
@@ -56,19 +56,19 @@ def _had(text: str, found: re.Match[str], who: Who, begin: int, count: str) -> I
     predicate = predicate_of(noun)
     single = noun.lower().removesuffix("s") if noun.lower() not in ("kids",) else "kid"
     group = "names" if found["names"] else "beside"
-    names = [part for part in re.finditer(r"[^\W\d_][\w'-]*(?:\s+(?-i:[A-Z])[\w'-]*)?", found[group] or "") if part[0].lower() != "and"]
-    if count not in ("no", "any") and names and all(is_name(part[0]) for part in names):
+    names = list(re.finditer(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?", found[group] or ""))
+    if count not in ("no", "any", "no longer") and names and all(is_name(part[0]) for part in names):
         for part in names:
             at = found.start(group) + part.end()
             name = titled(part[0])
             said = f"{who.name} has {article(single)} named {name}"
             yield Said(who.name, predicate, name, said, begin, at, confidence=CONFIDENCE, meta={"relation": single})
         return
-    denied = count in ("no", "any")
-    value = f"{found['adjective']}{noun}" if count in ("a", "an", "another", "one", "no", "any", "some") else text[found.start("count") : found.end("noun")]
+    denied = count in ("no", "any", "no longer")
+    value = f"{found['adjective']}{noun}" if count in ("a", "an", "another", "one", "no", "any", "some", "no longer") else text[found.start("count") : found.end("noun")]
     if not denied and predicate in ("has", "manager", "has_colleague", "has_friend"):
         return
-    text_of = f"{who.name} has no {value}" if denied else f"{who.name} has {article(value)}"
+    text_of = f"{who.name} no longer has {article(value)}" if count == "no longer" else f"{who.name} has no {value}" if denied else f"{who.name} has {article(value)}"
     yield Said(who.name, predicate, value, text_of, begin, found.end("noun"), "negated" if denied else "asserted", meta={"relation": single})
 
 

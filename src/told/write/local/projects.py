@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
+from told.write.local.render import article
 from told.write.local.said import Said
 from told.write.local.value import is_thing, items, trimmed, until
 
@@ -27,19 +29,21 @@ def _frame() -> re.Pattern[str]:
     )
 
 
-def project(text: str, start: int, end: int, speaker: str) -> Said | None:
+def project(text: str, start: int, end: int, speaker: str) -> Iterator[Said]:
     """What a clause says of the speaker's project, nothing if it speaks of none."""
     found = _frame().match(text, start, end)
     if found is None or (found["the"] and found["part"].lower() not in ("project", "app", "codebase", "stack", "backend", "frontend")):
-        return None
+        return
     part = f"{found['adjective']}{found['part']}".lower()
     if (found["uses"] or "").lower() == "is" and not found["part"].lower().endswith(("stack", "database", "infra", "backend", "frontend")):
-        return None
+        return
     value = trimmed(text, found.start("value"), until(text, found.start("value"), end))
     if (found["uses"] or "").lower() == "is" and not value.text[:1].isupper():
-        return None
+        return
     listed = list(items(text, value.start, value.end))
     if not listed or not is_thing(value.text, 10) or value.text.lower().startswith(("down", "slow", "broken")):
-        return None
+        return
     predicate, verb = ("project_needs", "needs") if found["needs"] else ("project_uses", "uses")
-    return Said(speaker, predicate, value.text, f"{speaker}'s {part} {verb} {value.text}", start, value.end)
+    for item in listed if predicate == "project_uses" else [value]:
+        shown = article(item.text) if found["needs"] and text[item.start - 2 : item.start] in ("a ", "n ") else item.text
+        yield Said(speaker, predicate, item.text, f"{speaker}'s {part} {verb} {shown}", start, item.end)

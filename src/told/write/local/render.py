@@ -24,7 +24,7 @@ def third(verb: str) -> str:
 
 def theirs(value: str) -> str:
     """A value as it reads when somebody else says it: my job becomes their job."""
-    return _own().sub(lambda word: _THEIRS[word[0].lower()], value)
+    return _own().sub(lambda word: word[0] if word[0] == "US" else _THEIRS[word[0].lower()], value)
 
 
 @cache
@@ -36,10 +36,10 @@ def article(value: str) -> str:
     """The value with its indefinite article, unless it is a number of things, a title or a proper name."""
     if re.match(r"(?:an?|the|two|three|four|five|six|several|some|\d+|my|their)\b", value, re.IGNORECASE) or _TITLE.match(value) or _many(value):
         return value
-    sounds_open = re.match(r"(?:[aeio]|u(?!ni|s|k|x)|h(?:our|onest)|[FHLMNRSX](?=[A-Z]{1,3}\b))", value, re.IGNORECASE if value[:1].islower() else 0)
-    return f"{'an' if sounds_open or value[:1] in 'AEIO' else 'a'} {value}"
+    return f"{'an' if _OPEN_SOUND.match(value) else 'a'} {value}"
 
 
+_OPEN_SOUND: Final = re.compile(r"[aeioAEIO](?!ne\b|uro)|[uU](?!ni|s|k|x|tili)|[hH](?:our|onest)|[FHLMNRSX](?=[B-DF-HJ-NP-TV-Z][A-Z]*\b)")
 _TITLE: Final = re.compile(r"(?:head|chief|vp|ceo|cto|cfo|coo|president|director|lead|captain)\b(?= of|$)|(?:ceo|cto|cfo|coo|cpo|vp)\b", re.IGNORECASE)
 
 
@@ -51,7 +51,8 @@ def _many(value: str) -> bool:
 def sentence(subject: str, phrase: str, polarity: str, *, former: bool = False, ended: bool = False) -> str:
     """A subject and a phrase as one sentence; a phrase that begins with = stands as it is."""
     if phrase.startswith("="):
-        return f"{subject} {phrase[1:]}"
+        said = phrase[1:].replace("has been", "has never been", 1) if polarity == "negated" else phrase[1:]
+        return f"{subject} {said}"
     if phrase.startswith("'s "):
         denied = phrase.replace(" is ", " is not ", 1) if polarity == "negated" else phrase
         return subject + denied
@@ -63,10 +64,20 @@ def sentence(subject: str, phrase: str, polarity: str, *, former: bool = False, 
         verb, _, rest = rest.strip().partition(" ")
         return f"{subject} does not {verb}{f' {rest}' if rest else ''}"
     if polarity != "negated":
-        return f"{subject} {third(verb)}{rest}"
+        return f"{subject} {_agreeing(verb, subject)}{rest}"
     if verb == "be":
-        return f"{subject} is {'no longer' if ended else 'not'}{rest}"
-    return f"{subject} no longer {third(verb)}{rest}" if ended else f"{subject} does not {verb}{rest}"
+        return f"{subject} {_agreeing('be', subject)} {'no longer' if ended else 'not'}{rest}"
+    return f"{subject} no longer {_agreeing(verb, subject)}{rest}" if ended else f"{subject} {_agreeing('do', subject)} not {verb}{rest}"
+
+
+_SEVERAL: Final = re.compile(r"'s .*(?:parents|kids|children|sons|daughters|twins|brothers|sisters|siblings|friends|folks|cousins|cats|dogs|grandparents|colleagues)$")
+
+
+def _agreeing(verb: str, subject: str) -> str:
+    """The verb as one person or several need it."""
+    if _SEVERAL.search(subject):
+        return "are" if verb == "be" else verb
+    return third(verb)
 
 
 def when(valid: Interval) -> str:

@@ -84,5 +84,5 @@ def _stop(text: str, start: int, end: int) -> int:
 
 def _order_text(value: str) -> str:
     low = value[0].lower() + value[1:]
-    low = re.sub(r"^(?:don't|do not|never|stop|no|skip|omit)\s+", lambda word: "avoid " if word[0].lower().startswith(("no ", "skip", "omit")) else "not ", low)
-    return re.sub(r"\bme\b", "them", low)
+    low = re.sub(r"^(?:don't|do not|never|no|skip|omit)\s+", lambda word: "avoid " if word[0].lower().startswith(("no ", "skip", "omit")) else "not ", low)
+    return re.sub(r"\bme\b", "them", re.sub(r"\byour\b", "its", low))

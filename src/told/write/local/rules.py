@@ -10,7 +10,7 @@ from typing import Final
 
 from told.write.local import words
 
-_SLOT: Final = re.compile(r"\{(\w+)\}")
+_SLOT: Final = re.compile(r"\{([a-z]\w*)\}")
 _NAMED: Final = re.compile(r"\((\w+)=")
 
 
@@ -71,6 +71,7 @@ def lists() -> dict[str, str]:
         "MEDICAL": words.MEDICAL,
         "LIFE": words.LIFE,
         "TOOLS": words.TOOLS,
+        "REACTION": words.REACTION,
         "A": "(?:an? |the |my )?",
         "VERY": f"(?:(?:{words.VERY}) )*",
     }

@@ -15,7 +15,7 @@ class Clause:
     """A stretch of a text in which one thing is said.
 
     `goes_on` tells that it has no subject of its own and speaks on of the one before. `sure` is how sure the words
-    before it leave it; `asked` that it is part of a question.
+    before it leave it; `asked` that it is part of a question; `lead` is where those words begin.
     """
 
     start: int
@@ -23,6 +23,7 @@ class Clause:
     goes_on: bool = False
     sure: float = 1.0
     asked: bool = False
+    lead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ _SARCASM = (
     r"\b(?:simply|just|absolutely|so|really|totally|do) (?:love|adore|enjoy)(?:s|ing)? (?:it )?(?:when|how)\b",
     r"\bnot!+\s*$",
     r"#sarcas\w+",
+    r"\b(?:just kidding|jk|kidding|i'm joking|just joking)\b",
     r"\b(?:what could (?:possibly )?(?:be better|go wrong)|living the dream|lucky me|just my luck|how (?:fun|lovely|nice))\b",
     r"\b(?:love|adore|enjoy|like|favou?rite)\b.*\b(?:mondays|traffic(?: jams?)?|taxes|paperwork|being ignored|waiting (?:in|on|for)|"
     r"getting (?:paged|yelled|woken|stuck|rejected|ghosted)|merge conflicts|more meetings|another meeting|another (?:outage|bug|crash|deadline)|"
@@ -189,7 +191,7 @@ _JOINT = (
     rf"\s+(?=(?:since|because|given\s+that|now\s+that|considering(?:\s+that)?)\s+{_SUBJECT})|\s+(?=if\s+(?:i|we|you|my|it|that|there)\b)|"
     rf"\s+(?=(?:that\s+|which\s+)?(?:i|my)\s+(?:said|think|thought|guess)\b)"
 )
-_GOING_ON = rf"(?:,?\s+(?:and|but|then)|,)\s+(?:also\s+|then\s+|currently\s+|now\s+|just\s+|i\s+)?(?={_VERBS})"
+_GOING_ON = rf"(?:,?\s+(?:and|but|then)|,)\s+(?:also\s+|then\s+|currently\s+|now\s+|just\s+)?(?={_VERBS})"
 
 
 @cache
@@ -208,6 +210,12 @@ def _of_another_mind() -> re.Pattern[str]:
     )
 
 
+@cache
+def _together() -> re.Pattern[str]:
+    """Whoever stands before "and I"."""
+    return re.compile(r"\s*(?:(?:so|hey|hi|well|yesterday|last \w+),?\s+)?(?:me|my\s+[\w-]+(?:\s+[A-Z]\w+)?|[A-Z]\w+)", re.IGNORECASE)
+
+
 def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
     """The clauses of a sentence; in a question only what is stated beside it is not asked."""
     cuts = list(_cuts(text, sentence))
@@ -216,13 +224,15 @@ def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
         last = number == len(cuts) - 1
         asked = asks(text, start, end) or (sentence.asks and last and not _stated(text, start, end))
         if begin < end:
-            yield Clause(begin, end, goes_on, sure, asked)
+            yield Clause(begin, end, goes_on, sure, asked, start)
 
 
 def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
     start, goes_on = sentence.start, False
     for joint in _joints().finditer(text, sentence.start, sentence.end):
         if joint["on"] is not None and _of_another_mind().search(text, start, joint.start()):
+            continue
+        if _together().fullmatch(text, start, joint.start()):
             continue
         if joint.start() > start:
             yield start, joint.start(), goes_on
@@ -255,7 +265,7 @@ _OPENERS = (
     r"i(?:'d| would| should|'ll| also)? (?:just |also )?(?:like to |want to |wanted to |need to |have to |must |should |gotta )?"
     r"(?:mention|say|add|clarify|admit|confess|point out|note|tell you|let you know|share)(?: is)?(?: that)?|"
     r"i (?:forgot|should have|meant) to (?:mention|say|tell you|add)(?: that)?|you should know(?: that)?|"
-    r"i want you to know(?: that)?|fun fact|quick update|update|news|big news|good news|bad news|great news|ps|p\.s\.|correction|edit|context|"
+    r"i want you to know(?: that)?|fun fact|quick (?:update|context|intro|background)|update|news|big news|good news|bad news|great news|ps|p\.s\.|correction|edit|context|"
     r"background|about me|a bit about me|some background|intro|(?:let me|to) introduce myself|"
     r"(?:it )?turns out(?: that)?|nice to meet you|pleased to meet you|long story short|the thing is(?: that)?|the truth is|"
     r"the fact is|my point is|since|because|cuz|bc|cos|given(?: that)?|now that|considering(?: that)?|seeing as|although|though|even though|while|"
@@ -263,11 +273,18 @@ _OPENERS = (
     r"these days|nowadays|currently|at the moment|right now|as of (?:now|today|last \w+|this \w+)|lately|recently|"
     r"in general|generally|usually|personally|for me|in my (?:free|spare) time|on (?:the )?weekends|at work|at home|outside of work|"
     r"thanks|thank you|sorry|lol|haha+|omg|ugh|wow|yay|phew|hmm+|um+|uh+|er|man|dude|guys|i mean|you know|like|"
-    r"funny enough|believe it or not|just|yes i|hooray|guess what|dear \w+|cheers|"
+    r"(?:my|the) (?:doctor|dr|doc|dentist|allergist|therapist|gp|dermatologist|psychiatrist)(?: just| recently)? (?:said|says|told me|thinks)(?: that)?|"
+    r"every \w+|each \w+|on \w+days|on weekdays|funny enough|believe it or not|just|yes i|hooray|guess what|dear \w+|cheers|"
     r"[-*\u2022\u2013]|\d{1,2}[.)]|[\U0001f300-\U0001faff\u2600-\u27bf]+"
 )
+_TIMES = (
+    r"(?:(?:last|next|this|this past|this coming) (?:week|month|year|weekend|night|summer|winter|spring|fall|autumn|morning|evening|\w+day)|yesterday(?: \w+)?|today|tonight|"
+    r"tomorrow(?: \w+)?|(?:in|since|back in) (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)|"
+    r"(?:a|an|one|two|three|four|five|six|a few|a couple of|\d+) (?:days?|weeks?|months?|years?) ago|on (?:\w+day)|the other day|"
+    r"in (?:a|two|three|\d+) (?:days?|weeks?|months?|years?)|for (?:\w+ ){1,3}(?:years|months|weeks) now)"
+)
 _DOUBTS = (
-    r"i (?:kind of |kinda |sort of )?(?:think|guess|suppose|assume|suspect|imagine|feel like)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she))|"
+    r"i (?:kind of |kinda |sort of )?(?:think|guess|suppose|assume|suspect|imagine|feel like)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she|(?-i:[A-Z][a-z])))|"
     r"i (?:believe)(?: that)?(?=\s+(?:i|i'm|my|we|it|he|she))|maybe|perhaps|possibly|probably|"
     r"i'?m not (?:entirely |really |quite |totally )?sure(?:,? but| if| whether)?|not sure(?:,? but| if| whether)?|i might be wrong,? but|"
     r"if i remember (?:correctly|right)|iirc|afaik|it (?:seems|looks like|appears)(?: that)?|i have a feeling(?: that)?|"
@@ -279,7 +296,7 @@ HEDGED = 0.5
 
 @cache
 def _opening() -> re.Pattern[str]:
-    return re.compile(rf"[\s,:;!.\"'(*_]*(?:(?P<doubt>{_DOUBTS})|{_SURE}|(?P<plain>{_OPENERS}))(?=[\s,:;!.)*_-]|$)[\s,:;!.)*_]*",
+    return re.compile(rf"[\s,:;!.\"'(*_]*(?:(?P<doubt>{_DOUBTS})|{_SURE}|{_TIMES}(?=,?\s+(?:i|i'm|i've|we|my|our)\b)|(?P<plain>{_OPENERS}))(?=[\s,:;!.)*_-]|$)[\s,:;!.)*_]*",
                       re.IGNORECASE)  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def relation_words() -> str:
     return "|".join(sorted((re.escape(word) for word in (*words.RELATIVES, *words.PETS)), key=lambda word: (-len(word), word)))
 
 
-NAME = r"(?-i:[A-ZÀ-Þ][\w'\u2019-]*(?:\s+[A-ZÀ-Þ][\w'\u2019-]*)?)"
+_WORD = r"[A-ZÀ-Þ][\w-]*(?:'(?!(?:s|d|re|ll|ve|m|t)\b)\w+)?"
+NAME = rf"(?-i:{_WORD}(?:\s+{_WORD})?)"
 ADJECTIVE = r"(?:(?:" + words.OLDER.replace(" ", "|") + r"|step|ex-?|\d+[- ](?:year|yr|month|week)s?[- ]old)\s+)*"
 
 
@@ -74,6 +75,11 @@ def _third() -> re.Pattern[str]:
 
 
 @cache
+def _theirs() -> re.Pattern[str]:
+    return re.compile(rf"(?P<owner>{NAME})'s\s+(?P<relation>{relation_words()})\b(?!')", re.IGNORECASE)
+
+
+@cache
 def _pronoun() -> re.Pattern[str]:
     return re.compile(r"(?:he|she|they)(?=\s|'(?:s|re|ve|d|ll)\b)", re.IGNORECASE)
 
@@ -95,11 +101,24 @@ def subject_at(text: str, start: int, end: int, speaker: str, last: Who | None) 
         return Subject(Who(speaker, first=True), found.end())
     if found := _mine().match(text, start, end):
         return _relative(found, speaker)
+    if found := _theirs().match(text, start, end):
+        return Subject(Who(f"{found['owner']}'s {found['relation'].lower()}", relation=found["relation"].lower()), found.end())
     if found := _pronoun().match(text, start, end):
         return Subject(last, found.end()) if last is not None else None
     if found := _third().match(text, start, end):
         return _named(found)
     return None
+
+
+def spoken_of(text: str, start: int, end: int, speaker: str) -> Who | None:
+    """The one person of the speaker's a stretch mentions, whom a later "she" can mean; none if there are several."""
+    found = [mine for mine in _anywhere().finditer(text, start, end) if mine["relation"].lower() not in words.PETS]
+    return _relative(found[0], speaker).who if len(found) == 1 else None
+
+
+@cache
+def _anywhere() -> re.Pattern[str]:
+    return re.compile(rf"\b{_mine().pattern}", re.IGNORECASE)
 
 
 def _relative(found: re.Match[str], speaker: str) -> Subject:

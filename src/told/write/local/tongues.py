@@ -28,46 +28,46 @@ _PHRASES: Final = {
 # predicate: patterns with {name} (a name), {v} (one value) or {l} (a list). NOT marks a denial that negates the claim.
 _ROWS: Final = {
     "de": """
-name: ich (?:heiße|heisse) {name}; mein name ist {name}; ich bin (?:der|die) {name}
+name: (?:ich )?(?:heiße|heisse) {name}; mein name ist {name}; (?:ich )?bin (?:der|die) {name}
 nickname: nenn(?:t)? mich (?:bitte )?{name}
-lives_in: ich (?:wohne|lebe)(?: (?:jetzt|seit \\S+(?: \\S+)?|aktuell|derzeit|zurzeit|momentan|immer noch|inzwischen))* (?:in|bei) {v}; ich bin (?:gerade |vor kurzem |letztes jahr |letzten monat |neulich )*(?:von \\S+ )?nach {v} (?:um)?gezogen
-NOT lives_in: ich (?:wohne|lebe) nicht mehr in {v}
-works_at: ich arbeite (?:jetzt |seit \\S+ |als \\S+(?: \\S+)? )*(?:bei|für)(?: der| dem)? {v}; ich bin (?:\\S+ )?bei {v} (?:angestellt|beschäftigt)
-NOT works_at: ich arbeite nicht mehr (?:bei|für) {v}
-works_as: ich (?:arbeite|bin) (?:\\S+ )?als {v}; ich bin (?:von beruf )(?:eine?n? )?{v}; ich bin (?=[\\w-]*(?:ingenieur|entwickler|lehrer|arzt|ärztin|anwalt|anwältin|krankenschwester|pfleger|informatiker|designer|architekt|koch|köchin|wissenschaftler|berater|programmierer|student)(?:in)?\\b){v}
-likes: ich (?:mag|liebe)(?: (?:sehr|gerne|besonders|total|wirklich|am liebsten))* (?!dich|es|das\\b|nicht|kein){l}; ich (?:esse|trinke|höre|spiele|lese) (?:sehr |am |besonders )?(?:gern|gerne|liebsten) {l}
-dislikes: ich (?:hasse|verabscheue) (?!dich|es|das\\b){l}; ich mag (?:keine|keinen|kein) {l}; ich mag {l} (?:überhaupt |gar )?nicht
-allergic_to: ich bin (?:sehr |stark |leicht )?allergisch (?:gegen|auf) {l}; ich habe eine {v}allergie
-comes_from: ich (?:komme|stamme)(?: ursprünglich)? aus {v}
-age: ich bin {n}(?: jahre alt)?
-diet: ich (?:bin|lebe|ernähre mich)(?: \\S+)? (?P<v>vegetarierin|vegetarier|veganerin|veganer|vegan|vegetarisch)
-NOT diet: ich bin (?:kein|keine|nicht mehr) (?P<v>vegetarierin|vegetarier|veganerin|veganer|vegan|vegetarisch)
-speaks: ich spreche(?: fließend| auch| ein bisschen| etwas)* {l}
-has_pet: ich habe (?P<v>(?:eine?n?|zwei|drei) (?:hund|katze|kater|hündin|hunde|katzen|hamster|kaninchen)(?: namens \\w+)?)
-has_child: ich habe (?P<v>(?:eine?n?|zwei|drei|vier) (?:sohn|tochter|kind|kinder|söhne|töchter))
-learning: ich lerne (?:gerade |jetzt |zurzeit )*{l}
-relationship_status: ich bin (?P<v>verheiratet|ledig|geschieden|verlobt)
+lives_in: (?:ich )?(?:wohne|lebe)(?: (?:jetzt|seit \\S+(?: \\S+)?|aktuell|derzeit|zurzeit|momentan|immer noch|inzwischen))* (?:in|bei) {v}; (?:ich )?bin (?:gerade |vor kurzem |letztes jahr |letzten monat |neulich )*(?:von \\S+ )?nach {v} (?:um)?gezogen
+NOT lives_in: (?:ich )?(?:wohne|lebe) nicht mehr in {v}
+works_at: (?:ich )?arbeite (?:jetzt |seit \\S+ |als \\S+(?: \\S+)? )*(?:bei|für)(?: der| dem)? {v}; (?:ich )?bin (?:\\S+ )?bei {v} (?:angestellt|beschäftigt)
+NOT works_at: (?:ich )?arbeite nicht mehr (?:bei|für) {v}
+works_as: (?:ich )?(?:arbeite|bin) (?:\\S+ )?als {v}; (?:ich )?bin (?:von beruf )(?:eine?n? )?{v}; (?:ich )?bin (?=[\\w-]*(?:ingenieur|entwickler|lehrer|arzt|ärztin|anwalt|anwältin|krankenschwester|pfleger|informatiker|designer|architekt|koch|köchin|wissenschaftler|berater|programmierer|student)(?:in)?\\b){v}
+likes: (?:ich )?(?:mag|liebe)(?: (?:sehr|gerne|besonders|total|wirklich|am liebsten))* (?!dich|es|das\\b|nicht|kein){l}; (?:ich )?(?:esse|trinke|höre|spiele|lese) (?:sehr |am |besonders )?(?:gern|gerne|liebsten) {l}
+dislikes: (?:ich )?(?:hasse|verabscheue) (?!dich|es|das\\b){l}; (?:ich )?mag (?:keine|keinen|kein) {l}; (?:ich )?mag {l} (?:überhaupt |gar )?nicht
+allergic_to: (?:ich )?bin (?:sehr |stark |leicht )?allergisch (?:gegen|auf) {l}; (?:ich )?habe eine {v}allergie
+comes_from: (?:ich )?(?:komme|stamme)(?: ursprünglich)? aus {v}
+age: (?:ich )?bin {n}(?: jahre alt)?
+diet: (?:ich )?(?:bin|lebe|ernähre mich)(?: \\S+)? (?P<v>vegetarierin|vegetarier|veganerin|veganer|vegan|vegetarisch)
+NOT diet: (?:ich )?bin (?:kein|keine|nicht mehr) (?P<v>vegetarierin|vegetarier|veganerin|veganer|vegan|vegetarisch)
+speaks: (?:ich )?spreche(?: fließend| auch| ein bisschen| etwas)* {l}
+has_pet: (?:ich )?habe (?P<v>(?:eine?n?|zwei|drei) (?:hund|katze|kater|hündin|hunde|katzen|hamster|kaninchen)(?: namens \\w+)?)
+has_child: (?:ich )?habe (?P<v>(?:eine?n?|zwei|drei|vier) (?:sohn|tochter|kind|kinder|söhne|töchter))
+learning: (?:ich )?lerne (?:gerade |jetzt |zurzeit )*{l}
+relationship_status: (?:ich )?bin (?P<v>verheiratet|ledig|geschieden|verlobt)
 """,
     "fr": """
 name: je m'appelle {name}; mon (?:nom|prénom) (?:est|c'est) {name}; moi c'est {name}
 nickname: appel(?:le|ez)[- ]moi {name}
 lives_in: (?:j'habite|je vis|je réside|j'vis)(?: (?:actuellement|maintenant|toujours))*(?: à| en| au| aux| dans| près de)? {v}; (?:j'ai|je viens de) (?:déménagé|emménagé?r?|déménager|m'installer)(?: de \\S+)? (?:à|en|au|aux) {v}
 NOT lives_in: je n'habite plus (?:à|en|au|aux) {v}
-works_at: je (?:travaille|bosse)(?: (?:actuellement|maintenant|comme \\S+))*(?: chez| pour| à la| au) {v}
+works_at: (?:je )?(?:travaille|bosse)(?: (?:actuellement|maintenant|comme \\S+))*(?: chez| pour| à la| au) {v}
 NOT works_at: je ne travaille plus (?:chez|pour) {v}
-works_as: je (?:travaille|bosse) (?:comme|en tant que?'?) ?{v}; je suis (?=(?:un |une )?(?:ingénieur|développeu|professeu|infirmi|médecin|avocat|enseignant|étudiant|architecte|cuisini|journaliste|graphiste|comptable|designer|chercheu))(?:un |une )?{v}
+works_as: (?:je )?(?:travaille|bosse) (?:comme|en tant que?'?) ?{v}; (?:je )?suis (?=(?:un |une )?(?:ingénieur|développeu|professeu|infirmi|médecin|avocat|enseignant|étudiant|architecte|cuisini|journaliste|graphiste|comptable|designer|chercheu))(?:un |une )?{v}
 likes: j'(?:aime|adore)(?: (?:beaucoup|bien|vraiment|trop|surtout))*(?: (?:le|la|les|l'|du|faire du|faire de la))? ?(?!pas|ça|te\\b|vous){l}
-dislikes: je (?:déteste|hais)(?: (?:le|la|les|l'))? ?(?!ça|te\\b){l}; je n'aime pas(?: (?:le|la|les|l'|trop|du tout))* ?(?!ça){l}
-allergic_to: je suis (?:très )?allergique (?:à la |à l'|aux |au |à ){l}
-comes_from: je (?:viens|suis originaire) (?:de la |de |du |des |d'){v}
+dislikes: (?:je )?(?:déteste|hais)(?: (?:le|la|les|l'))? ?(?!ça|te\\b){l}; je n'aime pas(?: (?:le|la|les|l'|trop|du tout))* ?(?!ça){l}
+allergic_to: (?:je )?suis (?:très )?allergique (?:à la |à l'|aux |au |à ){l}
+comes_from: (?:je )?(?:viens|suis originaire) (?:de la |de |du |des |d'){v}
 age: j'ai {n} ans
-diet: je suis (?:devenue? )?(?P<v>végétarienne|végétarien|végane|végan|vegan|végétalienne|végétalien)
+diet: (?:je )?suis (?:devenue? )?(?P<v>végétarienne|végétarien|végane|végan|vegan|végétalienne|végétalien)
 NOT diet: je ne suis (?:plus|pas) (?P<v>végétarienne|végétarien|végane|végan|vegan)
-speaks: je parle(?: couramment| aussi| un peu)*(?: le| l'| la)? ?{l}
+speaks: (?:je )?parle(?: couramment| aussi| un peu)*(?: le| l'| la)? ?{l}
 has_pet: j'ai (?P<v>(?:un|une|deux|trois) (?:chien|chienne|chat|chatte|chiens|chats|lapin|hamster)(?: (?:qui s'appelle|nommée?|appelée?) \\w+)?)
 has_child: j'ai (?P<v>(?:un|une|deux|trois|quatre) (?:fils|fille|filles|enfant|enfants))
 learning: j'apprends(?: le| l'| la| à)? ?{l}
-relationship_status: je suis (?P<v>mariée?|célibataire|divorcée?|fiancée?)
+relationship_status: (?:je )?suis (?P<v>mariée?|célibataire|divorcée?|fiancée?)
 """,
     "es": """
 name: (?:yo )?me llamo {name}; mi nombre es {name}; (?:yo )?soy {name}(?=$|,| y | de )
@@ -134,11 +134,14 @@ relationship_status: (?:eu )?sou (?P<v>casad[oa]|solteir[oa]|divorciad[oa])
 """,
 }
 
-_TRIGGER = re.compile(
-    r"\b(?:ich|mein|mich|nennt?|je|j'|mon|moi|appelle|appelez|yo|me|mi|soy|vivo|tengo|hablo|trabajo|odio|amo|adoro|detesto|estoy|ya|no|llámame|llamame|io|il|sono|abito|risiedo|lavoro|faccio|ho|parlo|non|sto|"
-    r"chiamami|eu|meu|sou|moro|resido|trabalho|gosto|odeio|não|falo|estou|venho|vengo|chamo|mudei|já|a|o)\b",
-    re.IGNORECASE,
-)
+# Words that give a language away; none of them is English.
+_TRIGGERS: Final = {
+    "de": "ich mein nenn nennt",
+    "fr": "je j'ai j'aime j'adore j'habite j'apprends mon moi appelle-moi appelez-moi m'appelle",
+    "es": "yo llamo soy vivo resido trabajo tengo gusta gustan encanta encantan odio amo adoro detesto hablo estoy nombre mudé llámame llamame vengo",
+    "it": "io chiamo sono vivo abito risiedo lavoro faccio piace piacciono amo adoro odio detesto ho parlo sto chiamami nome vengo trasferito trasferita",
+    "pt": "eu chamo chame meu sou moro vivo resido trabalho gosto adoro amo odeio detesto tenho falo estou venho mudei já não",
+}
 _OPEN = r"(?:^|[,.;:!\u00a1]\s*|\s+(?:und|et|y|e|ed|aber|mais|pero|ma|mas|weil|parce que|porque|perché|car|denn)\s+|(?:hallo|bonjour|salut|hola|ciao|olá|oi|hi|buenas)[,!]?\s+)"
 _STOP = re.compile(
     r"[,;.!?\n()]|\s+(?:und|et|y|e|ed|ou|oder|o)\s+(?=(?:ich|je|j'|yo|me|mi|io|eu|arbeite|wohne|lebe|komme|mag|habe|travaille|trabajo|tengo|vivo|lavoro|ho|abito|trabalho|tenho|moro|gosto|soy|sono|sou|suis|bin)\b)|"
@@ -146,18 +149,27 @@ _STOP = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(r"\s*,\s*(?:und|et|y|e|ed)?\s*|\s+(?:und|et|y|e|ed|oder|ou|o|sowie|&)\s+(?:(?:le|la|les|l'|el|los|las|il|i|gli|lo|o|os|as|do|da|dos|das)\b\s*)?", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)?")
 _ENGLISH = re.compile(r"\b(?:i'm|the|my|is|are|and|i|was|have|you|with|for)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:eine?[nrm]?|der|die|das|den|dem|une?|le|la|les|l'|el|los|las|un|una|il|lo|gli|i|o|os|as|um|uma|a|à|al|alle|ai|agli|aux|au|du|des|de|do|da|dos|das|di|del|della)\s+", re.IGNORECASE)
 
 
 @cache
-def _patterns() -> tuple[tuple[str, bool, str, re.Pattern[str]], ...]:
+def _languages() -> dict[str, tuple[str, ...]]:
+    """The languages each telling word belongs to."""
+    table: dict[str, tuple[str, ...]] = {}
+    for language, telling in _TRIGGERS.items():
+        for word in telling.split():
+            table[word] = (*table.get(word, ()), language)
+    return table
+
+
+@cache
+def _patterns(language: str) -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
     found = []
-    for rows in _ROWS.values():
-        for row in rows.strip().splitlines():
-            head, _, forms = row.partition(": ")
-            for form in forms.split("; "):
-                found.append((head.removeprefix("NOT "), head.startswith("NOT "), form, _compiled(form)))
+    for row in _ROWS[language].strip().splitlines():
+        head, _, forms = row.partition(": ")
+        found += [(head.removeprefix("NOT "), head.startswith("NOT "), _compiled(form)) for form in forms.split("; ")]
     return tuple(found)
 
 
@@ -171,13 +183,17 @@ def _compiled(form: str) -> re.Pattern[str]:
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
     text = talk.text[sentence.start : sentence.end]
-    if sentence.asks or not _TRIGGER.search(text) or len(_ENGLISH.findall(text)) > 1:
+    telling = _languages()
+    spoken = dict.fromkeys(language for word in _WORDS.findall(text.lower()) for language in telling.get(word, ()))
+    if sentence.asks or not spoken or len(_ENGLISH.findall(text)) > 1:
         return []
-    found: list[Said] = []
-    for predicate, denied, _, pattern in _patterns():
-        for match in pattern.finditer(text):
-            found += _said(talk, predicate, denied, match, sentence.start)
-    return found
+    return [
+        said
+        for language in spoken
+        for predicate, denied, pattern in _patterns(language)
+        for match in pattern.finditer(text)
+        for said in _said(talk, predicate, denied, match, sentence.start)
+    ]
 
 
 def _said(talk: Talk, predicate: str, denied: bool, match: re.Match[str], offset: int) -> list[Said]:

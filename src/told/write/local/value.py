@@ -22,11 +22,14 @@ class Value:
 
 
 _TIME = (
-    r"(?:since|for|until|till|starting|effective|as of|from)\s+(?:the\s+)?(?:about\s+|almost\s+|over\s+|around\s+|nearly\s+|more than\s+|"
+    r"the day (?:after|before)|for\s+(?:the\s+(?:past|last|next)\s+|about\s+|almost\s+|over\s+|around\s+|nearly\s+|more than\s+|at least\s+|like\s+)*"
+    r"(?:(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twenty|several|many|some|a few|few|a couple(?: of)?|the)\s+(?:\w+\s+)?"
+    r"(?:years?|months?|weeks?|days?|hours?|minutes?|decades?|while|time)\b|years|ages|decades|months|weeks|life|ever|now|good\b|long\b|work\b|fun\b|me\b|my\b)"
+    r"|(?:since|until|till|starting|effective|as of|from)\s+(?:the\s+)?(?:about\s+|almost\s+|over\s+|around\s+|nearly\s+|more than\s+|"
     r"at least\s+|last\s+|next\s+|this\s+|past\s+|early\s+|late\s+|mid-?\s*)*(?:\d{1,4}\b|a\b|an\b|one|two|three|four|five|six|seven|eight|nine|ten|"
     r"twenty|several|many|some|few|years|ages|decades|monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month|year|summer|"
     r"winter|spring|fall|autumn|january|february|march|april|may|june|july|august|september|october|november|december|birth|childhood|college|"
-    r"then|forever|now|today|yesterday|tomorrow|ever|high school|university|work\b|fun\b|me\b|my\b|good\b|long\b|the time\b|the next\b|now\b)"
+    r"then|forever|now|today|yesterday|tomorrow|ever|high school|university|my\b)"
     r"|(?:last|next|this|this past|this coming)\s+(?:week|month|year|weekend|night|summer|winter|spring|fall|autumn|monday|tuesday|wednesday|thursday|"
     r"friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december|morning|evening|afternoon|semester|quarter)"
     r"|yesterday|today|tonight|tomorrow|(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of|several|couple of|\d+)\s+"
@@ -41,7 +44,7 @@ _TIME = (
 )
 _END = (
     r"[.;:!?\n()\[\]{}|\u2022]|\s[-\u2013\u2014]+\s|\u2014|[\U0001f000-\U0001faff\u2600-\u27bf]|"
-    r"\b(?:because|cuz|cos|bc|but|although|though|while|when|whenever|which|who|whom|whose|if|unless|until|after|before|except|however|since|"
+    r"\b(?:because|cuz|cos|bc|but|although|though|while|when|whenever|which|who|whom|whose|one day|some ?day|fyi|twice|three times|itself|if|unless|until|after|before|except|however|since|"
     r"whereas|than|then|even|despite|where|once|instead|lol|haha|tbh|imo|imho|btw|by the way|thanks|thank you|anyway|please|"
     r"too|as well(?!\s+as)|either|though|anymore|any more|any longer|again|now|nowadays|currently|these days|lately|already|right now|at the moment|at present|"
     r"a lot(?! of)|so much|very much|the most|a bit(?! of)|a little(?= *$)|somewhat|sometimes|usually|always|often|mostly|mainly|actually|really|obviously|of course|"
@@ -50,7 +53,7 @@ _END = (
     r"to (?:be|help|get|make|keep|do|the point|say|avoid|build|create|handle|manage|read|write|run|store|track|pay|support|improve|"
     r"generate|process|parse|train|try|test|send|serve|deploy|see|find|show|fix)|as (?:i|a|an|my|it|he|she|they|we|the|part|soon|long|of|opposed)|"
     r"with (?:my|our|his|her|their|a friend|friends|the)|for (?:my|our|his|her|their|this|that|everything|most|some|all|now|work|years|the)|"
-    r"that (?:i|is|are|was|has|have|he|she|it|we|my|they|can|were|you|makes|will|works?)|in case|in my|on my|at my|in our|of mine|on weekends|on the weekends?|"
+    r"that|together|in case|in my|on my|at my|in our|of mine|on weekends|on the weekends?|"
     r"every (?:day|week|morning|night|evening|year|month|weekend|single|other|\w+day)|each (?:day|week|morning|year)|"
     r"(?:once|twice|three times|\d+ times) (?:a|per) \w+|what|how|can you|could you|do you|any (?:recommendations|suggestions|ideas|tips|advice)|"
     r"which|especially|particularly|due to|thanks to|rather than|instead of|over the|without|like (?:a|my|i|you|that|it|how)|not)\b|"
@@ -87,7 +90,7 @@ _FILLER = r"(?:and|or|the|a|an|with|for|in|at|on|of|to|from|as|by|so|is|are|my|v
 def _edges() -> tuple[re.Pattern[str], re.Pattern[str]]:
     behind = re.compile(rf"(?:[\s,\"'*_/&~-]+|(?<=\s){_FILLER})+$", re.IGNORECASE)
     before = re.compile(
-        r"(?:[\s,\"'*_]+|(?:a (?:little )?bit of|a little|fluent|basic|native|conversational|broken|some basic|a|an|the|some|any|both|all kinds of|all sorts of|all|lots of|a lot of|really|very|quite|just|mostly|mainly|especially|also|either|"
+        r"(?:[\s,\"'*_]+|(?:a (?:little )?bit of|a little|fluent|basic|native|conversational|broken|some basic|a|an|the(?!\s+(?-i:[A-Z]))|some|any|both|all kinds of|all sorts of|all|lots of|a lot of|really|very|quite|just|only|mostly|mainly|especially|also|either|"
         r"things like|stuff like|playing around with)\b\s+)+",
         re.IGNORECASE,
     )
@@ -122,7 +125,7 @@ def _no_item() -> re.Pattern[str]:
         r"please|any|not|no|if|for|with|then|also|now|the same|etc|everything|anything|nothing|something|stuff|things|things like that|"
         r"more|others?|one|them|him|her|me|us|just|because|since|is|are|was|in|at|on|from|as|of|by|about|having|being|some|most|lol|right|"
         r"yes|yeah|ok|well|both|living|working|currently|originally|born|based|moved|including|such|among|let|need|want|thanks?|help|"
-        r"still|never|always|hope|looking|trying|going|got|get|think|feel|did|had|has|have)\b(?!-)",
+        r"turns|works|lives|hates|likes|loves|wants|goes|still|never|always|hope|looking|trying|going|got|get|think|feel|did|had|has|have)\b(?!-)",
         re.IGNORECASE,
     )
 
@@ -155,7 +158,7 @@ _EMPTY = frozenset(
     answer question questions answers help idea ideas problem issue error bug code text file following above below
     first second last next new old time times day today now then when where if else is are was be to do did done
     i my your his their our its and or but a an the of in on at for with by from as really very just also having being
-    response suggestion suggestions advice results result solution look looks sound sounds feel""".split()
+    together outside alone along huge big strong likewise response suggestion suggestions advice results result solution look looks sound sounds feel""".split()
 )
 
 
@@ -169,10 +172,15 @@ def _weak_start() -> re.Pattern[str]:
     )
 
 
+@cache
+def _vague() -> re.Pattern[str]:
+    return re.compile(r"\b(?:something|anything|everything|someone|these|those|this|that|it|you|your|them|him|each other)\b", re.IGNORECASE)
+
+
 def is_thing(value: str, most: int = 6) -> bool:
     """Whether a value says something by itself."""
     low = value.lower()
-    if not value or len(value) > 80 or low in _EMPTY or _weak_start().match(value) or not re.search(r"\w\w|[A-Z]|\d", value):
+    if not value or len(value) > 80 or _vague().search(value) or low in _EMPTY or _weak_start().match(value) or not re.search(r"\w\w|[A-Z]|\d", value):
         return False
     return len(value.split()) <= most
 
@@ -223,13 +231,14 @@ def is_place(value: str) -> bool:
     parts = low.split()
     if not value or len(parts) > 6 or low in words.PLACE_STOPS or parts[0] in words.PLACE_STOPS or parts[0] in _EMPTY:
         return False
-    if re.search(r"\d{5,}", value) or not re.match(r"[^\W\d_]", value):
+    if parts[0] in _MONTHS or re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
         return False
     if value[0].isupper():
         return not (len(parts) > 3 and sum(part[0].isupper() for part in value.split()) < 2)
     return len(parts) <= 3 and not any(part in _EMPTY for part in parts) and parts[-1] not in _DWELLINGS
 
 
+_MONTHS = frozenset("january february march april may june july august september october november december spring summer winter autumn".split())
 _DWELLINGS = frozenset(
     """apartment flat house home condo studio dorm place city town village area neighborhood neighbourhood suburbs suburb
     countryside country street building floor basement van tent hotel hostel mansion world complex region state county cabin
@@ -273,7 +282,7 @@ def _craft() -> re.Pattern[str]:
 def is_doing(value: str) -> bool:
     """Whether a value can be something to do."""
     low = value.lower()
-    return 0 < len(low.split()) <= 12 and low.split()[0] not in _EMPTY - {"do", "know", "see", "feel", "look"} and not low.endswith((" it", " this", " that", " you"))
+    return 0 < len(low.split()) <= 12 and low.split()[0] not in _EMPTY - {"do", "know", "see", "feel", "look"} and not _vague().search(low)
 
 
 CHECKS: dict[str, Callable[[str], bool]] = {

@@ -52,7 +52,7 @@ need:need needs/needed/needing  believe:believe believes/believed/believing  lau
 sign:sign signs/signed/signing  fall:fall falls/fell fallen/falling  spend:spend spends/spent/spending  expect:expect expects/expected/expecting
 upgrade:upgrade upgrades/upgraded/upgrading  publish:publish publishes/published/publishing  return:return returns/returned/returning
 prep:prep/prepped/prepping  foster:foster fosters/fostered/fostering  skate:skate skates/skated/skating
-accept:accept accepts/accepted/accepting  receive:receive receives/received/receiving  earn:earn earns/earned/earning
+support:support supports/supported/supporting  accept:accept accepts/accepted/accepting  receive:receive receives/received/receiving  earn:earn earns/earned/earning
 """
 PRESENT, PAST, ING = TENSES = ("present", "past", "ing")
 
@@ -94,6 +94,7 @@ class Stance:
     habit: bool = False
     now: bool = False
     supposed: bool = False
+    passive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ class _Reader:
         if phrase in ("used to", "no longer"):
             self.said["ended"] = True
         elif phrase == "going to":
-            self.said["future"] = True
+            self.said["supposed" if self.past else "future"] = True
         elif phrase in ("about to", "have to", "has to", "had to", "need to"):
             self.said["supposed"] = True
         if phrase in ("used to", "going to"):
@@ -216,8 +217,12 @@ class _Reader:
         start = end - len(word)
         if self.auxiliary in _BE:
             if tense == ING or (lemma in _PASSIVE and tense == PAST):
+                self.said["passive"] = tense == PAST
                 return Verb(lemma, self._stance(tense), start, end)
             return self._alone(at)
+        if self.auxiliary in _HAVE and word == "got":
+            self.said.pop("perfect", None)
+            return Verb("have", self._stance(PRESENT), start, end)
         if self.auxiliary in _HAVE:
             if tense == PAST or lemma in ("run", "read", "quit", "become", "come"):
                 return Verb(lemma, self._stance(PAST), start, end)

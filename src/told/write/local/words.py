@@ -43,7 +43,7 @@ PETS: Final = _words(
     ferret chinchilla budgie canary hedgehog iguana pup doggo pet corgi poodle labrador beagle dachshund husky pug
     terrier spaniel chihuahua bulldog greyhound collie dalmatian rottweiler labradoodle goldendoodle tabby chicken hen
     goat sheep pig llama alpaca donkey rat mouse tarantula axolotl cockatiel golden_retriever german_shepherd
-    guinea_pig border_collie french_bulldog maine_coon bearded_dragon great_dane rescue_dog rescue_cat"""
+    guinea_pig kitty border_collie french_bulldog maine_coon bearded_dragon great_dane rescue_dog rescue_cat"""
 )
 OLDER: Final = (
     "older younger little big best oldest youngest eldest elder new late twin dear close good ex old baby middle first "
@@ -266,12 +266,18 @@ LIFE: Final = (
     r"write (?:a|my|an) (?:\w+ )?(?:book|novel|memoir|screenplay)|start (?:a|an|my(?: own)?) (?:\w+ )?(?:business|company|family|"
     r"startup|podcast|blog|garden|band|farm|newsletter|bakery|restaurant)|open (?:a|an|my(?: own)?)|stop (?:smoking|drinking|"
     r"eating)|eat (?:healthier|less|more|better)|go (?:back|to|vegan|on)|finish (?:my|the)|graduate|adopt|pay off|improve my|"
-    r"speak|play|see the|live|work (?:at|in|for|as|abroad|remotely)|study|hike|swim|cut (?:back|down|out)|be(?:come)? (?:a|an|"
+    r"speak|play|see the|live (?:in|by|near|abroad|to)|work (?:at|in (?!the future)|for|as|abroad|remotely)|study|hike|swim|cut (?:back|down|out)|be(?:come)? (?:a|an|"
     r"more|able|fluent|healthier|better)|publish|own|have (?:kids|children|a (?:family|baby))|teach|volunteer|exercise|sleep "
     r"(?:more|better)|meditate|lift|bench|complete|pass|earn|change (?:careers|jobs)|relocate|spend more|drink (?:more|less)|"
     r"work out|join)\b"
 )
 """What people want to do with their lives, as opposed to what they want of an assistant just now."""
+
+REACTION: Final = (
+    r"(?:all |both )?(?:the|those|these) (?!outdoors|ocean|beach|mountains|sea|rain|snow|countryside|cold|heat|sun|smell of|taste of|"
+    r"sound of|theater|theatre|opera|gym|piano|guitar|violin|beatles|office|lakers|yankees|simpsons)(?-i:[a-z])"
+)
+"""How people speak of what they have just been shown, which is no lasting taste."""
 
 TOOLS: Final = (
     r"python|java|javascript|typescript|rust|go|golang|c\+\+|c#|ruby|php|swift|kotlin|scala|haskell|sql|html|css|react|vue|"
