@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearing import assistant, heard, turn
+from labels import SPLITS, utterances
 from told.core.entry import Claim
 from told.write.extract.ground import Ground
 from told.write.extract.items import Proposal
@@ -32,6 +33,7 @@ SAID = [
     ("東京に住んでいます", "東京"),
     ("私の名前は健太です。大阪に住んでいます。", "User lives in 大阪"),
     ("我不吃辣。", "辣"),
+    ("エビアレルギーがあります。", "User is allergic to エビ"),
     ("I'm a vegetarian", "User is vegetarian"),
     ("I quit smoking", "User stopped smoking"),
 ]
@@ -60,6 +62,20 @@ def test_what_was_said_in_other_words_is_found(said, claim):
 @pytest.mark.parametrize(("said", "claim"), INVENTED)
 def test_what_was_not_said_is_not_found(said, claim):
     assert Ground(heard(said).turns).find(claim, but=("user",), sentence=True) is None
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_what_people_really_say_holds_what_it_was_labelled_with_and_nothing_of_another(split):
+    labelled = [one for one in utterances(split) if one.required]
+    others = [*labelled[1:], labelled[0]]
+    held = strange = total = 0
+    for one, other in zip(labelled, others, strict=True):
+        own, foreign = Ground(one.heard().turns), Ground(other.heard().turns)
+        total += len(one.required)
+        held += sum(own.find(triple.objects[0]) is not None for triple in one.required)
+        strange += sum(foreign.find(triple.objects[0]) is not None for triple in one.required)
+    assert held >= 0.99 * total
+    assert strange <= 0.03 * total
 
 
 def test_the_place_is_the_sentence_that_says_so():

@@ -199,7 +199,7 @@ class Ground:
         """The sentences that have a word of a script without spaces somewhere in a longer run."""
         if form < UNSPACED:
             return set()
-        return {number for number, one in enumerate(self._sentences) if form in one.plain}
+        return {number for number, one in enumerate(self._sentences) if form in almanac.plain(one.plain)}
 
 
 def _overlap(one: _Sentence, place: Place) -> bool:
