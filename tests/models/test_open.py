@@ -13,11 +13,12 @@ from told import Settings
 from told.core.errors import ConfigError, LLMError
 from told.faces import config
 from told.flow import call, run
-from told.open import CallableLLM, configured, open_embedder, open_llm
+from told.open import CallableLLM, configured, open_embedder, open_llm, open_store
 from told.ports import LLM, Line, Reply, Tool, ToolLLM, Usage
 from told.testing import ScriptedLLM
 
 SETTINGS = Settings()
+RAM = open_store(Settings(store="ram://"))
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
 CHAT = {
@@ -371,7 +372,7 @@ def test_an_embedder_by_section_keeps_its_key_and_its_address():
         section = {"provider": "openai", "config": {
             "model": "own", "api_key": "k-1", "embedding_dims": 2, "openai_base_url": script.url,
         }}  # fmt: skip
-        embedder = open_embedder(section, None)
+        embedder = open_embedder(section, RAM)
         assert [list(vector) for vector in run(call(embedder.embed, ["one"]))] == [[0.0, 1.0]]
     assert script.asked[0].headers["authorization"] == "Bearer k-1"
     assert (embedder.model, embedder.dim) == ("openai:own", 2)
@@ -379,7 +380,7 @@ def test_an_embedder_by_section_keeps_its_key_and_its_address():
 
 def test_an_embedder_by_name_and_address():
     with serving(says({"embeddings": [[1.0, 0.0, 0.0]]})) as script:
-        embedder = open_embedder(f"ollama:own@{script.url}", None)
+        embedder = open_embedder(f"ollama:own@{script.url}", RAM)
         assert embedder.dim == 3
 
 
@@ -398,6 +399,34 @@ def test_a_store_whose_embedder_has_no_key_here_is_searched_by_its_words(tmp_pat
     with Memory(path) as memory:
         assert memory.embedder is None
         assert len(memory.search("Lisbon", user_id="mara")["results"]) == 1
+
+
+def test_a_store_opens_and_takes_what_is_said_while_its_embedder_is_away(tmp_path):
+    from told import Memory
+
+    path = f"sqlite:///{tmp_path}/told.db"
+    with serving(says({"embeddings": [[1.0, 0.0]]})) as script:
+        with Memory(path, embedder=f"ollama:own@{script.url}") as memory:
+            memory.add("I moved to Lisbon", user_id="mara")
+        away = f"ollama:own@{script.url}"
+    section = {"provider": "ollama", "config": {"model": "own", "base_url": away.partition("@")[2], "retries": 0}}
+    with Memory(path, embedder=section) as memory:
+        memory.add("I have two cats", user_id="mara")
+        assert len(memory.search("cats", user_id="mara")["results"]) >= 1
+
+
+def test_the_command_counts_with_an_embedder_that_answers_later(tmp_path, monkeypatch):
+    from told import Memory
+    from told.faces.cli.run import run as told
+
+    url = f"sqlite:///{tmp_path}/told.db"
+    with Memory(url, embedder="none") as memory:
+        memory.add("I moved to Lisbon", user_id="mara")
+    with serving(says({"embeddings": [[1.0, 0.0]]})) as script:
+        monkeypatch.setenv("OLLAMA_HOST", script.url)
+        assert told(["--store", url, "--embedder", "ollama:own", "reindex"]) == 0
+    with Memory(url, embedder="none") as memory:
+        assert memory.engine.store.model() == ("ollama:own", 2)
 
 
 # Configurations

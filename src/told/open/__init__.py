@@ -69,8 +69,7 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
         raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {shown(choice)}.")
     if choice == "auto":
         return _auto(store)
-    embedder: Embedder = made(EMBEDDERS, read(choice, "embedder"))
-    return embedder
+    return _told(made(EMBEDDERS, read(choice, "embedder")), store)
 
 
 def open_reranker(choice: Any) -> Reranker | LLM | None:
@@ -93,17 +92,20 @@ def _promising(embedder: Embedder) -> Embedder:
     return embedder
 
 
+def _told(embedder: Embedder, store: Store) -> Embedder:
+    """The embedder, told the dimension that a store indexed with it knows, if it would have to ask for it."""
+    bound = store.model()
+    if bound and bound[0] == embedder.model and callable(expect := getattr(embedder, "expect", None)):
+        expect(bound[1])
+    return embedder
+
+
 def _auto(store: Store) -> Embedder | None:
     bound = store.model()
-    wanted = bound[0].removeprefix("local:") if bound and bound[0].startswith("local:") else None
-    if bound and wanted is None:
-        name, _, model = bound[0].partition(":")
-        if name not in {point.name for point in entry_points(group=EMBEDDERS)}:
-            return None
-    else:
-        name, model = "local", wanted or ""
+    name, _, model = (bound[0] if bound else "local").partition(":")
+    if name not in {point.name for point in entry_points(group=EMBEDDERS)}:
+        return None
     try:
-        embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
+        return _told(plugin(EMBEDDERS, name)(model or None), store)
     except ModelMissing:
         return None
-    return embedder

@@ -44,6 +44,10 @@ class Vectors:
         assert self._dim is not None
         return self._dim
 
+    def expect(self, dim: int) -> None:
+        """Take somebody's word for its dimension, so that a store opens while its embedder is away."""
+        self._dim = self._dim or dim
+
     async def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One unit vector for each text, in order."""
         vectors: list[Vector] = []

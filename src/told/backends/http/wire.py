@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -89,8 +88,7 @@ class Wire:
         self.patience, self.means = patience or Patience(), means or Means()
         self.breaker = Breaker(self.patience.failures, self.patience.rest, self.means.clock)
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
-        self._slots = asyncio.Semaphore(self.patience.concurrency)
-        self._open: tuple[Home, httpx2.AsyncClient] | None = None
+        self._open: tuple[Home, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
     def __repr__(self) -> str:
         return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
@@ -100,7 +98,9 @@ class Wire:
         return await home().do(self._persist(path, json.dumps(body).encode()))
 
     async def _persist(self, path: str, body: bytes) -> Any:
-        for tried in count(1):
+        tried = 0
+        while True:
+            tried += 1
             if not self.breaker.admits():
                 wait = self.breaker.rest_left
                 raise self._failure(f"{self.name} has failed too often and is left alone for {wait:.0f} s.")
@@ -117,7 +117,6 @@ class Wire:
             else:
                 self.breaker.worked()
                 return reply
-        raise AssertionError("unreachable")
 
     async def _settle(self, fault: Passing, tried: int) -> None:
         """Wait before the next attempt, or give up; who is merely busy has not failed."""
@@ -142,8 +141,9 @@ class Wire:
     # One attempt
 
     async def _attempt(self, path: str, body: bytes) -> Any:
-        httpx2, client = require(), self._client()
-        async with self._slots:
+        httpx2 = require()
+        client, slots = self._opened()
+        async with slots:
             try:
                 async with asyncio.timeout(self.patience.timeout):
                     async with client.stream("POST", self.base_url + path, content=body) as response:
@@ -218,19 +218,19 @@ class Wire:
 
     # The client
 
-    def _client(self) -> httpx2.AsyncClient:
-        """The client of this process; closed when nobody holds the wire any longer."""
+    def _opened(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
+        """The client of this process, closed when nobody holds the wire any longer, and the places in its queue."""
         here = home()
         if self._open is None or self._open[0] is not here:
             httpx2, patience = require(), self.patience
             client = httpx2.AsyncClient(
                 headers={"content-type": "application/json", "user-agent": "told", **self._headers},
-                timeout=httpx2.Timeout(patience.timeout, connect=patience.connect),
+                timeout=httpx2.Timeout(None, connect=patience.connect),  # the rest is the deadline's
                 limits=httpx2.Limits(max_connections=patience.concurrency, keepalive_expiry=30.0),
             )
-            self._open = (here, client)
+            self._open = (here, client, asyncio.Semaphore(patience.concurrency))
             weakref.finalize(self, _close, here, client).atexit = False
-        return self._open[1]
+        return self._open[1:]
 
 
 def _close(here: Home, client: httpx2.AsyncClient) -> None:
