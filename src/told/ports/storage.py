@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
@@ -133,7 +134,7 @@ class Batch:
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
-    leaves them aside, and the passages wait for theirs.
+    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names.
     """
 
     account: str
@@ -144,6 +145,7 @@ class Batch:
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     model: str | None = None
     step: Step | None = None
+    blobs: Sequence[Blob] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ class Index(Protocol):
         """
 
 
-class Store(Protocol):
+class Store(Blobs, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint

@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 
 import apsw
 
-from told.backends.sqlite import shred, vectors
+from told.backends.sqlite import blobs, shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
@@ -35,6 +35,10 @@ from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, NoNews, St
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
+RANGES: Final[Mapping[View, Sequence[str]]] = {
+    "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
+}  # fmt: skip
+"""What empties each view but the passages."""
 
 
 def account_of(db: apsw.Connection, name: str) -> Account:
@@ -114,6 +118,8 @@ def commit(
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
     Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
     watch("folded")
+    if batch.blobs:
+        blobs.put(db, account.id, batch.blobs)
     if batch.ticket is not None:
         ticket = batch.ticket
         run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
@@ -256,8 +262,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     """Drop views and fold them again, page by page of the ledger; with the passages goes what is damaged near them."""
     account = account_of(db, name)
     lo, hi = span(account.id)
-    for view, query in (("evidence", "range_evidence"), ("facts", "range_fact"), ("links", "range_link")):
-        if view in views:
+    for view, queries in RANGES.items():
+        for query in queries if view in views else ():
             run(db, query, lo, hi)
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():

@@ -19,6 +19,7 @@ the tests, and a failing law shows the values it failed with. A store whose meth
 
 from __future__ import annotations
 
+from told.testing.contract.blobs import BlobLaws
 from told.testing.contract.care import CareLaws
 from told.testing.contract.erasing import ErasureLaws
 from told.testing.contract.holding import HoldingLaws
@@ -36,6 +37,7 @@ __all__ = ["Scribe", "StoreContract"]
 
 class StoreContract(
     LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
+    BlobLaws,
     CareLaws,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from told.core.errors import ConfigError, EmbeddingError, ModelMissing
+from told.core.errors import ConfigError, ModelMissing
 from told.core.ids import Mint
 from told.core.text import shown
-from told.engine import answer
-from told.flow import call, run
-from told.ledger.consume import attempt
-from told.ports import LLM, Embedder, Purpose, Reranker, Store, Vector
+from told.open.around import Cached, Meter, cached, metered
+from told.open.callables import CallableEmbedder, CallableLLM, CallableReranker, named
+from told.open.llm import configured, open_llm
+from told.open.plugins import EMBEDDERS, LLMS, STORES, made, plugin, read
+from told.open.readers import READERS, open_reader, open_readers
+from told.ports import LLM, Embedder, Reranker, Store
 from told.settings import Settings, store_url
 
-STORES = "told.stores"
-EMBEDDERS = "told.embedders"
-
-
-def plugin(group: str, name: str) -> Any:
-    """What an entry point of a group loads; an unknown name is answered with the known ones."""
-    found = {point.name: point for point in entry_points(group=group)}
-    if name not in found:
-        near = get_close_matches(name, found, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(found)) or 'none'}."
-        raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
-    return found[name].load()
+__all__ = [
+    "EMBEDDERS",
+    "LLMS",
+    "READERS",
+    "STORES",
+    "Cached",
+    "CallableEmbedder",
+    "CallableLLM",
+    "CallableReranker",
+    "Meter",
+    "cached",
+    "configured",
+    "metered",
+    "open_embedder",
+    "open_llm",
+    "open_reader",
+    "open_readers",
+    "open_reranker",
+    "open_store",
+    "plugin",
+]
 
 
 def open_store(settings: Settings, mint: Mint | None = None) -> Store:
@@ -56,12 +65,11 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
         return _promising(choice)
     if callable(choice):
         return CallableEmbedder.probe(choice)
-    if not isinstance(choice, str):
+    if not isinstance(choice, str | Mapping):
         raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {shown(choice)}.")
     if choice == "auto":
         return _auto(store)
-    name, _, model = choice.partition(":")
-    embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
+    embedder: Embedder = made(EMBEDDERS, read(choice, "embedder"))
     return embedder
 
 
@@ -73,19 +81,7 @@ def open_reranker(choice: Any) -> Reranker | LLM | None:
         return choice
     if not callable(choice):
         raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {shown(choice)}.")
-    return CallableReranker(choice, f"custom:{getattr(choice, '__qualname__', type(choice).__name__)}")
-
-
-@dataclass(frozen=True, slots=True)
-class CallableReranker:
-    """Any function from a query and texts to numbers as a reranker."""
-
-    function: Callable[[str, Sequence[str]], Sequence[float]]
-    model: str
-
-    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A number for each text."""
-        return self.function(query, texts)
+    return CallableReranker(choice, f"custom:{named(choice)}")
 
 
 def _promising(embedder: Embedder) -> Embedder:
@@ -102,38 +98,12 @@ def _auto(store: Store) -> Embedder | None:
     wanted = bound[0].removeprefix("local:") if bound and bound[0].startswith("local:") else None
     if bound and wanted is None:
         name, _, model = bound[0].partition(":")
-        known = {point.name for point in entry_points(group=EMBEDDERS)}
-        return plugin(EMBEDDERS, name)(model or None) if name in known else None
+        if name not in {point.name for point in entry_points(group=EMBEDDERS)}:
+            return None
+    else:
+        name, model = "local", wanted or ""
     try:
-        embedder: Embedder = plugin(EMBEDDERS, "local")(wanted)
+        embedder: Embedder = plugin(EMBEDDERS, name)(model or None)
     except ModelMissing:
         return None
     return embedder
-
-
-@dataclass(frozen=True, slots=True)
-class CallableEmbedder:
-    """Any function from texts to vectors as an embedder; it counts as remote, so its failures lose nothing."""
-
-    function: Callable[[Sequence[str]], Sequence[Vector]]
-    model: str
-    dim: int
-    local: bool = False
-
-    @classmethod
-    def probe(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
-        """Learn the dimension by asking once."""
-        name = f"custom:{getattr(function, '__qualname__', type(function).__name__)}"
-        vectors = answer(name, run(attempt(call(function, ["told"]))))
-        try:
-            (vector,) = vectors
-            width = len(vector)
-        except (TypeError, ValueError) as error:
-            raise EmbeddingError(f"The embedder {name} gave no vector for one text: {error}.") from error
-        if not width:
-            raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
-        return cls(function, name, width)
-
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
-        """One vector for each text; a plain function does not ask what it is for."""
-        return self.function(texts)
