@@ -10,10 +10,10 @@ from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.kind import Kind, Ontology, Write
 from told.core.scope import Scope
 from told.core.text import md5
-from told.core.trust import STAMP, channel, safe_kind, trust_of
+from told.core.trust import GUESSED, STAMP, channel, safe_kind, trust_of
 from told.flow import Flow, call
 from told.ports import Store
-from told.write.curate.slots import about, eats_meat
+from told.write.curate.slots import about, eats_meat, says_outright
 from told.write.shape import Decision, Found, Heard, made
 
 
@@ -107,6 +107,8 @@ def judged(heard: Heard, found: Found) -> Claim:
     claim, sort = found.claim, said.sort
     if claim.role is None:
         claim = replace(claim, role=said.role, actor=claim.actor or said.name)
+    if claim.modality in GUESSED and says_outright(claim):
+        claim = replace(claim, modality="stated")
     source = trust_of(replace(claim, modality="stated"), sort)
     kind = safe_kind(claim.kind, source)
     meta = claim.meta if source >= channel(claim.role) else {**claim.meta, STAMP: source.label}
