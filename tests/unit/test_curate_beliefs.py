@@ -20,6 +20,7 @@ from told.views import fold_all
 from told.write.curate.contradictions import contradictions
 from told.write.curate.revoke import revoke
 from told.write.desk import Desk
+from told.write.mind import Mind
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_contradiction_ends_with_either_side(here: World) -> None:
 
 
 def desk(here: World) -> Desk:
-    return Desk(here.store, here.store.mint, Settings())
+    return Desk(here.store, here.store.mint, Settings(), Mind(Settings()))
 
 
 def test_everything_a_source_said_is_given_up(here: World) -> None:

@@ -180,6 +180,7 @@ def test_a_denial_ends_what_it_denies(here: World) -> None:
         claim("started", "eating meat again", "User started eating meat again"),
         claim("diet", "eats meat", "User eats meat again"),
         denied("diet", "vegetarian", "User started eating meat again"),
+        denied("diet", "vegetarian", "User started eating meat again", modality="inferred"),
     ],
 )
 @pytest.mark.parametrize("diet", ["vegetarian", "vegan"])

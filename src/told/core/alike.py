@@ -76,11 +76,11 @@ def compare(new: str, old: str, *, loose: bool = False) -> Likeness:
 
 def goes_on(short: str, long: str) -> bool:
     """Whether a longer wording begins with a shorter one and says more about it."""
-    first, whole = _tokens(short), _tokens(long)
-    if not first or len(whole) <= len(first) or _ANOTHER & set(whole[len(first) :]):
+    few = words(short)
+    if not few or words(long)[: len(few)] != few:
         return False
-    begins = [stem(part) for part in first] == [stem(part) for part in whole[: len(first)]]
-    return begins and whole[len(first)] in _JOINTS
+    first, whole = _tokens(short), _tokens(long)
+    return len(whole) > len(first) and whole[len(first)] in _JOINTS and not _ANOTHER & set(whole[len(first) :])
 
 
 def _holds(short: str, long: str) -> bool:

@@ -10,10 +10,10 @@ from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.kind import Kind, Ontology, Write
 from told.core.scope import Scope
 from told.core.text import md5
-from told.core.trust import STAMP, channel, safe_kind, trust_of
+from told.core.trust import GUESSED, STAMP, channel, safe_kind, trust_of
 from told.flow import Flow, call
 from told.ports import Store
-from told.write.curate.slots import about
+from told.write.curate.slots import about, eats_meat, says_outright
 from told.write.shape import Decision, Found, Heard, made
 
 
@@ -79,12 +79,19 @@ def look(store: Store, heard: Heard, claims: Sequence[Found]) -> Flow[Scene]:
     """Everything these claims have to be held against, in two questions to the store."""
     texts = [md5(found.claim.text) for found in claims]
     known = yield from call(store.known, heard.scope, texts, (), None)
-    pairs = list(dict.fromkeys(pair for found in claims for pair in about(found.claim)))
+    pairs = list(dict.fromkeys(pair for found in claims if _compared(heard, found) for pair in about(found.claim)))
     kinds = sorted({found.claim.kind for found in claims if _listed(heard.ontology.get(found.claim.kind), found.claim)})
     held: Sequence[Fact] = ()
     if pairs or kinds:
         held = yield from call(store.held, heard.scope, heard.now, about=pairs, kinds=kinds)
     return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts))
+
+
+def _compared(heard: Heard, found: Found) -> bool:
+    """Whether a claim has to be held against others at all: what only ever adds up is known by its words."""
+    kind = heard.ontology.get(found.claim.kind)
+    adds_up = kind is not None and kind.write is Write.APPEND and found.claim.kind != "memory"
+    return not adds_up or found.claim.polarity != "asserted" or eats_meat(found.claim)
 
 
 def _listed(kind: Kind | None, claim: Claim) -> bool:
@@ -100,6 +107,8 @@ def judged(heard: Heard, found: Found) -> Claim:
     claim, sort = found.claim, said.sort
     if claim.role is None:
         claim = replace(claim, role=said.role, actor=claim.actor or said.name)
+    if claim.modality in GUESSED and says_outright(claim):
+        claim = replace(claim, modality="stated")
     source = trust_of(replace(claim, modality="stated"), sort)
     kind = safe_kind(claim.kind, source)
     meta = claim.meta if source >= channel(claim.role) else {**claim.meta, STAMP: source.label}

@@ -84,11 +84,16 @@ def ceased(text: str) -> bool:
 
 def eats_meat(claim: Claim) -> bool:
     """Whether a claim tells of eating meat, which nobody does who lives without it."""
-    return (
-        claim.polarity == "asserted"
-        and _EATS_MEAT.search(claim.text) is not None
-        and _REFUSES.search(claim.text) is None
-    )
+    return claim.polarity == "asserted" and _of_meat(claim.text)
+
+
+def says_outright(claim: Claim) -> bool:
+    """Whether a denial that is marked as a guess is none: who eats meat again has said all there is to say."""
+    return claim.predicate == "diet" and claim.polarity == "negated" and _of_meat(claim.text)
+
+
+def _of_meat(text: str) -> bool:
+    return _EATS_MEAT.search(text) is not None and _REFUSES.search(text) is None
 
 
 def meatless(fact: Fact) -> bool:
