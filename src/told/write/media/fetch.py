@@ -122,9 +122,13 @@ class Fetcher:
             path = (target.path or "/") + (f"?{target.query}" if target.query else "")
             headers = {"Accept": ", ".join(accept) or "*/*", "Accept-Encoding": "identity", "User-Agent": "told"}
             connection.request("GET", path, headers=headers)
-            return self._read(connection.getresponse(), target, accept)
+            reply = connection.getresponse()
+            found = self._read(reply, target, accept)
+            if connection.late or (isinstance(found, Fetched) and reply.length):
+                raise http.client.IncompleteRead(b"")  # cut off, which a reader cannot tell from an end
+            return found
         except (OSError, http.client.HTTPException, ValueError) as error:
-            why = f"it took longer than {self.timeout:g} seconds" if connection.late else f"{type(error).__name__}"
+            why = f"it took longer than {self.timeout:g} seconds" if connection.late else type(error).__name__
             raise FetchError(f"{_brief(target.geturl())} cannot be fetched: {why}.") from error
         finally:
             watch.cancel()

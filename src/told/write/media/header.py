@@ -82,7 +82,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    match data[8:16]:
+    match data[8:16] if len(data) >= 30 else b"":
         case b"WEBPVP8X":
             return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
         case b"WEBPVP8L":
