@@ -157,9 +157,10 @@ _SIGNALS: Final = frozenset(
     "type event status state op kind ok health message msg result success code ping pong".split()
 )
 _LABELS: Final = frozenset(
-    """id ts t time timestamp date seq uptime version v service name host pid request_id requestid trace_id latency
-    duration ms""".split()
+    """id ts t time timestamp seq uptime version v service host pid request_id requestid trace_id latency duration
+    ms""".split()
 )
+_NUMBERED: Final = frozenset("status ok success code".split())
 
 
 def is_noise(text: str) -> bool:
@@ -185,15 +186,17 @@ def _is_ping(text: str) -> bool:
         said = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return not said or (isinstance(said, dict) and all(_is_sign(name.lower(), value) for name, value in said.items()))
+    if not said or not isinstance(said, dict):
+        return not said
+    members = {name.lower(): value for name, value in said.items()}
+    signals = members.keys() - _LABELS
+    return bool(signals) and all(_is_sign(name, members[name]) for name in signals)
 
 
 def _is_sign(name: str, value: Any) -> bool:
-    if name in _LABELS:
-        return not isinstance(value, dict | list)
-    return name in _SIGNALS and (
-        value is None or isinstance(value, bool | int) or (isinstance(value, str) and value.lower() in _ALIVE)
-    )
+    """Whether a member of an object says "alive", or is a number where one means that."""
+    alive = value is None or value is True or (isinstance(value, str) and value.lower() in _ALIVE)
+    return name in _SIGNALS and (alive or (name in _NUMBERED and isinstance(value, int)))
 
 
 # ------------------------------------------------------------------------------------------------ prompts for models
