@@ -56,7 +56,7 @@ def test_what_is_declined_is_declined_for_a_reason_and_is_really_a_verb():
 def test_every_verb_names_the_action_it_needs():
     marked = {name for name, member in vars(Engine).items() if name[0] != "_" and hasattr(member, "__wrapped__")}
     assert marked == set(VERBS)
-    plain = {"account", "allow", "desk", "eye", "flush", "point", "scope"}
+    plain = {"account", "allow", "desk", "eye", "flush", "look", "point", "scope"}
     fields = set(Engine.__dataclass_fields__)
     assert {name for name in vars(Engine) if not name.startswith("_")} - marked - fields == plain
 
@@ -85,7 +85,7 @@ def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
 
 
 SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "update", "delete", "delete_all",
-          "retract", "history", "timeline", "diff", "link", "erase"}  # fmt: skip
+          "retract", "history", "timeline", "diff", "link", "upload", "blob", "blobs", "erase"}  # fmt: skip
 ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup"}
 
 
@@ -113,7 +113,7 @@ CLI = importlib.util.find_spec("told.faces.cli") is not None
 needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
 PROMISED = (
     "add search get list update delete history timeline diff context explain why-not erase verify rebuild reindex "
-    "stats export import backup eval demo doctor where config version"
+    "stats export import backup eval demo doctor where config version blob"
 ).split()
 
 
@@ -122,7 +122,9 @@ def commands():
 
     from told.faces.cli.app import app
 
-    return typer.main.get_command(app).commands
+    found = typer.main.get_command(app).commands
+    below = {f"{group} {name}": found[group].commands[name] for group in ("blob",) for name in found[group].commands}
+    return {**found, **below}
 
 
 @needs_cli
