@@ -48,11 +48,17 @@ def drawn(
 
 def once(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     """Each entity once, as it was first spoken of."""
-    return tuple({entity.name.lower(): entity for entity in reversed(list(entities))}.values())[::-1]
+    seen: dict[str, Entity] = {}
+    for entity in entities:
+        seen.setdefault(entity.name.lower(), entity)
+    return tuple(seen.values())
 
 
-def _once(relations: list[Relation]) -> tuple[Relation, ...]:
-    return tuple({(each.src.lower(), each.rel, each.dst.lower()): each for each in reversed(relations)}.values())[::-1]
+def _once(relations: Iterable[Relation]) -> tuple[Relation, ...]:
+    seen: dict[tuple[str, str, str], Relation] = {}
+    for relation in relations:
+        seen.setdefault((relation.src.lower(), relation.rel, relation.dst.lower()), relation)
+    return tuple(seen.values())
 
 
 def _type(said: Said) -> str | None:

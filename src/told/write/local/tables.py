@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 _MACRO: Final = re.compile(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
@@ -20,6 +19,8 @@ _KIN: Final = "has_partner has_child has_sibling has_parent has_relative has_fri
 @cache
 def sections(file: str) -> Mapping[str, tuple[str, ...]]:
     """The sections of a file of this package, each with its lines."""
+    from importlib.resources import files  # it loads much, and is needed at the first turn only
+
     found: dict[str, list[str]] = {}
     name = ""
     for line in files("told.write.local").joinpath(file).read_text(encoding="utf-8").splitlines():
@@ -82,8 +83,6 @@ def _written(name: str) -> str:
     match name:
         case "RELATIONS":
             return _any((*relatives(), *words("PETS")))
-        case "LOW_NAMES":
-            return _any(words("FIRST_NAMES") - words("ALSO_WORDS"))
         case "ATTRIBUTES":
             return _any(noun for head in sections("attributes.txt") for noun in head.split("|"))
     return _any(words(name))

@@ -81,6 +81,8 @@ def is_name(value: str, *, known: bool = False) -> bool:
         return False
     if not known:
         return True
+    if value in words("ALSO_WORDS"):
+        return False
     if low[0] in words("FIRST_NAMES") and (len(parts) == 1 or parts[1][0].isupper() or value.islower()):
         return len(parts) <= 3
     return len(value) > 1 and all(part[0].isupper() or part in words("PARTICLES") for part in parts)

@@ -91,11 +91,23 @@ _ADVERBS: Final = frozenset(
     fully completely seriously super happily proudly lately since long strictly newly once soon right then""".split()
 )
 _CONTRACTED: Final = {
-    "don't": "do", "dont": "do", "doesn't": "does", "doesnt": "does", "didn't": "did", "didnt": "did", "isn't": "is",
-    "isnt": "is", "aren't": "are", "arent": "are", "wasn't": "was", "wasnt": "was", "weren't": "were",
-    "haven't": "have", "havent": "have", "hasn't": "has", "hasnt": "has", "hadn't": "had", "won't": "will", "wont": "will", "can't": "can",
-    "cant": "can", "cannot": "can", "couldn't": "could", "wouldn't": "would", "shouldn't": "should", "ain't": "am",
-}  # fmt: skip
+    **dict.fromkeys("don't dont".split(), "do"),
+    **dict.fromkeys("doesn't doesnt".split(), "does"),
+    **dict.fromkeys("didn't didnt".split(), "did"),
+    **dict.fromkeys("isn't isnt".split(), "is"),
+    **dict.fromkeys("aren't arent".split(), "are"),
+    **dict.fromkeys("wasn't wasnt".split(), "was"),
+    **dict.fromkeys("weren't".split(), "were"),
+    **dict.fromkeys("haven't havent".split(), "have"),
+    **dict.fromkeys("hasn't hasnt".split(), "has"),
+    **dict.fromkeys("hadn't".split(), "had"),
+    **dict.fromkeys("won't wont".split(), "will"),
+    **dict.fromkeys("can't cant cannot".split(), "can"),
+    **dict.fromkeys("couldn't".split(), "could"),
+    **dict.fromkeys("wouldn't".split(), "would"),
+    **dict.fromkeys("shouldn't".split(), "should"),
+    **dict.fromkeys("ain't".split(), "am"),
+}
 
 
 def verb_at(text: str, start: int, end: int) -> Verb | None:
