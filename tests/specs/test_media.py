@@ -122,6 +122,45 @@ def test_urls_that_lead_inside_are_refused_even_then(url):
         assert done["results"][0]["memory"].startswith("Look\n[image #1: http://")
 
 
+def exported(memory: Memory) -> bytes:
+    file = io.BytesIO()
+    memory.export(file)
+    return file.getvalue()
+
+
+def test_an_export_carries_the_bytes_and_an_import_brings_them(memory):
+    memory.add({"content": ["Look", blank()]}, user_id="alice")
+    memory.upload(handbook(), name="a.md", user_id="alice")
+    whole = exported(memory)
+    with Memory("ram://", embedder="none", reader="none") as copy:
+        copy.import_(whole)
+        assert copy.blobs(user_id="alice") == memory.blobs(user_id="alice")
+        assert exported(copy) == whole
+        assert copy.verify()["ok"]
+
+
+def test_no_import_brings_back_an_erased_blob(memory):
+    done = memory.add({"content": ["Look", blank()]}, user_id="alice")
+    before = exported(memory)
+    memory.erase(done["results"][0]["id"])
+    memory.import_(before)
+    assert memory.engine.store.blobs("default") == []
+    assert tagged(blank()).encode() not in exported(memory)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(b'"data":"', b'"data":"AAAA'), (b'"data":"', b'"data":"!'), (b'"media_type":"image/png"', b'"media_type":7')],
+)
+def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
+    memory.add({"content": ["Look", blank()]}, user_id="alice")
+    spoiled = exported(memory).replace(*change)
+    with Memory("ram://", embedder="none", reader="none") as copy:
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            copy.import_(spoiled)
+        assert copy.engine.store.blobs("default") == []
+
+
 # Documents
 
 
