@@ -8,12 +8,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from told.core.belief import Sides
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import DEFAULTS, Action, allows
-from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict
+from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict, listed
 from told.core.scope import ID_LIMIT, Caller, Scope
 from told.core.text import clean, label, shown
 from told.flow import Flow, call
@@ -29,7 +30,7 @@ from told.read import path as reading
 from told.read.cache import Overlay
 from told.read.gather import Eye
 from told.read.guard import Guard, denials, subscribed
-from told.read.path import Seen, Want
+from told.read.recall import Seen, Want
 from told.read.whynot import Reason
 from told.settings import Settings
 from told.views import folding
@@ -209,10 +210,13 @@ class Engine:
         return None if unseen else fact
 
     @verb(Action.READ_CONTENT)
-    def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
-        """Everything a scope holds."""
+    def get_all(
+        self, ids: Mapping[str, Any], *, offset: int = 0, belief: Any = None, **options: Any
+    ) -> Flow[tuple[Sequence[Fact], Sides]]:
+        """Everything a scope holds, but for what only stands behind it; and what of it contradicts what."""
         find, _ = yield from self._find(ids, offset=offset, **options)
-        return (yield from reading.listing(self.eye, find))
+        side = None if belief is None else plan.belief(belief)
+        return (yield from reading.listing(self.eye, listed(find), side))
 
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
@@ -361,12 +365,14 @@ class Engine:
 
     def _want(
         self, query: str, ids: Mapping[str, Any], *, threshold: Any = None, min_score: Any = None, rerank: Any = False,
-        reference_date: Any = None, **options: Any,
+        reference_date: Any = None, belief: Any = None, lens: Any = None, **options: Any,
     ) -> Flow[Want]:  # fmt: skip
+        side, sure = plan.belief(belief), plan.lens(lens)
         find, limit = yield from self._find(ids, **options)
         now = plan.reference(reference_date, find.as_of, self.settings)
         least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
-        return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
+        deep = limit > self.settings.depth
+        return Want(query, find, limit, least, judged, now, deep, belief=side, lens=sure)
 
 
 def _id(value: Any) -> str:

@@ -38,12 +38,14 @@ class Memory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return run(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def context(
@@ -52,12 +54,14 @@ class Memory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return run(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def explain(
@@ -65,12 +69,14 @@ class Memory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return run(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def why_not(
@@ -78,12 +84,14 @@ class Memory(Opened):
         run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
         top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
         threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
         return run(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def get(
@@ -99,11 +107,13 @@ class Memory(Opened):
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
         as_of: Any = None, valid_at: Any = None, offset: int = 0,
+        kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
         return run(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            kinds=kinds, belief=belief,
         ))  # fmt: skip
 
     def update(
@@ -242,12 +252,14 @@ class AsyncMemory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return await arun(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def context(
@@ -256,12 +268,14 @@ class AsyncMemory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return await arun(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def explain(
@@ -269,12 +283,14 @@ class AsyncMemory(Opened):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return await arun(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def why_not(
@@ -282,12 +298,14 @@ class AsyncMemory(Opened):
         run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
         top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
         threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
         return await arun(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def get(
@@ -303,11 +321,13 @@ class AsyncMemory(Opened):
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
         as_of: Any = None, valid_at: Any = None, offset: int = 0,
+        kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
         return await arun(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            kinds=kinds, belief=belief,
         ))  # fmt: skip
 
     async def update(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
+from told.core.belief import BELIEFS, Belief
 from told.core.errors import InvalidInput, TimeError
 from told.core.filter import All, parse, split_scope
 from told.core.ids import Mint
@@ -127,6 +128,25 @@ def _share(value: Any, name: str) -> float:
     return float(value)
 
 
+def belief(value: Any) -> Belief:
+    """Which side of a contradiction is shown; the latest, unless told otherwise."""
+    found = next((known for known in BELIEFS if known == value), None)
+    if value is not None and found is None:
+        raise InvalidInput(f"There is no belief {shown(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+    return found or "latest"
+
+
+LENSES: Mapping[str, float] = {"strict": 0.98, "likely": 0.85, "exploratory": 0.60}
+"""How sure it must be that two names are one for a read to follow both."""
+
+
+def lens(value: Any) -> float | None:
+    """How sure identities must be; nothing, where they play no part."""
+    if value is not None and (not isinstance(value, str) or value not in LENSES):
+        raise InvalidInput(f"There is no lens {shown(value)}.", hint=f"Use one of {', '.join(LENSES)}.")
+    return None if value is None else LENSES[value]
+
+
 def reference(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
     """The moment a question is asked from, which decides what "last week" is."""
     return None if value is None else from_us(_instant(value, as_of.at, settings))
@@ -143,7 +163,7 @@ def order(budget: Any, format: Any, tail: Any, settings: Settings) -> Order:
 
 def without_query(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
-    asking = ("threshold", "min_score", "rerank", "reference_date")
+    asking = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
     for name in asking:
         if options.get(name) is not None and options[name] is not False:
             raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")

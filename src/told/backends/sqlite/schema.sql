@@ -115,6 +115,7 @@ CREATE TABLE fact (
 );
 CREATE INDEX fact_thread ON fact (thread);
 CREATE INDEX fact_space ON fact (space, md5, until);
+CREATE INDEX fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL;
 CREATE INDEX fact_kind ON fact (space, kind) WHERE kind <> 'memory';
 
 CREATE TABLE link (
