@@ -4,6 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
+LLM     := $(VENV)/.llm
 WORKERS ?= 2
 KILLS   ?= 3000
 ARGS    ?=
@@ -15,7 +16,7 @@ DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py)
 BENCHES := $(filter-out bench/_% bench/__init__.py $(DATALESS),$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types suite bench docs docs-check crash clean
+.PHONY: help setup demo test lint types suite bench docs docs-check crash clean llm
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -35,7 +36,15 @@ setup: $(STAMP)  ## install told with its tools into .venv, and the default embe
 demo: setup  ## remember a year of conversation and look around in it
 	@$(BIN)/told demo $(ARGS)
 
-test: lint types docs-check suite  ## everything that must be green: lint, types, generated docs, the whole suite
+test: lint types docs-check llm suite  ## everything that must be green: lint, types, generated docs, the whole suite
+
+# Once, whether it works or not: the one test that talks to a real model is skipped where there is none.
+llm: $(LLM)  ## the smallest language model and what runs it, for the test that talks to a real one
+$(LLM): $(STAMP)
+	@{ $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: xllamacpp \
+		&& $(BIN)/told models install smollm2 >/dev/null; } \
+		|| echo "make: no local language model, so its test is skipped. Try again: rm $(LLM); make llm" >&2
+	@touch $@
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check $(CHECKED)

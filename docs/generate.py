@@ -18,6 +18,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from told.backends.http import anthropic, google, litellm, ollama, openai
+from told.backends.http.provider import Provider
 from told.core import entry, errors, kind, policy
 from told.core.when import ALWAYS
 from told.engine import VERBS, Engine
@@ -247,6 +249,30 @@ def _option_rows(options: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     ]  # fmt: skip
 
 
+def llms() -> list[str]:
+    """The providers of language models."""
+    return _providers(
+        [openai.openai, anthropic.anthropic, google.google, openai.openrouter, openai.azure, ollama.ollama, openai.vllm,
+         openai.lmstudio, litellm.litellm]
+    )  # fmt: skip
+
+
+def embedders() -> list[str]:
+    """The providers of embedders."""
+    return _providers([openai.openai_embedder, openai.azure_embedder, google.google_embedder, ollama.ollama_embedder])
+
+
+def _providers(found: Sequence[Provider]) -> list[str]:
+    return table(
+        ["name", "provider", "model if none is named", "key", "address"],
+        [
+            [code(each.name), each.title, code(each.model) or " or ".join(map(code, each.models)) or "must be named",
+             " or ".join(map(code, each.keys)), " or ".join(map(code, each.hosts))]
+            for each in found
+        ],
+    )  # fmt: skip
+
+
 TABLES: Mapping[str, Callable[[], list[str]]] = {
     "settings": settings,
     "errors": error_table,
@@ -258,6 +284,8 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
     "actions": actions,
     "policies": policies,
     "cli": cli,
+    "llms": llms,
+    "embedders": embedders,
 }
 
 

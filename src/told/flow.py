@@ -53,6 +53,15 @@ def together(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
     return cast(Sequence[T], (yield Together(tuple(flows))))
 
 
+def after(reply: Any, use: Callable[[Any], T]) -> Any:
+    """What becomes of a port's reply: at once, or an awaitable of it where the reply is still to come."""
+    return _later(reply, use) if hasattr(reply, "__await__") else use(reply)
+
+
+async def _later(reply: Awaitable[Any], use: Callable[[Any], T]) -> T:
+    return use(await reply)
+
+
 def run(flow: Flow[T]) -> T:
     """Drive a flow in this thread and block until it is done."""
     reply: Any = None

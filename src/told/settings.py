@@ -37,6 +37,18 @@ class Settings:
     store: str = knob("", "Where memories live: `sqlite:///path`, `ram://`, or empty for the user's data folder.")
     account: str = knob("default", "The account (tenant) every call works in.")
     embedder: str = knob("auto", "`auto`, `none`, `local`, `local:<model>`, or the name of an installed plug-in.")
+    kinds: str = knob("", "A file or folder of kinds; empty is `.told/kinds` here, else that beside the settings.")
+    llm: str = knob(
+        "none",
+        "The language model: `none`, `provider:model` such as `openai:gpt-4o-mini` or `ollama:llama3.2`, with "
+        "`@https://host/v1` for a server of your own; `auto` takes the first provider whose key or host is in the "
+        "environment.",
+    )
+    llm_timeout: float = knob(60.0, "Seconds a model may take for one answer to its end.", least=0.01, most=3600.0)
+    llm_retries: int = knob(3, "How often a model is asked again after a fault that may pass.", least=0, most=100)
+    llm_concurrency: int = knob(4, "How many questions a model is asked at once.", least=1, most=1000)
+    llm_max_tokens: int = knob(2000, "Tokens an answer of a model may have.", least=1)
+    llm_cache: int = knob(256, "How many answers are kept in memory, so that no question is paid for twice.", least=0)
     durability: str = knob(
         "full",
         "`full` survives power loss; `normal` may lose the last acknowledged writes on power loss, "
@@ -52,9 +64,82 @@ class Settings:
     text_limit: int = knob(100_000, "Longest text of one memory, in characters.", least=1)
     batch_limit: int = knob(10_000, "Most messages in one add.", least=1)
     metadata_limit: int = knob(16_384, "Largest metadata of one memory, in bytes of JSON.", least=2)
+    image_limit: int = knob(20 * 2**20, "Largest image, in bytes.", least=1)
+    pixel_limit: int = knob(
+        40_000_000, "Most pixels an image may claim to have; one that claims more is never decoded.", least=1
+    )
+    images_limit: int = knob(100, "Most images in one add.", least=0)
+    document_limit: int = knob(50 * 2**20, "Largest document file, in bytes; what is packed in it counts too.", least=1)
+    document_text: int = knob(2_000_000, "Longest text of one document, in characters.", least=1)
+    document_part: int = knob(
+        8_000, "A document is kept in parts of about this many characters, cut where its sections begin.", least=600
+    )
+    reader: str = knob(
+        "auto",
+        "What reads images: `auto` (tesseract, if it is installed), `none`, `tesseract`, `tesseract:deu+eng`, or the "
+        "name of an installed plug-in.",
+    )
+    read_timeout: float = knob(60.0, "Seconds that reading one image or PDF may take.", least=0.1, most=3600.0)
+    fetch_urls: bool = knob(
+        False, "Fetch images and documents named by URL; only from public addresses, and never without this."
+    )
+    fetch_timeout: float = knob(10.0, "Seconds that fetching one URL may take.", least=0.1, most=600.0)
     pause_minutes: float = knob(
         30.0, "How long people may pause and still answer each other, so that turns are indexed together.", least=0.0
     )
+    gate: bool = knob(
+        True, "Whether greetings, noise and texts without words are kept out of memory; never of evidence."
+    )
+    gate_least: int = knob(1, "How many letters and digits a text must have to become a memory.", least=0)
+    gate_most: int = knob(
+        100_000, "Longest text that becomes a memory, in characters; a longer one is evidence only.", least=1
+    )
+    secrets: str = knob(
+        "redact",
+        "What becomes of a key, a password or a card number in what is said: `reject` the message, `redact` it, "
+        "or `keep` it, unencrypted and marked in the metadata.",
+        choices=("reject", "redact", "keep"),
+    )
+    near_duplicate: float = knob(
+        0.92, "The cosine from which a text with the same content as a held one is that one again.", least=0.0, most=1.0
+    )
+    echo_lines: int = knob(10_000, "How many lines put into prompts are known again when they come back.", least=0)
+    extract_threshold: int = knob(
+        0, "How many tokens of a session wait before claims are extracted from them; 0 extracts at once.", least=0
+    )
+    chunk_tokens: int = knob(2000, "About how many tokens an extractor is given at a time.", least=16)
+    topic_shift: float = knob(
+        0.1, "How little two stretches of a conversation have in common where a new topic begins.", least=0.0, most=1.0
+    )
+    tool_chars: int = knob(8000, "A tool's output of this many characters is shortened for the agent.", least=1)
+    tool_lines: int = knob(100, "A tool's output of this many lines is shortened for the agent.", least=1)
+    tool_keep: int = knob(2000, "About how many characters are left of it; the original can be fetched.", least=200)
+    extract: str = knob(
+        "auto", "Who finds facts in what is said: `auto` is `facts` with a language model and `local` without; "
+        "`verbatim` finds none.",
+        choices=("auto", "verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph"),
+    )  # fmt: skip
+    curate: str = knob(
+        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own.",
+        choices=("auto", "rules", "model"),
+    )  # fmt: skip
+    close_wait: float = knob(
+        30.0, "Seconds that closing waits for a model to finish; what it does not reach is asked about next time.",
+        least=0.0, most=86_400.0,
+    )  # fmt: skip
+    grounding: str = knob(
+        "strict",
+        "What becomes of a model's claim whose value is not in what was said: `strict` puts it into quarantine, "
+        "`lenient` keeps it and marks it.",
+        choices=("strict", "lenient"),
+    )
+    extract_items: int = knob(500, "Most items that are read from one answer of a language model.", least=1)
+    extract_passes: int = knob(3, "How many passes the `deep` extractor makes.", least=1, most=10)
+    extract_prior: int = knob(300, "How many statements a pass is told that were found before it.", least=0)
+    extract_rounds: int = knob(6, "How many steps the `react` extractor may take.", least=1, most=50)
+    extract_replies: bool = knob(False, "Whether the `closed` extractor reads the assistant's replies too.")
+    curate_near: int = knob(5, "How many held memories a model is shown beside each new fact.", least=1, most=100)
+    curate_batch: int = knob(20, "How many new facts a model decides about in one call.", least=1, most=1000)
     zone: str = knob("", "Time zone for naive times, such as `Europe/Berlin`; empty refuses them.")
     limit: int = knob(100, "How many results a read returns unless told otherwise.", least=1, most=1000)
     budget: int = knob(1000, "Tokens of a context unless told otherwise.", least=1)

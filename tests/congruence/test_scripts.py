@@ -22,7 +22,7 @@ from told.testing import HashingEmbedder
 
 WHERE = ("user_id", "agent_id", "run_id")
 COLUMNS = {
-    "evidence": ("seq", "id", *WHERE, "digest", "source"),
+    "evidence": ("seq", "id", *WHERE, "digest", "source", "blobs"),
     "facts": (
         "seq", "id", "tx", *WHERE, "until", "gone", "text", "md5", "kind", "created_at", "updated_at", "valid_from",
         "valid_to", "precision", "expires", "said_at", "role", "actor", "author", "evidence", "source", "subject",

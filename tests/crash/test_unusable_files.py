@@ -12,6 +12,7 @@ import pytest
 
 from told import Memory
 from told.backends.sqlite.connect import SCHEMA
+from told.backends.sqlite.sql import OLDEST, SCHEMAS
 from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
 from told.testing import hashing_embedder
 
@@ -73,7 +74,7 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [(1, "Export it with the told that made it"), *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None))],
+    [(OLDEST - 1, "Export it with the told that made it"), *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None))],
     ids=str,
 )
 def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object, advice: str) -> None:
@@ -88,19 +89,21 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
     assert fingerprint(path) == before
 
 
-def test_a_store_of_the_schema_before_is_brought_up_to_date(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [number for number in SCHEMAS if number < SCHEMA])
+def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tmp_path: Path, version: int) -> None:
     path = made(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
+        db.execute("DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim")  # what schema 3 brought
         db.execute("ALTER TABLE fault DROP COLUMN raw")
-        db.execute("UPDATE meta SET value = 2 WHERE key = 'schema'")
+        db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
     db.close()
     with opened(path) as memory:
-        store = memory.engine.store
-        store.fault("default", "facts", 1, "garbled", "[[[")
-        assert [fault.raw for fault in store.faults("default")] == ["[[["]
-        assert memory.get_all(user_id="alice")["results"]
-    with opened(path) as memory:
+        assert len(memory.get_all(user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
+        assert memory.stats()["schema"] == SCHEMA
+        assert memory.stats()["blobs"] == 0
+    with opened(path) as memory:
+        assert memory.search("tea", user_id="alice")["results"]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])

@@ -237,6 +237,28 @@ def test_a_missing_model_is_a_failure_when_it_was_chosen_and_a_warning_when_not(
     assert found.fix == "Run `told models install e5-small`."
 
 
+def test_no_language_model_is_said_plainly_with_what_could_be(examine):
+    name = "language model"
+    assert examine()[name].what == "none, so no text leaves this machine"
+    could = examine({"ANTHROPIC_API_KEY": "a-1"})[name]
+    assert could.state == "ok"
+    assert could.what.endswith("; ANTHROPIC_API_KEY is set, so `llm: auto` would use anthropic")
+
+
+def test_the_language_model_is_named_with_the_reason(examine, monkeypatch):
+    name = "language model"
+    assert examine({"TOLD_LLM": "auto"})[name].state == "warn"
+    assert examine({"TOLD_LLM": "ollama:own"})[name].what == "ollama:own, chosen by TOLD_LLM"
+    monkeypatch.setenv("OPENAI_API_KEY", "k-secret")
+    found = examine({"TOLD_LLM": "auto", "OPENAI_API_KEY": "k-secret"})[name]
+    assert found.what == "openai:gpt-4o-mini, for OPENAI_API_KEY is set"
+
+
+def test_a_language_model_that_cannot_be_opened_is_a_failure(examine):
+    found = examine(llm="openai:gpt-4o-mini")["language model"]
+    assert (found.state, found.fix) == ("fail", "Set OPENAI_API_KEY, or give api_key.")
+
+
 def test_the_command_ends_with_three_on_a_failure(memory, file, url, capsys):
     words = ["doctor", "--store", url, "--embedder", "none"]
     assert run([*words, "--json"]) == 0

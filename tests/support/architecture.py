@@ -25,7 +25,7 @@ FLOORS = (
 BESIDE = ("backends", "testing")
 SEEN_FROM_BESIDE = {"core", "ports"}
 
-ASYNC_HOMES = ("flow.py", "faces/")
+ASYNC_HOMES = ("flow.py", "faces/", "backends/http/", "testing/replay.py")
 """Where `async def` may stand; a backend that speaks an asynchronous protocol is added by name."""
 
 BROAD_EXCEPT_HOME = "ledger/consume.py"

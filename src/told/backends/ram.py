@@ -18,6 +18,7 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from told.backends.ram_account import Account
 from told.backends.ram_index import filtered, search, visible
+from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
@@ -90,6 +91,7 @@ class RamStore:
         if batch.ticket is not None:
             ticket = replace(batch.ticket, seq=account.head.seq)
             account.tickets[ticket.key] = ticket
+        account.blobs = {**{blob.hash: blob for blob in batch.blobs}, **account.blobs}
         self._accounts[batch.account] = account
         self._current().update(vectors)
         return account.told(entries)
@@ -198,6 +200,14 @@ class RamStore:
             account.newest(scope) if last else None,
             self.cached(hashes),
         )
+
+    @_locked
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds of some subjects or kinds."""
+        found = self._account(scope.account).about(scope, set(about), set(kinds) - {"memory"})
+        return [_own(fact) for fact in found if fact.expires > now]
 
     @_locked
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
@@ -385,6 +395,31 @@ class RamStore:
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do, in the order it first happened."""
         return list(self._account(account).faults.values())
+
+    # Blobs
+
+    @_locked
+    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
+        """Keep bytes under their hash, once."""
+        _storable(account, media_type)
+        blob = Blob.of(data, media_type)
+        self._accounts.setdefault(account, Account(account)).blobs.setdefault(blob.hash, blob)
+        return blob.hash
+
+    @_locked
+    def blob(self, account: str, hash: str) -> Blob | None:
+        """A blob with its bytes."""
+        return self._account(account).blobs.get(hash)
+
+    @_locked
+    def blobs(self, account: str) -> Sequence[Blob]:
+        """Every blob without its bytes."""
+        return [replace(blob, data=b"") for _, blob in sorted(self._account(account).blobs.items())]
+
+    @_locked
+    def drop_blob(self, account: str, hash: str) -> bool:
+        """Destroy a blob."""
+        return self._account(account).blobs.pop(hash, None) is not None
 
     # Recalls
 

@@ -5,14 +5,15 @@ Every value in here is frozen, so a shallow copy is a transaction: change the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
+from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
 from told.core.fact import NEVER, QUARANTINE, UNLISTED, Fact, Link, Passage, Witness, together
-from told.core.ids import Mint, canonical, sha256
+from told.core.ids import Mint, canonical, sha256, tagged
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import (
@@ -25,6 +26,7 @@ from told.ports import (
     Head,
     NoEvidence,
     NoFact,
+    NoNews,
     PutFact,
     PutLink,
     PutPassage,
@@ -53,6 +55,7 @@ class Account:
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
     recalls: dict[str, Touch] = field(default_factory=dict)
+    blobs: dict[str, Blob] = field(default_factory=dict)
 
     def copy(self) -> Account:
         """The same account, free to be changed."""
@@ -169,6 +172,13 @@ class Account:
         found = [f for f in self.facts.values() if f.scope == scope and f.md5 == md5 and f.until == NEVER]
         return found[-1] if found else None
 
+    def about(
+        self, scope: Scope, pairs: Collection[tuple[str | None, str | None]], kinds: Collection[str] = ()
+    ) -> Sequence[Fact]:
+        """The held facts of exactly this scope of some pairs of subject and predicate or of some kinds."""
+        here = (fact for fact in self.facts.values() if fact.scope == scope and fact.until == NEVER)
+        return [fact for fact in here if (fact.subject, fact.predicate) in pairs or fact.kind in kinds]
+
     def newest(self, scope: Scope) -> Fact | None:
         """The last turn of this scope's home, if it is of exactly this scope, held, and has not been changed."""
         homes = (fact for fact in reversed(self.facts.values()) if fact.scope.home() == scope.home())
@@ -190,6 +200,9 @@ class Account:
                 return self.held(scope, md5) is None
             case NoEvidence(scope=scope, digest=digest):
                 return self.witness(scope, digest) is None
+            case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
+                said = self.about(scope, {(subject, predicate) for predicate in predicates})
+                return all(fact.seq <= seq for fact in said)
             case _:
                 assert_never(guard)
 
@@ -213,9 +226,12 @@ class Account:
         for fact in (self.facts[seq] for seq in doomed & self.facts.keys()):
             self.recalls.pop(fact.id, None)
         self.links = [link for link in self.links if link.seq not in doomed]
+        named = {name for seq in doomed & self.evidence.keys() for name in self.evidence[seq].blobs}
         for rows in (self.facts, self.evidence):
             for seq in doomed & rows.keys():
                 del rows[seq]
+        for name in named - {name for witness in self.evidence.values() for name in witness.blobs}:
+            self.blobs.pop(name, None)
         self.passages = {key: passage for key, passage in self.passages.items() if key[0] not in doomed}
         self.faults = {key: fault for key, fault in self.faults.items() if fault.seq not in doomed}
         self.tombstones |= {entry.digest for entry in self.entries if entry.seq in doomed}
@@ -243,7 +259,7 @@ class Account:
         return {
             "entries": content, "facts": len(self.facts), "links": len(self.links), "evidence": len(self.evidence),
             "passages": len(self.passages), "tickets": len(self.tickets), "faults": len(self.faults),
-            "recalls": sum(touch.count for touch in self.recalls.values()),
+            "recalls": sum(touch.count for touch in self.recalls.values()), "blobs": len(self.blobs),
         }  # fmt: skip
 
     # Care
@@ -273,7 +289,9 @@ class Account:
             head = Head(entry.seq, entry.at, entry.hash)
         silent = {fact.seq for fact in self.facts.values() if fact.kind == QUARANTINE}
         strays = sorted(({seq for seq, _ in self.passages} ^ self.facts.keys()) - silent)
-        return [*found, *(f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays)]
+        found += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays]
+        rotten = [name for name, blob in self.blobs.items() if tagged(blob.data) != name]
+        return found + [f"{self.name}: blob {name} is not what was kept" for name in rotten]
 
     def stats(self) -> dict[str, int]:
         """How much of each there is."""
@@ -287,8 +305,9 @@ class Account:
             "users": len({scope.user_id for scope in scopes} - {None}),
             "agents": len({scope.agent_id for scope in scopes} - {None}),
             "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
-            "recalls": sum(touch.count for touch in self.recalls.values()),
-            "bytes": sum(len(entry.envelope or b"") for entry in self.entries),
+            "recalls": sum(touch.count for touch in self.recalls.values()), "blobs": len(self.blobs),
+            "bytes": sum(len(entry.envelope or b"") for entry in self.entries)
+            + sum(blob.size for blob in self.blobs.values()),
         }  # fmt: skip
 
 
@@ -327,7 +346,7 @@ def _seq(row: Fact | Link | Witness | Passage) -> int:
 
 
 def _cell(value: Any) -> Any:
-    """A field as a plain value: a scope as its ids, an object as canonical JSON."""
+    """A field as a plain value: a scope as its ids, an object or a list as canonical JSON."""
     if isinstance(value, Scope):
         return (value.user_id, value.agent_id, value.run_id)
-    return canonical(value).decode() if isinstance(value, dict) else value
+    return canonical(value).decode() if isinstance(value, dict | tuple) else value

@@ -1,118 +1,126 @@
-"""Which side of a contradiction is believed.
-
-Two facts contradict each other where a link says so, where a later one was said to supersede the other, or where they
-give one subject two values of a predicate that has only one. Nothing is retired for it: a read shows the side it
-believes, and says that there is another.
-"""
+"""What to believe of things that contradict each other; the ledger keeps them all, a read chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final
 
-from told.core.fact import Fact, Link
-from told.core.kind import Semantics
-from told.core.predicates import predicate
-from told.core.text import normalise
+from told.core.errors import InvalidInput
+from told.core.fact import NEVER, QUARANTINE, Fact, Link
+from told.core.trust import STAMP, trust_of
 
-Belief: TypeAlias = Literal["latest", "all", "majority", "trusted"]
-BELIEFS: Final[tuple[Belief, ...]] = ("latest", "all", "majority", "trusted")
-
-CONTRADICTS, SUPERSEDES, SUPPORTS = "contradicts", "supersedes", "supports"
+CONTRADICTS: Final = "contradicts"
+SUPPORTS: Final = "supports"
+BELIEFS: Final = ("latest", "all", "majority", "trusted")
 
 
-# Sides ----------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two memories that cannot both be true, what they disagree about, and where in the ledger that was noticed."""
+
+    slot: str
+    facts: tuple[Fact, Fact]
+    seq: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The contradiction as JSON, the later memory first."""
+        rows = [{"id": fact.id, "memory": fact.text, "trust": trust_of(fact).label} for fact in self.facts]
+        return {"slot": self.slot, "memories": rows, "seq": self.seq}
+
+
+def believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> list[Fact]:
+    """Those of some memories that a belief lets stand, in the order given.
+
+    `links` are those that touch the memories. `all` keeps everything. Otherwise the best memory stands, then the next
+    best that contradicts none of those that stand: the best is the `latest` said, the one most often said (`majority`),
+    or the most `trusted`. What contradicts nothing always stands, and what is in quarantine contests nothing.
+    """
+    if belief not in BELIEFS:
+        raise InvalidInput(f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+    against = _rivals(facts, links)
+    if belief == "all" or not against:
+        return list(facts)
+    worth = _worth(belief, links)
+    standing: set[str] = set()
+    for fact in sorted((fact for fact in facts if fact.id in against), key=worth, reverse=True):
+        if not against[fact.id] & standing:
+            standing.add(fact.id)
+    return [fact for fact in facts if fact.id not in against or fact.id in standing]
+
+
+SUPERSEDES: Final = "supersedes"
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Which facts stand against which, by thread, and which side of each dispute is not believed, for which other."""
+    """Who contradicts whom, by id, and for each memory that a belief does not let stand, one that stands instead."""
 
     against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
 
 
-def believed(facts: Sequence[Fact], links: Iterable[Link], belief: Belief = "latest") -> Sides:
-    """The sides of every contradiction among these facts; of each pair the lesser one is lost, unless all are shown."""
-    known = {fact.id: fact for fact in facts}
-    told = [link for link in links if link.src != link.dst]
-    pairs = dict.fromkeys((*_linked(told, known), *_clashing(facts)))
-    against: dict[str, list[str]] = {}
-    for one, other in pairs:
-        against.setdefault(one, []).append(other)
-        against.setdefault(other, []).append(one)
-    order = _order(belief, told)
+def sides(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> Sides:
+    """The contradictions among some memories, and who makes room for whom.
+
+    What was said to supersede another stands instead of it wherever the latest is believed.
+    """
+    against = _rivals(facts, links)
+    standing = {fact.id: fact for fact in believed(facts, links, belief)}
+    worth = _worth(belief, links)
     lost: dict[str, str] = {}
-    for one, other in () if belief == "all" else pairs:
-        weaker, stronger = sorted((known[one], known[other]), key=order)
-        lost.setdefault(weaker.id, stronger.id)
+    for thread, others in against.items():
+        if thread not in standing:
+            lost[thread] = max((standing[other] for other in others if other in standing), key=worth).id
     if belief == "latest":
-        newer = {link.dst: link.src for link in told if link.rel == SUPERSEDES and {link.src, link.dst} <= known.keys()}
-        lost = {thread: winner for thread, winner in lost.items() if newer.get(winner) != thread} | newer
-    return Sides({thread: tuple(dict.fromkeys(others)) for thread, others in against.items()}, lost)
+        held = standing.keys()
+        over = ((link.dst, link.src) for link in links if link.rel == SUPERSEDES and link.until == NEVER)
+        lost |= {old: new for old, new in over if old != new and old in held and new in held}
+    return Sides({thread: tuple(sorted(others)) for thread, others in against.items()}, lost)
 
 
-def _linked(links: Sequence[Link], known: Mapping[str, Fact]) -> Iterator[tuple[str, str]]:
-    """The pairs that links set against each other."""
-    for link in links:
-        if link.rel in (CONTRADICTS, SUPERSEDES) and link.src in known and link.dst in known:
-            yield min(link.src, link.dst), max(link.src, link.dst)
+def contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:
+    """The contradictions among some memories, in the order they were noticed."""
+    named = {fact.id: fact for fact in facts}
+    found: dict[frozenset[str], Contradiction] = {}
+    for link in sorted(links, key=lambda link: link.seq):
+        if link.rel == CONTRADICTS and link.until == NEVER and link.src in named and link.dst in named:
+            pair = named[link.src], named[link.dst]
+            later, earlier = sorted(pair, key=_when, reverse=True)
+            slot = str(link.meta.get("slot", ""))
+            found.setdefault(frozenset((link.src, link.dst)), Contradiction(slot, (later, earlier), link.seq))
+    return list(found.values())
 
 
-def _clashing(facts: Iterable[Fact]) -> Iterator[tuple[str, str]]:
-    """The pairs that say two things of which only one can be so."""
-    same: dict[tuple[str, str, str], list[Fact]] = {}
-    for fact in facts:
-        if fact.predicate and fact.subject and fact.object:
-            key = (repr(fact.scope.ids()), normalise(fact.subject), fact.predicate)
-            same.setdefault(key, []).append(fact)
-    for several in same.values():
-        for one, other in combinations(several, 2):
-            if one.id != other.id and clash(one, other):
-                yield min(one.id, other.id), max(one.id, other.id)
+def _rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[str]]:
+    """Whom each contested memory contradicts."""
+    contested = [fact for fact in facts if fact.kind != QUARANTINE]
+    against: dict[str, set[str]] = {}
+    for each in contradictions(contested, links):
+        one, other = each.facts
+        against.setdefault(one.id, set()).add(other.id)
+        against.setdefault(other.id, set()).add(one.id)
+    return against
 
 
-def clash(one: Fact, other: Fact) -> bool:
-    """Whether two facts of one subject and predicate cannot both be so at one time."""
-    if one.valid_to <= other.valid_from or other.valid_to <= one.valid_from:
-        return False
-    alike = normalise(one.object or "") == normalise(other.object or "")
-    if one.polarity != other.polarity:
-        return alike
-    single = predicate(one.predicate or "").semantics is not Semantics.MULTI
-    return single and not alike and one.polarity == "asserted"
-
-
-# Who is believed ------------------------------------------------------------------------------------------------------
-
-Rank: TypeAlias = Callable[[Fact], tuple[float, ...]]
-
-
-def _order(belief: Belief, links: Sequence[Link]) -> Rank:
-    """What makes one side stronger than another; where it leaves them equal, the newer is."""
+def _worth(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[float, ...]]:
+    """By what memories are put in order; of two that are worth the same, the later."""
     if belief == "majority":
-        backed: dict[str, int] = {}
-        for link in links:
-            if link.rel == SUPPORTS:
-                backed[link.dst] = backed.get(link.dst, 0) + 1
-        return lambda fact: (backed.get(fact.id, 0), *newest(fact))
+        votes = _votes(links)
+        return lambda fact: (votes.get(fact.id, 0), *_when(fact))
     if belief == "trusted":
-        return lambda fact: (standing(fact), *newest(fact))
-    return newest
+        return lambda fact: (trust_of(fact), fact.confidence, *_when(fact))
+    return _when
 
 
-def newest(fact: Fact) -> tuple[float, ...]:
-    """What holds since later is newer; of equals, what was said later, then what was written later."""
-    said = fact.updated_at if fact.said_at is None else fact.said_at
-    return fact.valid_from, said, fact.seq
+def _votes(links: Sequence[Link]) -> Mapping[str, int]:
+    """How often each memory was said again; only what users say counts, so that nobody can stuff the ballot."""
+    said = {(link.src, link.dst) for link in links if link.rel == SUPPORTS and STAMP not in link.meta}
+    votes: dict[str, int] = {}
+    for _, thread in said:
+        votes[thread] = votes.get(thread, 0) + 1
+    return votes
 
 
-def standing(fact: Fact) -> int:
-    """Whose word it is: 3 the user's own, 2 a tool's, 1 a model's inference, 0 a document's."""
-    if fact.source and fact.role not in ("user", "tool"):
-        return 0
-    if fact.role == "assistant" or fact.modality not in ("stated", "planned"):
-        return 1
-    return 2 if fact.role == "tool" else 3
+def _when(fact: Fact) -> tuple[int, int]:
+    return (fact.updated_at if fact.said_at is None else fact.said_at, fact.seq)

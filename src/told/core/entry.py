@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeAlias, assert_never
 
+from told.core.blob import named_in
 from told.core.errors import StoreCorrupt, StoreVersion
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
@@ -36,7 +37,9 @@ class Evidence:
 
     def digest(self) -> bytes:
         """The identity of this evidence inside its scope."""
-        return sha256(canonical([self.sort, self.role, self.name, self.said_at, self.source, self.content]))
+        said: list[Any] = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
+        blobs = named_in(self.meta)
+        return sha256(canonical([*said, list(blobs)] if blobs else said))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@
     ├── EmbeddingError              E600  502
     │   ├── ModelMissing            E601  503
     │   └── ModelMismatch           E602  409
-    └── LLMError                    E700  502
+    ├── LLMError                    E700  502
+    └── MediaError                  E800  502
+        ├── FetchError              E801  502
+        └── ReaderMissing           E802  503
 
 A docstring is the message when none is given; `hint` says what to do next; `detail` holds values for machines.
 """
@@ -212,3 +215,21 @@ class LLMError(ToldError):
     """The language model failed."""
 
     code, status = "E700", 502
+
+
+class MediaError(ToldError):
+    """The image or document cannot be read."""
+
+    code, status = "E800", 502
+
+
+class FetchError(MediaError):
+    """What the URL names cannot be fetched."""
+
+    code = "E801"
+
+
+class ReaderMissing(MediaError):
+    """What reads this is not installed."""
+
+    code, status = "E802", 503

@@ -80,6 +80,7 @@ class Witness:
     scope: Scope
     digest: bytes
     source: str | None = None
+    blobs: tuple[str, ...] = ()
 
 
 TURN, NODE, QUARANTINE = "turn", "node", "quarantine"

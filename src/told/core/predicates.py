@@ -48,6 +48,7 @@ TABLE: Mapping[str, Predicate] = {
         *_rows("preference", MULTI, "likes", "dislikes", "prefers", "wants", "avoids", "interested_in", "habit"),
         *_rows("preference", FUNCTIONAL, "reply_style"),
         *_rows("event", MULTI, "plans", "did", "attended", "visited", "bought", "started", "finished", "happened"),
+        *_rows("pattern", FUNCTIONAL, "deadline"),
         *_rows("pattern", MULTI, "goal", "learning", "works_on", "uses", "project_uses", "project_needs"),
     )
 }  # fmt: skip

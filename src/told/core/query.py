@@ -239,12 +239,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a write returns: its events, what was skipped and why, and where in the ledger it stands."""
+    """What a write returns: its events, what was skipped and why, and where in the ledger it stands.
+
+    `extraction` says how far a model has come that was asked about it: pending, failed or done; `usage` what that cost.
+    """
 
     events: tuple[Event, ...] = ()
     skipped: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     tx: int | None = None
+    extraction: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,6 +293,14 @@ def label(value: Any, name: str, *, limit: int) -> str:
     return clean(text, limit=limit)
 
 
+_UNKEPT: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """The text without the characters that no store can keep or no reader can see; for what a machine has read."""
+    return _UNKEPT.sub("", text)
+
+
 def _refuse_surrogates(text: str) -> None:
     try:
         text.encode()

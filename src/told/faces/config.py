@@ -10,7 +10,8 @@ from told.core.errors import ConfigError
 from told.core.text import shown
 from told.settings import KNOBS
 
-IGNORED = frozenset({"version", "history_db_path", "custom_prompts", "custom_instructions"})
+IGNORED = frozenset({"version", "history_db_path", "custom_instructions"})
+PROMPTS = {"fact_extraction": "facts", "update_decision": "curate"}
 STORES = {"memory": "ram://", "ram": "ram://"}
 
 
@@ -23,10 +24,14 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         if name == "vector_store":
             found["store"] = _store(value)
         elif name == "embedder":
-            found["embedder"] = _embedder(value)
+            found["embedder"] = _model(value, "embedder")
+        elif name == "llm":
+            found["llm"] = _model(value, "llm")
         elif name == "history":
             found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
-        elif name in ("llm", "graph_store"):
+        elif name == "custom_prompts":
+            found["prompts"] = _prompts(value)
+        elif name == "graph_store":
             _absent(name, value)
         elif name == "reranker":
             found["reranker"] = _reranker(value)
@@ -66,14 +71,26 @@ def _path(config: Mapping[str, Any], key: str) -> str | None:
     return None if path is None else f"sqlite:///{path}"
 
 
-def _embedder(value: Any) -> Any:
-    if isinstance(value, str) or not isinstance(value, Mapping):
+def _model(value: Any, name: str) -> Any:
+    """A model as `told.open` reads it: a section keeps its key and its address, anything else is used as it is."""
+    if not isinstance(value, Mapping) or "client" in value:
         return value
-    provider, config = _section(value, "embedder")
+    provider, config = _section(value, name)
     model = config.get("model")
     if not isinstance(model, str | None):
-        raise ConfigError(f"The model of the embedder must be its name, not {shown(model)}.")
-    return f"{provider}:{model}" if model else provider
+        raise ConfigError(f"The model of the {name} must be its name, not {shown(model)}.")
+    if set(config) <= {"model"}:
+        return f"{provider}:{model}" if model else provider
+    return {"provider": provider, "config": dict(config)}
+
+
+def _prompts(value: Any) -> dict[str, str]:
+    """Prompts by the names told has for them."""
+    given = _mapping(value, "custom_prompts")
+    unknown = [name for name in given if name not in PROMPTS]
+    if unknown:
+        raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join(PROMPTS)}.")
+    return {PROMPTS[name]: str(text) for name, text in given.items() if text}
 
 
 def _reranker(value: Any) -> Any:

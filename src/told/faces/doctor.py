@@ -22,9 +22,9 @@ from told.core.errors import ConfigError, StoreVersion, ToldError
 from told.core.reading import meant
 from told.core.when import iso
 from told.faces.sdk import Memory
-from told.flow import run
+from told.flow import call, run
 from told.ledger import verify
-from told.open import EMBEDDERS, open_embedder, plugin
+from told.open import EMBEDDERS, configured, open_embedder, open_llm, plugin
 from told.ports import Embedder
 from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_url
 
@@ -112,7 +112,7 @@ def examine(environment: Mapping[str, str] | None = None, **arguments: Any) -> l
             name = "schema" if isinstance(error, StoreVersion) else "store opens"
             return [*checks, Check(name, "fail", error.message, error.hint or "Restore the last backup.")]
         patient = Patient(patient.loaded, environment, memory)
-        checks += [*_opened(patient), *_embedding(patient)]
+        checks += [*_opened(patient), *_embedding(patient), language_model(patient)]
     return checks
 
 
@@ -378,7 +378,7 @@ def _none(choice: str, bound: tuple[str, int] | None) -> Check:
 def _working(embedder: Embedder, bound: tuple[str, int] | None) -> Check:
     name = "embedder works"
     try:
-        width = len(embedder.embed(["told"], "query")[0])
+        width = len(run(call(embedder.embed, ["told"], "query"))[0])
     except ToldError as error:
         return Check(name, "fail", error.message, error.hint or "Run `told models verify`.")
     if width != embedder.dim:
@@ -387,3 +387,24 @@ def _working(embedder: Embedder, bound: tuple[str, int] | None) -> Check:
         what = f"it is {embedder.model} of {embedder.dim}; the store is indexed with {bound[0]} of {bound[1]}"
         return Check(name, "fail", what, f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.")
     return Check(name, "ok", f"{width} numbers a text{', as in the store' if bound else ''}")
+
+
+# The language model
+
+
+def language_model(patient: Patient) -> Check:
+    """Which language model is in use and why; nobody is asked anything."""
+    name, choice = "language model", patient.loaded.settings.llm
+    able = configured(patient.environment)
+    if choice in ("", "none"):
+        could = f"; {able[0][1]} is set, so `llm: auto` would use {able[0][0]}" if able else ""
+        return Check(name, "ok", f"none, so no text leaves this machine{could}")
+    try:
+        found = open_llm(choice, patient.loaded.settings)
+    except ToldError as error:
+        return Check(name, "fail", error.message, error.hint or "Choose another, or `llm: none`.")
+    if found is None:
+        fix = "Set a provider's key, such as OPENAI_API_KEY, or choose one: `llm: provider:model`."
+        return Check(name, "warn", "none: `llm` is auto, and the environment names no provider", fix)
+    why = f"for {able[0][1]} is set" if choice == "auto" else f"chosen by {patient.loaded.origin['llm']}"
+    return Check(name, "ok", f"{found.model}, {why}")

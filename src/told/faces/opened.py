@@ -6,19 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from told.core.echo import Echoes
 from told.core.errors import ConfigError, InvalidInput, StoreClosed
 from told.core.fact import Fact
 from told.core.ids import Mint
 from told.core.scope import ID_LIMIT, Caller, identifier
 from told.core.text import label, shown
 from told.engine import Engine
-from told.faces import config, shapes
+from told.faces import config, kinds, shapes
+from told.faces.worker import Worker
 from told.flow import run
-from told.open import open_embedder, open_reranker, open_store
-from told.ports import Embedder
+from told.open import open_embedder, open_readers, open_reranker, open_store
+from told.open.around import Meter, metered
+from told.open.llm import open_llm
+from told.ports import LLM, Embedder
 from told.read.cache import Overlay
 from told.read.guard import Guard
 from told.settings import Settings, load
+from told.write.extract.choose import NAMES
+from told.write.mind import CURATE, Mind
 
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
 
@@ -28,16 +34,19 @@ class Opened:
 
     def __init__(
         self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
-        ontology: Any = None, reranker: Any = None, guard: Callable[[dict[str, Any]], bool | str] | None = None,
-        subscribes: Sequence[str] = (), settings: Settings | None = None, account: str | None = None,
-        mint: Mint | None = None, **knobs: Any,
+        ontology: Any = None, prompts: Mapping[str, str] | None = None, reranker: Any = None, reader: Any = None,
+        guard: Callable[[dict[str, Any]], bool | str] | None = None, subscribes: Sequence[str] = (),
+        settings: Settings | None = None, account: str | None = None, mint: Mint | None = None, **knobs: Any,
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
+        `llm` extracts facts and decides what becomes of them, `ontology` holds kinds of your own, `prompts` takes the
+        place of told's prompts by the name of the extractor, or `curate`.
         `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
         shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
+        `reader` reads images: a name, an object with `read(image, media_type)` or a function of the two.
         """
-        _refuse(llm=llm, index=index, graph=graph, ontology=ontology)
+        _refuse(index=index, graph=graph)
         if not isinstance(settings, Settings | None):
             raise ConfigError(f"settings must be a told.Settings, not {shown(settings)}.")
         chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
@@ -45,6 +54,9 @@ class Opened:
         )  # fmt: skip
         caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
         judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
+        meter, model = Meter(), open_llm(chosen.llm if llm is None else llm, chosen)
+        mind = _mind(model, meter, ontology, prompts or {}, chosen)
+        readers = open_readers(chosen.reader if reader is None else reader, model, timeout=chosen.read_timeout)
         opened = open_store(chosen, mint)
         try:
             found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
@@ -54,7 +66,12 @@ class Opened:
             opened.close()
             raise
         overlay = Overlay(chosen.hot_size, chosen.access_flush)
-        self._engine: Engine | None = Engine(opened, chosen, found, caller, overlay, judge, guards)
+        self._engine: Engine | None = Engine(
+            opened, chosen, found, caller, overlay, judge, guards, mind, meter, readers
+        )
+        self._worker = Worker(self._catch_up)
+        if mind.remote:
+            self._worker.wake()
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -81,9 +98,32 @@ class Opened:
     def close(self) -> None:
         """Write down what was recalled and release the store; closing twice is fine."""
         if self._engine is not None:
+            self._worker.rest(self._engine.settings.close_wait)
             run(self._engine.flush())
             self._engine.store.close()
             self._engine = None
+
+    def _catch_up(self) -> bool:
+        """Do what was put off; whether nothing is left to do."""
+        try:
+            return self._engine is None or not run(self._engine.catch_up()).failure
+        except StoreClosed:
+            return True
+
+
+def _mind(
+    llm: LLM | None, meter: Meter, ontology: Any, prompts: Mapping[str, str], settings: Settings
+) -> Mind:
+    """What understands what is said, with each question to a model counted."""
+    everything, catalogue = kinds.ontology(ontology, settings)
+    echoes = Echoes(settings.echo_lines)
+    unknown = [name for name in prompts if name not in (*NAMES, CURATE)]
+    if unknown:
+        raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
+    if llm is None:
+        return Mind(settings, None, None, prompts, everything, catalogue, echoes)
+    asking, curating = metered(llm, meter, "extract"), metered(llm, meter, "curate")
+    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes)
 
 
 def _kinds(subscribes: Any) -> tuple[str, ...]:

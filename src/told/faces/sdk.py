@@ -8,13 +8,13 @@ from typing import Any, Self
 
 from told.core.query import Bundle
 from told.faces import verbs
-from told.faces.opened import Opened
+from told.faces.minded import AsyncMinded, Minded
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Opened):
+class Memory(Minded):
     """told, blocking."""
 
     def add(
@@ -22,15 +22,19 @@ class Memory(Opened):
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
         kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
         filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
+        extract: str | None = None, facts: Sequence[Any] | None = None, deferred: bool | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Remember what was said, verbatim: a string, a message or a list of messages.
+        """Remember what was said: a string, a message or a list of messages.
 
-        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        The words are kept, and the facts in them become memories. `extract` names who finds the facts; `infer=False`
+        keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
+        returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
         return run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
-            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
+            deferred=deferred,
         ))  # fmt: skip
 
     def search(
@@ -175,6 +179,29 @@ class Memory(Opened):
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
 
+    def upload(
+        self, content: Any, *, name: str | None = None, source: str | None = None, media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
+        return run(verbs.upload(
+            self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
+            media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    def blob(
+        self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The bytes of a document or an image that came with evidence of the scope, in base64."""
+        return run(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+
+    def blobs(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Every document and image that came with evidence of the scope."""
+        return run(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
+
     def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
@@ -228,7 +255,7 @@ class Memory(Opened):
         self.close()
 
 
-class AsyncMemory(Opened):
+class AsyncMemory(AsyncMinded):
     """told, on the event loop."""
 
     async def add(
@@ -236,15 +263,19 @@ class AsyncMemory(Opened):
         metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
         kind: str | None = None, infer: bool = True, memory_type: str | None = None, prompt: str | None = None,
         filters: Any = None, source: str | None = None, idempotency_key: str | None = None,
+        extract: str | None = None, facts: Sequence[Any] | None = None, deferred: bool | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Remember what was said, verbatim: a string, a message or a list of messages.
+        """Remember what was said: a string, a message or a list of messages.
 
-        `infer` is accepted for callers written for extraction; this version keeps every message as it is either way.
+        The words are kept, and the facts in them become memories. `extract` names who finds the facts; `infer=False`
+        keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
+        returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
         return await arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
-            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer,
+            idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
+            deferred=deferred,
         ))  # fmt: skip
 
     async def search(
@@ -388,6 +419,29 @@ class AsyncMemory(Opened):
         return await arun(verbs.link(
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
+
+    async def upload(
+        self, content: Any, *, name: str | None = None, source: str | None = None, media_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None, timestamp: Any = None, expiration_date: Any = None,
+        user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
+        return await arun(verbs.upload(
+            self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
+            media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
+        ))  # fmt: skip
+
+    async def blob(
+        self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The bytes of a document or an image that came with evidence of the scope, in base64."""
+        return await arun(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+
+    async def blobs(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Every document and image that came with evidence of the scope."""
+        return await arun(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,

@@ -8,6 +8,8 @@ from typing import Any
 from told.core.fact import NEVER, Fact
 from told.core.query import Bundle, Event, Hit, Receipt
 from told.core.when import iso
+from told.ports import Fault
+from told.read.entities import Relation
 from told.read.recall import Seen
 
 
@@ -49,6 +51,8 @@ def event(change: Event) -> dict[str, Any]:
 def receipt(done: Receipt) -> dict[str, Any]:
     """What a write did."""
     body: dict[str, Any] = {"results": [event(change) for change in done.events]}
+    if done.extraction:
+        body |= {"extraction": done.extraction, "usage": dict(done.usage)}
     return _with(body, skipped=[dict(row) for row in done.skipped], warnings=done.warnings)
 
 
@@ -78,6 +82,24 @@ def bundle(found: Bundle) -> dict[str, Any]:
         "results": [_hit(hit, explained=False) for hit in found.hits], "trace": found.trace.as_dict(),
     }  # fmt: skip
     return _with(body, warnings=found.warnings, messages=[dict(message) for message in found.messages])
+
+
+def fault(found: Fault) -> dict[str, Any]:
+    """What could not be done."""
+    row = {"id": found.id, "consumer": found.consumer, "seq": found.seq, "error": found.error, "at": iso(found.at)}
+    return {**row, "attempts": found.attempts, **({"raw": found.raw} if found.raw else {})}
+
+
+def entity(node: Fact) -> dict[str, Any]:
+    """Whom or what memories speak of."""
+    about = {name: node.meta[name] for name in ("name", "type", "description") if name in node.meta}
+    return {"id": node.id, **about}
+
+
+def relation(found: Relation) -> dict[str, Any]:
+    """How one bears on another."""
+    source, target = (node.meta.get("name", node.text) for node in (found.source, found.target))
+    return {"source": source, "relation": found.relation, "target": target, "weight": found.weight}
 
 
 def _with(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:

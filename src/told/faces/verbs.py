@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -15,13 +16,14 @@ from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
 from told.core.text import label, shown, snippet
 from told.engine import Engine
-from told.faces import shapes
+from told.faces import shapes, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
 from told.read.plan import flag
+from told.write.mind import LOCAL, VERBATIM
 
-NOT_EXTRACTED = "this version keeps every message verbatim and extracts nothing."
+UNREAD = "nothing that was asked for reads it."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
 KIND_LIMIT = 128
@@ -36,9 +38,11 @@ def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 def add(
     engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
     kind: Any, infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
+    extract: Any = None, facts: Any = None, deferred: Any = None,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """Remember what was said."""
-    flag(infer, "infer")
+    by = extract if flag(infer, "infer") else VERBATIM
+    ask = engine.ask(by, prompt=prompt, facts=facts, later=None if deferred is None else flag(deferred, "deferred"))
     if memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
         raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
@@ -48,8 +52,10 @@ def add(
     done = yield from engine.add(
         messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, source=source,
         key=idempotency_key, kind=label(kind, "kind", limit=KIND_LIMIT) if kind is not None else meant or "memory",
+        ask=ask,
     )  # fmt: skip
-    return _warn(shapes.receipt(done), NOT_EXTRACTED, prompt=prompt, filters=filters)
+    unread = {"filters": filters, "prompt": prompt if ask.by in (VERBATIM, LOCAL) else None}
+    return _warn(shapes.receipt(done), UNREAD, **unread)
 
 
 def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
@@ -149,6 +155,39 @@ def link(
     """Say that one memory bears on another."""
     done = yield from engine.link(src, rel, dst, weight=weight, metadata=metadata, ids=ids)
     return {"message": "Linked.", "src": src, "rel": rel, "dst": dst, "tx": done.tx}
+
+
+def upload(
+    engine: Engine, content: Any, ids: Mapping[str, Any], *, expiration_date: Any, **options: Any
+) -> Flow[dict[str, Any]]:
+    """Remember a document: a path, bytes, a binary file or a URL."""
+    done, found = yield from engine.upload(_content(content), ids, expires=expiration_date, **options)
+    about = {"hash": found.sha256, "title": found.title, "media_type": found.media_type}
+    return {**shapes.receipt(done), "document": about}
+
+
+def _content(value: Any) -> Any:
+    """A document as the engine takes it: a text is a path unless it is a URL, and a file is read."""
+    if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
+        data = read()
+        if not isinstance(data, bytes):
+            raise InvalidInput("The file gives no bytes.", hint=BINARY)
+        return data
+    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+        return value
+    return _path(value, "content") if isinstance(value, str | os.PathLike) else value
+
+
+def blob(engine: Engine, hash: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """The bytes of a document or an image, in base64."""
+    found = yield from engine.blob(hash, ids=ids)
+    about = {"hash": found.hash, "media_type": found.media_type, "size": found.size}
+    return {**about, "data": b64encode(found.data).decode("ascii")}
+
+
+def blobs(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Every document and image of a scope."""
+    return {"results": [each.as_dict() for each in (yield from engine.blobs(ids))]}
 
 
 def erase(
@@ -275,6 +314,9 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
         add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
-        diff, link, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
+        understood.entities, understood.relations, understood.quarantine, understood.review, understood.revoke,
+        understood.infer_kinds, understood.tool_result,
     )
 }  # fmt: skip

@@ -68,6 +68,10 @@ class Usage:
             self.completion_tokens + other.completion_tokens, self.cost + other.cost,
         )  # fmt: skip
 
+    def as_dict(self) -> dict[str, float]:
+        """The figures by name."""
+        return {name: getattr(self, name) for name in ("calls", "prompt_tokens", "completion_tokens", "cost")}
+
 
 class Reply(str):
     """A model's answer that knows what it cost; any plain string will do where a model cannot say."""

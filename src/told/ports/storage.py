@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
+from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
 from told.core.fact import Fact, Link, Passage, Witness
 from told.core.ids import Mint
@@ -92,7 +93,17 @@ class NoEvidence:
     digest: bytes
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence
+@dataclass(frozen=True, slots=True)
+class NoNews:
+    """Nothing that exactly this scope holds of a subject under any of some predicates is newer than a position."""
+
+    scope: Scope
+    subject: str
+    predicates: tuple[str, ...]
+    seq: int
+
+
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,7 @@ class Batch:
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
-    leaves them aside, and the passages wait for theirs.
+    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names.
     """
 
     account: str
@@ -134,6 +145,7 @@ class Batch:
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     model: str | None = None
     step: Step | None = None
+    blobs: Sequence[Blob] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +201,7 @@ class Index(Protocol):
         """
 
 
-class Store(Protocol):
+class Store(Blobs, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint
@@ -241,6 +253,14 @@ class Store(Protocol):
         """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
 
         The last turn only if it is asked for.
+        """
+
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds, unexpired, of these pairs of subject and predicate or of these kinds.
+
+        In ledger order, each fact once. The kind `memory` is never listed: it says nothing of what it holds.
         """
 
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:

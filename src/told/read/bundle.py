@@ -25,8 +25,8 @@ CHARACTERS = 4
 PLENTY = 3
 """How many times the text a budget holds is offered to it."""
 
-NO_LONGER = " [no longer so]"
-"""What stands behind words that something else was said since."""
+CHANGED = " [changed since]"
+"""What stands behind words of which something no longer holds."""
 
 USER = "user"
 """What claims call the one whose memory it is, where nothing gives a name."""
@@ -95,7 +95,7 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         if slot in LEVELS:
             whole.add(fact.seq)
         hit = path.hit(one, recall, eye.settings)
-        forms = tuple(f"{form}{NO_LONGER}" if hit.superseded else form for form in _forms(fact, slot))
+        forms = tuple(f"{form}{CHANGED}" if hit.superseded else form for form in _forms(fact, slot))
         items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
         shortest = min(map(len, forms))
         room -= shortest if shortest <= order.budget * CHARACTERS else 0

@@ -6,11 +6,13 @@ weak match below a strong one comes up. It goes on from what it finds until thre
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from told.core.fact import NODE, Fact, Link
+from told.core.identity import DISTINCT, SAME_AS, Lens, seen_through
 from told.core.query import LATEST, Probe, Ranked, Touch
 from told.flow import Flow, call
 from told.read import cache
@@ -18,8 +20,8 @@ from told.read.gather import Eye, ask, by_id
 from told.read.rank import Scored, best_of_facts, heat, ordered
 
 PART_OF, IN_TOPIC, CO_OCCURS = "part_of", "in_topic", "co_occurs"
-MENTIONS, SAME_AS = "mentions", "same_as"
-APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from"})
+MENTIONS = "mentions"
+APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from", DISTINCT})
 """Relations that are no mere neighbourhood."""
 
 SCALE = 10.0
@@ -40,7 +42,7 @@ Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
 
 def expanded(
     eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact],
-    lens: float | None = None,
+    lens: Lens | None = None,
 ) -> Flow[tuple[list[Scored], dict[int, str]]]:
     """The candidates with what the best of them point to, and by which source each of those came.
 
@@ -95,7 +97,7 @@ def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
 
 
 def _leads(
-    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: float | None
+    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None
 ) -> Flow[Leads]:
     """Where these threads point to; of several that point to one, the strongest leads there.
 
@@ -104,7 +106,8 @@ def _leads(
     links = yield from _links(eye, probe, threads)
     leads: Leads = {}
     topics: Leads = {}
-    own = set(threads)
+    own = set(threads) - _hubs(links, eye.settings.expand_width)
+    one = None if lens is None else seen_through(lens, links)
     for link in links:
         if link.rel == PART_OF:
             if link.dst in own and "tree" in eye.sources:
@@ -113,7 +116,7 @@ def _leads(
             if link.src in own:
                 _offer(topics, link.dst, Lead(link.src, link.weight, "topic"), scores)
         elif link.rel not in APART and "graph" in eye.sources:
-            for here, there, weight in _ways(link, lens):
+            for here, there, weight in _ways(link, one):
                 if here in own:
                     _offer(leads, there, Lead(here, weight, "graph"), scores)
     if topics and "topics" in eye.sources:
@@ -121,15 +124,22 @@ def _leads(
     return leads
 
 
-def _ways(link: Link, lens: float | None) -> Iterator[tuple[str, str, float]]:
-    """The ways a link of the graph can be followed, and how firmly."""
-    if link.rel == SAME_AS and lens is not None:
-        if link.weight < lens:
+def _hubs(links: Sequence[Link], most: int) -> set[str]:
+    """Nodes that so many memories mention that it tells nothing of them."""
+    mentioned = Counter(link.dst for link in links if link.rel == MENTIONS)
+    return {node for node, count in mentioned.items() if count > most}
+
+
+def _ways(link: Link, one: Mapping[str, str] | None) -> Iterator[tuple[str, str, float]]:
+    """The ways a link of the graph can be followed, and how firmly; `one` tells which names are taken for one."""
+    weight = link.weight
+    if link.rel == SAME_AS and one is not None:
+        if link.src not in one or one[link.src] != one.get(link.dst):
             return
-        link = replace(link, weight=1.0)
+        weight = 1.0
     if link.rel != MENTIONS:
-        yield link.src, link.dst, link.weight
-    yield link.dst, link.src, link.weight
+        yield link.src, link.dst, weight
+    yield link.dst, link.src, weight
 
 
 def _offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) -> None:

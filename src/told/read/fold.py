@@ -134,35 +134,34 @@ def _asks_only(query: frozenset[str], turn: Fact, gone: Sequence[Fact], held: Se
 
 @dataclass(slots=True)
 class Folded:
-    """What is left, what was folded into what by position, and which turns are stale."""
+    """What is left, what was folded into what by position, and the words that only a claim led to."""
 
     scored: list[Scored]
     into: dict[int, int] = field(default_factory=dict)
-    stale: dict[int, Stale] = field(default_factory=dict)
     led: list[Scored] = field(default_factory=list)
-    """Words that no search found: a claim led to them."""
 
 
 def folded(
-    scored: Sequence[Scored], kins: Iterable[Kin], outdated: Mapping[int, Stale], *, verbatim: bool, share: float = 0.5
-) -> Folded:
+    scored: Sequence[Scored], kins: Iterable[Kin], outdated: Mapping[int, Stale], *, verbatim: bool, past: bool = False,
+    share: float = 0.5,
+) -> Folded:  # fmt: skip
     """The candidates with each turn and its claims as one: by the claim that fits best, or, verbatim, by the turn.
 
     A claim takes the better of the two scores. Words meet a claim that is better than they are some share of the way.
+    A stale turn stands alone, below what replaced it unless the past is asked for.
     """
     best = {one.mark.seq: one for one in best_of_facts(scored)}
-    done = Folded([], stale=dict(outdated))
+    done = Folded([])
     raised: dict[int, tuple[str, float]] = {}
-    families = list(kins)
-    for kin in families:
+    for kin in kins:
         if kin.words is None or kin.words.seq in outdated:
             continue
         claims = [best[fact.seq] for fact in kin.held if fact.seq in best]
         if claims:
             _fold(done, raised, kin.words, best.get(kin.words.seq), ordered(claims), share, verbatim=verbatim)
-    lowered = _outranked(outdated, best, done.into, raised)
-    kept = [_moved(one, best, raised, lowered) for one in (*scored, *done.led) if one.mark.seq not in done.into]
-    done.scored = ordered(one for one in kept if one is not None)
+    lowered = {} if past else _outranked(outdated, best, done.into, raised)
+    left = (one for one in (*scored, *done.led) if one.mark.seq not in done.into)
+    done.scored = ordered(_moved(one, best, raised, lowered) for one in left)
     return done
 
 

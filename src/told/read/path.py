@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from told.core.belief import Belief, Sides, believed
+from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.kind import builtin
@@ -193,7 +193,7 @@ def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
     return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at))
 
 
-def listing(eye: Eye, find: Find, belief: Belief | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:
+def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:
     """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through.
 
     With a belief, without those that lost a contradiction.
@@ -206,7 +206,7 @@ def listing(eye: Eye, find: Find, belief: Belief | None = None) -> Flow[tuple[Se
     told = Sides()
     if belief is not None:
         links = yield from call(eye.store.links, find.scope.account, [fact.id for fact in seen], at(find))
-        told = believed(seen, links, belief)
+        told = sides(seen, links, belief)
     return [fact for fact in seen if fact.id not in told.lost][find.offset :][: find.limit], told
 
 

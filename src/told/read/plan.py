@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-from told.core.belief import BELIEFS, Belief
+from told.core.belief import BELIEFS
 from told.core.errors import InvalidInput, TimeError
 from told.core.filter import All, parse, split_scope
+from told.core.identity import Lens, lens_named
 from told.core.ids import Mint
 from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
 from told.core.scope import Scope, identifier
-from told.core.text import shown
+from told.core.text import label, shown
 from told.core.when import from_us, instant, moment
 from told.flow import Flow, call
 from told.ports import Store
@@ -128,23 +129,16 @@ def _share(value: Any, name: str) -> float:
     return float(value)
 
 
-def belief(value: Any) -> Belief:
+def belief(value: Any) -> str:
     """Which side of a contradiction is shown; the latest, unless told otherwise."""
-    found = next((known for known in BELIEFS if known == value), None)
-    if value is not None and found is None:
+    if value is not None and value not in BELIEFS:
         raise InvalidInput(f"There is no belief {shown(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
-    return found or "latest"
+    return value or "latest"
 
 
-LENSES: Mapping[str, float] = {"strict": 0.98, "likely": 0.85, "exploratory": 0.60}
-"""How sure it must be that two names are one for a read to follow both."""
-
-
-def lens(value: Any) -> float | None:
-    """How sure identities must be; nothing, where they play no part."""
-    if value is not None and (not isinstance(value, str) or value not in LENSES):
-        raise InvalidInput(f"There is no lens {shown(value)}.", hint=f"Use one of {', '.join(LENSES)}.")
-    return None if value is None else LENSES[value]
+def lens(value: Any) -> Lens | None:
+    """Which names are taken for one; each for itself, unless told otherwise."""
+    return None if value is None else lens_named(label(value, "lens", limit=64))
 
 
 def reference(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from told.core.belief import Belief, Sides
+from told.core.belief import Sides
 from told.core.fact import NODE, Fact
+from told.core.identity import Lens
 from told.core.query import Find, Hit, Probe, Ranked, Trace
 from told.flow import Flow, call
 from told.read import trace
@@ -23,7 +24,7 @@ class Want:
     """What a read is asked for; a deep one looks at as many candidates as there can be results.
 
     A verbatim one wants the words that claims were taken from. `belief` says which side of a contradiction is shown,
-    and `lens` how sure it must be that two names are one for both to be followed.
+    and `lens` which names are taken for one.
     """
 
     query: str
@@ -34,8 +35,8 @@ class Want:
     now: datetime | None = None
     deep: bool = False
     verbatim: bool = False
-    belief: Belief = "latest"
-    lens: float | None = None
+    belief: str = "latest"
+    lens: Lens | None = None
 
 
 @dataclass(frozen=True, slots=True)

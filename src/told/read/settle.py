@@ -6,12 +6,12 @@ that were taken from the same evidence, where a fact was extracted at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from told.core.belief import CONTRADICTS, SUPERSEDES, Belief, Sides, believed
-from told.core.fact import NODE, PIECE, Fact, Link
+from told.core.belief import CONTRADICTS, SUPERSEDES, sides
+from told.core.fact import NODE, PIECE, Fact
 from told.core.filter import matches, record, speaks_of
 from told.core.query import LATEST, Find
 from told.core.text import normalise
@@ -48,20 +48,12 @@ def _sided(eye: Eye, recall: Recall) -> Flow[None]:
     links = yield from call(eye.store.links, find.scope.account, list(known), at(find))
     disputes = [link for link in links if link.rel in (CONTRADICTS, SUPERSEDES)]
     unseen = {end for link in disputes for end in (link.src, link.dst)} - known.keys()
-    others = (yield from by_id(eye, find, unseen)) if unseen else ()
-    denied = denials(others, eye.guards)
-    recall.admit(fact for fact in others if fact.seq not in denied)
+    found = (yield from by_id(eye, find, unseen)) if unseen else ()
+    denied = denials(found, eye.guards)
+    others = [fact for fact in found if fact.seq not in denied]
+    recall.admit(others)
     recall.shown.update(fact.seq for fact in others)
-    recall.sides = sides(recall.scored, recall.facts, links, recall.want.belief, eye.settings.expand_from)
-
-
-def sides(
-    scored: Sequence[Scored], facts: Mapping[int, Fact], links: Sequence[Link], belief: Belief, window: int
-) -> Sides:
-    """The contradictions that links tell of, and those among the first few facts."""
-    linked = {end for link in links for end in (link.src, link.dst)}
-    first = {one.mark.seq for one in best_of_facts(scored)[:window]}
-    return believed([fact for fact in facts.values() if fact.id in linked or fact.seq in first], links, belief)
+    recall.sides = sides([*known.values(), *others], links, recall.want.belief)
 
 
 def at(find: Find) -> int | None:
@@ -151,15 +143,15 @@ def _fold(recall: Recall, share: float) -> None:
         if kin.turn is not None and (found := stale(kin, relevance.get, terms)) is not None
     }  # fmt: skip
     recall.superseded |= {seq: one.heir.id for seq, one in outdated.items() if one.heir is not None}
-    present = not recall.asked.asks_past and recall.want.belief != "all"
+    past = recall.asked.asks_past or recall.want.belief == "all"
     done = folded(
-        recall.scored, recall.kins.values(), outdated if present else {}, verbatim=recall.want.verbatim, share=share
+        recall.scored, recall.kins.values(), outdated, verbatim=recall.want.verbatim, past=past, share=share
     )
     for seq, place in done.into.items():
         recall.stand_for(place, recall.facts[seq].id)
     recall.drop({seq: f"folded into {recall.facts[place].id}" for seq, place in done.into.items()}, "fold")
     recall.scored, recall.led = done.scored, done.led
-    if present:
+    if not past:
         gone = (found for found in outdated.items() if found[1].heir is None or not recall.want.verbatim)
         recall.drop({seq: found.reason for seq, found in gone}, "fold")
 

@@ -15,6 +15,7 @@ from told.testing.fakes import (
     hashing_embedder,
     seeded_mint,
 )
+from told.testing.replay import Recorder, Replayer
 
 if TYPE_CHECKING:
     from told.testing.contract import StoreContract
@@ -23,6 +24,8 @@ __all__ = [
     "FlakyEmbedder",
     "HashingEmbedder",
     "ManualClock",
+    "Recorder",
+    "Replayer",
     "ScriptedLLM",
     "StoreContract",
     "hashing_embedder",

@@ -12,7 +12,7 @@ from typing import Any
 from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.core.ids import Mint
 from told.core.text import terms
-from told.ports import SPREAD, Embedder, Purpose, Vector
+from told.ports import SPREAD, Embedder, Line, Purpose, Tool, ToolReply, Vector, usage_of
 
 A_MONDAY = 1_767_600_000_000_000
 """2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
@@ -107,12 +107,19 @@ class FlakyEmbedder:
 
 
 class ScriptedLLM:
-    """Gives the replies of a script in order, raises those that are errors, and keeps what it was asked."""
+    """Gives the replies of a script in order, raises those that are errors, and keeps what it was asked.
 
-    def __init__(self, replies: Iterable[str | Exception], model: str = "scripted") -> None:
+    A script for `tools` holds `ToolReply` values; a plain text there is a line without calls.
+    """
+
+    def __init__(
+        self, replies: Iterable[str | ToolReply | Exception], model: str = "scripted", *, local: bool = True
+    ) -> None:
         self.model = model
+        self.local = local
         self.asked: list[tuple[str, str]] = []
         self.schemas: list[Mapping[str, Any] | None] = []
+        self.conversations: list[tuple[str, tuple[Line, ...], tuple[Tool, ...]]] = []
         self._replies = iter(replies)
         self._lock = threading.Lock()
 
@@ -121,9 +128,20 @@ class ScriptedLLM:
         with self._lock:
             self.asked.append((system, user))
             self.schemas.append(schema)
-            reply = next(self._replies, None)
+            reply = self._next(len(self.asked))
+        return reply.text if isinstance(reply, ToolReply) else reply
+
+    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+        """The next line of the script; past its end, `LLMError`."""
+        with self._lock:
+            self.conversations.append((system, tuple(lines), tuple(tools)))
+            reply = self._next(len(self.conversations))
+        return reply if isinstance(reply, ToolReply) else ToolReply(reply, usage=usage_of(reply))
+
+    def _next(self, number: int) -> str | ToolReply:
+        reply = next(self._replies, None)
         if reply is None:
-            raise LLMError(f"The script has no reply to question {len(self.asked)}.", hint="Script one more reply.")
+            raise LLMError(f"The script has no reply to question {number}.", hint="Script one more reply.")
         if isinstance(reply, Exception):
             raise reply
         return reply

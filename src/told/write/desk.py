@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from told.core.blob import Blob
 from told.core.entry import Draft
 from told.core.ids import Mint
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.flow import Flow
 from told.ledger.commit import commit
-from told.ports import Batch, Embedder, Guard, Step, Store, Ticket
+from told.ports import Batch, Embedder, Guard, Step, Store, Ticket, Vector
 from told.settings import Settings
 from told.write import embed
 from told.write.embed import UNSEEN, Looked
+from told.write.mind import Mind
+from told.write.shape import Extractor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,13 @@ class Desk:
     store: Store
     mint: Mint
     settings: Settings
+    mind: Mind
     embedder: Embedder | None = None
     author: str = "user"
+
+    def extractor(self, name: str) -> Extractor:
+        """The extractor of a name."""
+        return self.mind.extractor(name, self.store, self.mint.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,15 @@ class Plan:
     events: list[Event]
     turns: dict[str, str] = field(default_factory=dict)
     """The wording of the turns that others were said after, by thread."""
+    evidence: list[str] = field(default_factory=list)
+    """The id of each turn's evidence, in order."""
+    fresh: list[bool] = field(default_factory=list)
+    """Whether each turn's evidence is new."""
+    garbled: list[str] = field(default_factory=list)
+    """Answers of a model that could not be read, whole."""
+    blobs: Sequence[Blob] = ()
+    vectors: Mapping[bytes, Vector] = field(default_factory=dict)
+    """Vectors that were asked for already, by the hash of their text."""
     warnings: dict[str, None] = field(default_factory=dict)
     looked: Looked = UNSEEN
 
@@ -60,11 +77,11 @@ def settle(
     warnings: tuple[str, ...] = ()
     if plan.drafts or key or step:
         vectors, warnings = yield from embed.before_commit(
-            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked
+            desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked, plan.vectors
         )
         ticket = Ticket(key.name, key.digest, _outcome(plan, skipped)) if key else None
         model = desk.embedder.model if desk.embedder else None
-        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, step)
+        batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, step, plan.blobs)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
     return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)

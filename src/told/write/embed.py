@@ -28,6 +28,7 @@ class Looked(NamedTuple):
     found: frozenset[bytes]
 
 
+NO_VECTORS: Mapping[bytes, Vector] = {}
 UNSEEN = Looked(frozenset(), frozenset())
 
 
@@ -44,7 +45,8 @@ def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, s
 
 
 def before_commit(
-    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], turns: Mapping[str, str], looked: Looked
+    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], turns: Mapping[str, str], looked: Looked,
+    given: Mapping[bytes, Vector] = NO_VECTORS,
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
     """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
     if embedder is None:
@@ -52,10 +54,12 @@ def before_commit(
         return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
     if not embedder.local:
         return {}, ()
-    vectors = yield from attempt(_vectors(store, embedder, texts_of(drafts, turns), looked))
+    texts = texts_of(drafts, turns)
+    unseen = {key: text for key, text in texts.items() if key not in given} if given else texts
+    vectors = yield from attempt(_vectors(store, embedder, unseen, looked))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
-    return vectors, ()
+    return {**vectors, **{key: vector for key, vector in given.items() if key in texts}} if given else vectors, ()
 
 
 def _vectors(

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from told.core.blob import Blob
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
+from told.write.media.parts import Image, image, is_image
 
-ROLES = ("user", "assistant", "tool", "system", "developer")
+ROLES = ("user", "assistant", "tool", "system", "developer", "document")
 EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
+DOCUMENT = "document"
+"""The role, and the sort, of what comes from a document: nobody here said it, and nothing vouches for it."""
+
+OWN = "own"
+"""The metadata of evidence that says how many of its characters the speaker said; the rest stood in images."""
+
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256
 SOURCE_LIMIT = 1024
@@ -32,20 +40,26 @@ class Turn:
     evidence: Evidence
     meta: Mapping[str, Any]
     valid: Interval = ALWAYS
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an add was given, read and checked."""
+    """What an add was given, read and checked; `blobs` and `warnings` come from looking at its images."""
 
     turns: tuple[Turn, ...]
     skipped: tuple[Mapping[str, Any], ...]
+    blobs: tuple[Blob, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def read(
     messages: Any, *, metadata: Any, timestamp: Any, source: Any, settings: Settings
 ) -> Said:
-    """Turn a string, a message or a list of messages into evidence; nothing is half-read."""
+    """Turn a string, a message or a list of messages into evidence; nothing is half-read.
+
+    Nobody has looked at the images yet: a mark stands for each of them until `told.write.media.see.seen` does.
+    """
     rows = _rows(messages, settings)
     origin = None if source is None else check_source(source)
     shared = check_metadata(metadata, settings)
@@ -53,8 +67,8 @@ def read(
     skipped: list[Mapping[str, Any]] = []
     for number, row in enumerate(rows):
         role = _role(row, number)
-        content = _content(row, number, settings)
-        reason = "system message" if role in SILENT_ROLES else "" if content.strip() else "empty message"
+        content, images = _content(row, number, settings)
+        reason = "system message" if role in SILENT_ROLES else "" if content.strip() or images else "empty message"
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
@@ -62,16 +76,27 @@ def read(
         meta = shared if own is None else {**shared, **check_metadata(own, settings)}
         valid = since(row.get("timestamp", timestamp), settings)
         name = _name(row.get("name"), number)
-        turns.append(Turn(Evidence(content, role, name, valid.start, source=origin), meta, valid))
+        sort = DOCUMENT if role == DOCUMENT else "turn"
+        evidence = _marked(Evidence(content, role, name, valid.start, sort, origin), images)
+        turns.append(Turn(evidence, meta, valid, images))
+    if (count := sum(len(turn.images) for turn in turns)) > settings.images_limit:
+        raise TooLarge(f"{count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
     return Said(tuple(turns), tuple(skipped))
 
 
+def _marked(said: Evidence, images: Sequence[Image]) -> Evidence:
+    """Evidence with a mark after its words for each image, and where its words end."""
+    if not images:
+        return said
+    marks = "\n".join(f"[image #{image.number}]" for image in images)
+    content = f"{said.content}\n{marks}" if said.content else marks
+    return replace(said, content=content, meta={OWN: len(said.content)})
+
+
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
-    if isinstance(messages, str):
-        return [{"role": "user", "content": messages}]
-    if isinstance(messages, Mapping):
+    if isinstance(messages, Mapping | str) or is_image(messages):
         messages = [messages]
-    if not isinstance(messages, list | tuple) or not all(isinstance(row, Mapping | str) for row in messages):
+    if not isinstance(messages, list | tuple) or not all(isinstance(m, Mapping | str) or is_image(m) for m in messages):
         raise InvalidInput("messages must be a string, a message, or a list of messages.",
                            hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
     if not messages:
@@ -79,7 +104,7 @@ def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     if len(messages) > settings.batch_limit:
         raise TooLarge(f"{len(messages)} messages in one add; the limit is {settings.batch_limit}.",
                        hint="Split them into several adds.")  # fmt: skip
-    return [{"role": "user", "content": row} if isinstance(row, str) else row for row in messages]
+    return [{"role": "user", "content": row} if isinstance(row, str) or is_image(row) else row for row in messages]
 
 
 def _role(row: Mapping[str, Any], number: int) -> str:
@@ -89,19 +114,20 @@ def _role(row: Mapping[str, Any], number: int) -> str:
     return str(role)
 
 
-def _content(row: Mapping[str, Any], number: int, settings: Settings) -> str:
+def _content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[str, tuple[Image, ...]]:
+    """The words of a message, and its images by number."""
     if "content" not in row:
         raise InvalidInput(f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.')
     content = row["content"]
     if content is None:
-        return ""
-    if isinstance(content, list):
-        content = "\n".join(_part(part, number) for part in content)
-    if isinstance(content, Mapping):
-        content = _part(content, number)
-    if not isinstance(content, str):
+        return "", ()
+    if not isinstance(content, str | list | Mapping) and not is_image(content):
         raise InvalidInput(f"The content of message {number} is {type(content).__name__}, not text.")
-    return clean(content, limit=settings.text_limit)
+    parts = content if isinstance(content, list) else [content]
+    words = "\n".join(_part(part, number) for part in parts if not is_image(part))
+    shown_ = [part for part in parts if is_image(part)]
+    images = tuple(image(part, place, limit=settings.image_limit) for place, part in enumerate(shown_, 1))
+    return clean(words, limit=settings.text_limit), images
 
 
 def _part(part: Any, number: int) -> str:
@@ -110,8 +136,8 @@ def _part(part: Any, number: int) -> str:
     if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
         return str(part["text"])
     sort = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise Unsupported(f"Message {number} holds {shown(sort)} content; only text is remembered.",
-                      hint="Describe images and files in words, or leave them out.")  # fmt: skip
+    raise Unsupported(f"Message {number} holds {shown(sort)} content; text and images are remembered.",
+                      hint="Give documents to upload(); describe the rest in words, or leave it out.")  # fmt: skip
 
 
 def _name(value: Any, number: int) -> str | None:

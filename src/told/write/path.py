@@ -1,104 +1,183 @@
-"""add: observe, gate, extract, curate and commit what was said."""
+"""add: observe, gate, extract, curate and commit what was said.
+
+Evidence is committed before a model is asked. What rules find is committed together with it; what a model finds comes
+afterwards, at once or by the consumer that catches up.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from told.core.entry import Asserted, Claim, Draft, Linked, Observed
+from told.core.blob import Blob
 from told.core.errors import IdempotencyConflict
+from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
+from told.core.kind import Write
 from told.core.query import AsOf, Event, Receipt
 from told.core.scope import Scope
-from told.core.text import md5
+from told.core.text import md5, normalise
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ledger.erase import SUPPORTS
-from told.ports import Known, NoEvidence, NoFact, Store, ThreadAt, Ticket
-from told.write import talk
+from told.ledger.consume import Failure, attempt
+from told.ports import Known, Store, Ticket, Vector
+from told.write import chunk, gate, talk, understand
+from told.write.claims import curated, understanding
 from told.write.desk import Desk, Key, Plan, settle
+from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
+from told.write.extract.verbatim import KindExtractor
+from told.write.gate import Verdict
 from told.write.messages import Said, Turn
+from told.write.mind import LOCAL, VERBATIM, Ask
+from told.write.observe import Kept, observed, question_of
+from told.write.shape import Extracted, Extractor, Heard
+from told.write.understand import Case, Understood
 
-AGAIN = {"said": "again"}
-HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
+PLAIN = "memory"
+PENDING, FAILED, DONE = "pending", "failed", "done"
+NOTHING = Extracted()
 
 
-def add(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, key: Key | None) -> Flow[Receipt]:
-    """Keep each turn verbatim; a text this scope already holds gains evidence instead of a copy."""
-    md5s = [md5(turn.evidence.content) for turn in said.turns]
-    digests = [turn.evidence.digest() for turn in said.turns]
-    hashes = [text_hash(_wording(turn)) for turn in said.turns] if desk.embedder and desk.embedder.local else ()
-    first = said.turns[0] if said.turns else None
-    answering = first is not None and first.evidence.said_at is not None and talk.answerable(first)
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""
 
-    def decide() -> Flow[Receipt]:
+    scope: Scope
+    verdicts: tuple[Verdict, ...]
+    skipped: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+    kind: str
+    expires: int | None
+    ask: Ask
+    blobs: tuple[Blob, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """What is kept, as it is kept."""
+        return tuple(verdict.turn for verdict in self.verdicts)
+
+
+def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
+    """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
+    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes)
+    verdicts, skipped = found.verdicts, found.skipped
+    if ask.by == VERBATIM or kind != PLAIN:
+        verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
+        reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
+        skipped = tuple(row for row in skipped if row["reason"] not in reasons)
+    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings)))
+    return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
+
+
+def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
+    """Keep what was said, and hold what it says."""
+    ask = wanted.ask
+    extractor = _extractor(desk, wanted)
+    asks_model = extractor is not None and not extractor.local
+    first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
+    heard = _heard(desk, wanted)
+    found = (yield from chunk.extract(first, heard, desk.settings)) if first and heard.turns else NOTHING
+    receipt, plan = yield from _written(desk, wanted, heard, first, found, key, asks_model=asks_model)
+    receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
+    if not asks_model or plan is None or not heard.turns:
+        return receipt
+    if ask.later:
+        return replace(receipt, extraction=PENDING)
+    return (yield from _asked(desk, wanted, plan, receipt))
+
+
+def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
+    """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
+    kind = desk.mind.ontology.get(wanted.kind)
+    if kind is not None and kind.write is not Write.APPEND:
+        return KindExtractor(kind.name, desk.author)
+    return None if wanted.ask.by == VERBATIM or wanted.kind != PLAIN else desk.extractor(wanted.ask.by)
+
+
+def _heard(desk: Desk, wanted: Order) -> Heard:
+    """What extractors hear: the speakers' own words in the turns that passed the gate."""
+    turns = tuple(verdict.heard for verdict in wanted.verdicts if verdict.outcome == "keep")
+    ask, mind = wanted.ask, desk.mind
+    return Heard(turns, desk.mint.now(), wanted.scope, mind.ontology, (), ask.prompt, desk.settings.zone, ask.facts)
+
+
+def _written(
+    desk: Desk, wanted: Order, heard: Heard, extractor: Extractor | None, found: Extracted, key: Key | None, *,
+    asks_model: bool,
+) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
+    """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
+    scope, turns = wanted.scope, wanted.turns
+    md5s = [md5(turn.evidence.content) for turn in turns]
+    digests = [turn.evidence.digest() for turn in turns]
+    hashes = [text_hash(_wording(turn)) for turn in turns] if desk.embedder and desk.embedder.local else ()
+    answering = bool(turns) and turns[0].evidence.said_at is not None and talk.answerable(turns[0])
+    kinds = _kinds(wanted, found, asks_model=asks_model)
+    kept = [Kept(*each) for each in zip(turns, kinds, md5s, digests, strict=True)]
+
+    def decide() -> Flow[tuple[Receipt, Plan | None]]:
         name = key.name if key else None
         known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
-            return (yield from _replay(desk.store, scope.account, key, known.ticket))
-        plan = curate(desk, scope, said.turns, md5s, digests, known, expires=expires, kind=kind)
+            return (yield from _replay(desk.store, scope.account, key, known.ticket)), None
+        known, given = yield from _nearly(desk, wanted, kept, known)
+        plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
+        plan.blobs, plan.vectors = wanted.blobs, given
+        plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(frozenset(hashes), known.vectors)
-        return (yield from settle(desk, scope, plan, known.seen, key, said.skipped))
+        if extractor is not None and found is not NOTHING:
+            places = [place for place, verdict in enumerate(wanted.verdicts) if verdict.outcome == "keep"]
+            spans = [wanted.verdicts[place].back for place in places]
+            yield from curated(desk, plan, heard, found, extractor, places, spans, wanted.expires, known.seen)
+        return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
-    receipt = yield from decided(desk.settings.conflict_retries, decide)
-    return (yield from catch_up(desk.store, desk.embedder, scope.account, receipt, desk.settings))
+    return (yield from decided(desk.settings.conflict_retries, decide))
 
 
-def curate(
-    desk: Desk, scope: Scope, turns: Sequence[Turn], md5s: Sequence[str], digests: Sequence[bytes], known: Known,
-    *, expires: int | None, kind: str,
-) -> Plan:  # fmt: skip
-    """Which entries stand for these turns: new evidence, and a new thread unless the text is already held."""
-    plan = Plan([], [], [])
-    now = desk.mint.now()
-    held = {text: fact.id for text, fact in known.facts.items() if fact.expires > now}
-    faded = {text: fact for text, fact in known.facts.items() if text not in held}
-    seen = dict(known.evidence)
-    last = talk.remembered(known.last)
-    for turn, text, digest in zip(turns, md5s, digests, strict=True):
-        evidence, thread = seen.get(digest), held.get(text)
-        event, fresh = "NONE", evidence is None
-        if evidence is None:
-            evidence = seen[digest] = desk.mint.id()
-            plan.drafts.append(Draft(Observed(evidence, turn.evidence), scope, desk.author))
-            plan.guards.append(NoEvidence(scope, digest))
-        if thread is None:
-            before = last if talk.answers(turn, last, desk.settings.pause_minutes) else None
-            if before is not None:
-                plan.turns[before.thread] = before.wording
-            old = faded.get(text)
-            claim = _claim(turn, evidence, expires, kind, before.thread if before else None)
-            event, thread = ("ADD", desk.mint.id()) if old is None else ("UPDATE", old.id)
-            held[text] = thread
-            last = talk.spoken(thread, turn) if old is None else None
-            said_since = None if old is None else old.created_at
-            plan.drafts.append(Draft(Asserted(thread, claim, said_since), scope, desk.author))
-            plan.guards.append(NoFact(scope, text) if old is None else ThreadAt(thread, old.seq))
+def _nearly(
+    desk: Desk, wanted: Order, kept: Sequence[Kept], known: Known
+) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
+    """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
+    new = [each for each in kept if each.kind == PLAIN and each.md5 not in known.facts]
+    if wanted.ask.by == VERBATIM or not new:
+        return known, {}
+    words = [Wording(t.content, t.role, t.name, t.said_at) for t in (each.turn.evidence for each in new)]
+    local = desk.embedder if desk.embedder is not None and desk.embedder.local else None
+    words = list((yield from with_vectors(local, words)))
+    facts = dict(known.facts)
+    for each, wording in zip(new, words, strict=True):
+        now = desk.mint.now()
+        near = yield from near_duplicate(desk.store, wanted.scope, wording, now, desk.settings, kinds=[PLAIN])
+        if near is not None:
+            facts[each.md5] = near
+    vectors = {text_hash(each.passage): each.vector for each in words if each.vector is not None}
+    return replace(known, facts=facts), vectors
+
+
+def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | None]:
+    """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    kinds: list[str | None] = []
+    heard = 0
+    for verdict in wanted.verdicts:
+        if verdict.outcome == "skip":
+            kinds.append(None)
+            continue
+        texts = [one.claim.text for one in found.claims if one.turn == heard]
+        said = normalise(verdict.turn.evidence.content)
+        if any(normalise(text) == said for text in texts):
+            kinds.append(None)
         else:
-            last = None
-            if fresh:
-                plan.drafts.append(Draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN), scope, desk.author))
-            if turn.meta or expires is not None:
-                plan.warnings[HELD] = None
-        said = turn.evidence
-        previous = said.content if event == "UPDATE" else None
-        plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
-    return plan
+            kinds.append(TURN if texts or asks_model else wanted.kind)
+        heard += 1
+    return kinds
 
 
 def _wording(turn: Turn) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
     said = turn.evidence
-    return f"{said.name}: {said.content}" if said.name else said.content
-
-
-def _claim(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
-    said = turn.evidence
-    return Claim(
-        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
-    )  # fmt: skip
+    return f"{said.name or said.role}: {said.content}"
 
 
 def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
@@ -112,3 +191,56 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
         text = fact.text if fact else None
         events.append(Event(event, thread, text, text if event == "UPDATE" else None, role, actor))
     return Receipt(tuple(events), tuple(outcome["skipped"]), tuple(outcome["warnings"]))
+
+
+# Asking a model -------------------------------------------------------------------------------------------------------
+
+
+def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Receipt]:
+    """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
+    account, retries = wanted.scope.account, desk.settings.consumer_attempts
+    if not (yield from understand.enough(desk.store, wanted.scope, desk.settings.extract_threshold)):
+        return replace(receipt, extraction=PENDING)
+    mine = set(plan.evidence)
+    again = yield from _said_again(desk, wanted, plan)
+    progress = yield from understand.drain(desk.store, account, understanding(desk), retries)
+    done = [*again, *(found for evidence, found in progress.done.items() if not mine.isdisjoint(evidence))]
+    failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
+    state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
+    notes = [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
+    if state == FAILED:
+        notes.append("Extraction failed; the words are kept. See `told faults list`.")
+    warnings = (*receipt.warnings, *(note for found in done for note in found.warnings), *notes)
+    return replace(
+        receipt, events=(*receipt.events, *(event for found in done for event in found.events)),
+        warnings=tuple(dict.fromkeys(warnings)), extraction=state, usage=understand.total(done).as_dict(),
+    )  # fmt: skip
+
+
+def _said_again(desk: Desk, wanted: Order, plan: Plan) -> Flow[list[Understood]]:
+    """What was said before in the same words: its facts are still held, or the model is asked once more."""
+    places = [place for place, fresh in enumerate(plan.fresh) if not fresh and wanted.verdicts[place].outcome == "keep"]
+    if not places:
+        return []
+    ids = tuple(plan.evidence[place] for place in places)
+    held = yield from _held(desk.store, wanted.scope.account, ids)
+    if held and wanted.ask.prompt is None and not wanted.ask.facts:
+        return [Understood(tuple(Event("NONE", fact.id, fact.text, None, fact.role, fact.actor) for fact in held))]
+    turns = tuple(wanted.verdicts[place].heard for place in places)
+    case = Case(wanted.scope, (), ids, turns, question_of(wanted.ask, wanted.expires), desk.mint.now())
+    found = yield from attempt(understanding(desk)(case, None))
+    if isinstance(found, Failure):
+        return [Understood(warnings=(f"Not extracted, the words are kept: {found}",))]
+    return [found]
+
+
+def _held(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
+    """The facts taken from some evidence, if each of them still says what it said."""
+    found: list[Fact] = []
+    for thread in (yield from call(store.derived, account, evidence)):
+        fact = yield from call(store.fact, account, thread)
+        if fact is None or fact.evidence not in evidence:
+            return []
+        if fact.kind not in UNLISTED:
+            found.append(fact)
+    return found

@@ -105,8 +105,10 @@ class Extractor(Protocol):
 class Decision:
     """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.
 
-    `fact` is the held memory an UPDATE, a DELETE or a NONE is about. `claim` is what an ADD or an UPDATE will say.
-    `links` name the thread of the claim by `SELF`, for an ADD has none yet.
+    `fact` is the held memory an UPDATE, a DELETE or a NONE is about; its id is that of an earlier decision of the same
+    write (`made`) where the memory is only being made. `claim` is what an ADD or an UPDATE will say, and what a DELETE
+    or a NONE was about. `links` name the thread of the claim by `SELF`, for an ADD has none yet. `turn` is where the
+    claim was found. `why` is the reason in words; of a DELETE it is the one word the ledger keeps.
     """
 
     event: str
@@ -114,13 +116,29 @@ class Decision:
     fact: Fact | None = None
     links: tuple[Linked, ...] = ()
     why: str = ""
+    turn: int = 0
 
 
 SELF = "@self"
 
 
+def made(number: int) -> str:
+    """The id, until the plan gives a real one, of the memory that the decision of this number adds."""
+    return f"@{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """What a curator decided, what it would have others know, and answers it could not read, whole."""
+
+    decisions: tuple[Decision, ...] = ()
+    warnings: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
 class Curator(Protocol):
     """Decides what becomes of claims, given what is held."""
 
-    def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[tuple[Sequence[Decision], Usage]]:
+    def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[Curated]:
         """One or more decisions for every claim, in order of the claims."""

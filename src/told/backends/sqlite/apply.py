@@ -145,6 +145,8 @@ class Grower:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
         self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
+        if witness.blobs:
+            run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import apsw
 
-from told.backends.sqlite.sql import QUERIES, schema
+from told.backends.sqlite.sql import OLDEST, QUERIES, SCHEMAS, steps
 from told.core.errors import (
     ConfigError,
     InvalidInput,
@@ -30,9 +30,7 @@ from told.core.errors import (
 
 # Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
 LEAST_SQLITE: Final = (3, 51, 3)
-SCHEMA: Final = 3
-UPGRADED: Final = (2,)
-"""Older schemas that are brought up to date when a file is opened."""
+SCHEMA: Final = max(SCHEMAS)
 STATEMENTS: Final = 256
 PAUSE: Final = 0.01
 LEAST_BYTES: Final = 512
@@ -233,25 +231,24 @@ def _recognise(db: apsw.Connection, path: Path) -> None:
     if not tables >= OURS:
         raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
     version = db.execute(QUERIES["schema_version"]).get
-    if version != SCHEMA and version not in UPGRADED:
-        older = isinstance(version, int) and version < SCHEMA
+    if version not in SCHEMAS:
+        older = isinstance(version, int) and version < OLDEST
         hint = "Export it with the told that made it and import that into a new file." if older else "Upgrade told."
         raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint=hint)
 
 
 def _prepare(db: apsw.Connection) -> None:
-    """Create the tables once, however many processes try."""
-    if not db.execute(QUERIES["has_schema"]).get:
+    """Create the tables, or bring them up to this schema, once, however many processes try."""
+    if _version(db) < SCHEMA:
         with immediate(db):
-            if not db.execute(QUERIES["has_schema"]).get:
-                db.execute(schema())
-                db.execute(QUERIES["set_schema_version"], (SCHEMA,))
-    if db.execute(QUERIES["schema_version"]).get in UPGRADED:
-        with immediate(db):
-            for older in UPGRADED:
-                if db.execute(QUERIES["schema_version"]).get == older:
-                    db.execute(QUERIES[f"upgrade_{older}"])
+            for statements in steps(_version(db)):
+                db.execute(statements)
             db.execute(QUERIES["set_schema_version"], (SCHEMA,))
+
+
+def _version(db: apsw.Connection) -> int:
+    """The schema of the file; 0 if it has none yet."""
+    return db.execute(QUERIES["schema_version"]).get if db.execute(QUERIES["has_schema"]).get else 0
 
 
 @contextmanager

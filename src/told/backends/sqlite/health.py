@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite import vectors
+from told.backends.sqlite import blobs, vectors
 from told.backends.sqlite.apply import CHUNK_BITS, DOC_BYTES, STRETCH, TF_BITS, docs_of
 from told.backends.sqlite.care import STILL_READ
 from told.backends.sqlite.connect import run
@@ -42,6 +42,7 @@ def check(db: apsw.Connection) -> list[str]:
             problems.append(f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}")
     for (part,) in run(db, "homeless_postings"):
         problems.append(f"postings: those of partition {part} belong to nothing; {REBUILD}")
+    problems += [f"blobs: {name} is not what was kept; restore it from a backup" for name in blobs.damaged(db)]
     if run(db, "scrub_owed").get:
         problems.append(f"erasure: {STILL_READ}")
     return problems

@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 
 import apsw
 
-from told.backends.sqlite import shred, vectors
+from told.backends.sqlite import blobs, shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
@@ -31,10 +31,14 @@ from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, Step, ThreadAt, Ticket, View
+from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, NoNews, Step, ThreadAt, Ticket, View
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
+RANGES: Final[Mapping[View, Sequence[str]]] = {
+    "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
+}  # fmt: skip
+"""What empties each view but the passages."""
 
 
 def account_of(db: apsw.Connection, name: str) -> Account:
@@ -74,6 +78,19 @@ def known(
     return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
 
 
+def held(
+    db: apsw.Connection, scope: Scope, now: int, about: Sequence[tuple[str, str]], kinds: Sequence[str]
+) -> list[Fact]:
+    """What exactly this scope holds of some subjects or kinds, in ledger order."""
+    account = run(db, "account", scope.account).fetchone()
+    space = None if account is None else space_of(db, account[0], scope)
+    if space is None:
+        return []
+    asked = (("held_about", about), ("held_kinds", kinds))
+    rows = [row for name, wanted in asked if wanted for row in run(db, name, space[0], json_list(wanted), now)]
+    return [fact_of(row, scope) for row in sorted({row[0]: row for row in rows}.values())]
+
+
 def _last(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
     """The turn last written to a partition, if it is of this scope, held and unchanged."""
     id_ = run(db, "last_of_part", *part_span(part)).get
@@ -101,6 +118,8 @@ def commit(
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
     Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
     watch("folded")
+    if batch.blobs:
+        blobs.put(db, account.id, batch.blobs)
     if batch.ticket is not None:
         ticket = batch.ticket
         run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
@@ -153,6 +172,10 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
             case NoEvidence(scope=scope, digest=digest):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
+            case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
+                since = subject, json_list(predicates), position(account, seq)
+                broken = space is not None and run(db, "news", space[0], *since).get is not None
             case _:
                 assert_never(guard)
         if broken:
@@ -239,8 +262,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     """Drop views and fold them again, page by page of the ledger; with the passages goes what is damaged near them."""
     account = account_of(db, name)
     lo, hi = span(account.id)
-    for view, query in (("evidence", "range_evidence"), ("facts", "range_fact"), ("links", "range_link")):
-        if view in views:
+    for view, queries in RANGES.items():
+        for query in queries if view in views else ():
             run(db, query, lo, hi)
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():

@@ -76,11 +76,14 @@ INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
 -- name: evidence_held
 SELECT 1 FROM evidence WHERE space = ? AND digest = ?
 -- name: evidence_by_space
-SELECT id, name, space, digest, source FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
+SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
+FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
-SELECT id, name, space, digest, source FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
+SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
+FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
 -- name: evidence_of_account
-SELECT id, name, space, digest, source FROM evidence WHERE id > ? AND id < ? ORDER BY id
+SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
+FROM evidence WHERE id > ? AND id < ? ORDER BY id
 
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
@@ -97,6 +100,15 @@ UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETU
 UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
+-- name: held_about
+SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = q.value ->> 0
+    AND f.predicate = q.value ->> 1 AND f.until = 4611686018427387904 AND f.expires > ?3
+-- name: held_kinds
+SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.kind = q.value AND f.kind <> 'memory'
+    AND f.until = 4611686018427387904 AND f.expires > ?3
+-- name: news
+SELECT 1 FROM json_each(?3) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = ?2 AND f.predicate = q.value
+    AND f.until = 4611686018427387904 AND f.id > ?4
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -265,6 +277,30 @@ SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT v
 -- name: drop_access
 DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) RETURNING count
 
+-- name: add_blob
+INSERT OR IGNORE INTO blob (account, hash, media_type, data) VALUES (?, ?, ?, ?)
+-- name: add_holding
+INSERT OR IGNORE INTO holding (id, hash) VALUES (?, ?)
+-- name: blob
+SELECT media_type, data FROM blob WHERE account = ? AND hash = ?
+-- name: blobs
+SELECT hash, media_type, length(data) FROM blob WHERE account = ? ORDER BY hash
+-- name: all_blobs
+SELECT hash, data FROM blob
+-- name: drop_blob
+DELETE FROM blob WHERE hash = ? AND account = (SELECT id FROM account WHERE name = ?)
+-- name: drop_holdings
+DELETE FROM holding WHERE id IN (SELECT value FROM json_each(?)) RETURNING hash
+-- name: drop_unheld
+DELETE FROM blob WHERE account = ?1 AND hash IN (SELECT value FROM json_each(?2))
+    AND NOT EXISTS (SELECT 1 FROM holding h WHERE h.hash = blob.hash AND h.id > ?3 AND h.id < ?4)
+-- name: range_holding
+DELETE FROM holding WHERE id > ? AND id < ?
+-- name: drop_account_blobs
+DELETE FROM blob WHERE account = ?
+-- name: count_blobs
+SELECT count(*) FROM blob WHERE account = ?
+
 -- name: shred_entry
 UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
 -- name: entries_named
@@ -337,7 +373,8 @@ DELETE FROM space WHERE account = ?
 DELETE FROM part WHERE account = ?
 
 -- name: rows_evidence
-SELECT e.id & 1099511627775, e.name, s.user_id, s.agent_id, s.run_id, e.digest, e.source
+SELECT e.id & 1099511627775, e.name, s.user_id, s.agent_id, s.run_id, e.digest, e.source,
+    (SELECT json_group_array(hash) FROM holding h WHERE h.id = e.id)
 FROM evidence e JOIN space s ON s.id = e.space WHERE e.id > ? AND e.id < ? ORDER BY e.id
 -- name: rows_facts
 SELECT f.id & 1099511627775, f.thread, f.tx, s.user_id, s.agent_id, s.run_id, f.until, f.gone, f.text, f.md5, f.kind,
@@ -375,9 +412,6 @@ SELECT ifnull(sum(count), 0) FROM access WHERE account = ?
 SELECT value FROM meta WHERE key = 'schema'
 -- name: set_schema_version
 INSERT OR REPLACE INTO meta (key, value) VALUES ('schema', ?)
--- name: upgrade_2
-ALTER TABLE fault ADD COLUMN raw TEXT NOT NULL DEFAULT '';
-CREATE INDEX IF NOT EXISTS fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL
 -- name: tables
 SELECT name FROM sqlite_schema
 -- name: has_schema

@@ -115,7 +115,6 @@ CREATE TABLE fact (
 );
 CREATE INDEX fact_thread ON fact (thread);
 CREATE INDEX fact_space ON fact (space, md5, until);
-CREATE INDEX fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL;
 CREATE INDEX fact_kind ON fact (space, kind) WHERE kind <> 'memory';
 
 CREATE TABLE link (
@@ -221,7 +220,6 @@ CREATE TABLE fault (
     consumer TEXT NOT NULL,
     seq INTEGER NOT NULL,
     error TEXT NOT NULL,
-    raw TEXT NOT NULL DEFAULT '',
     at INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     UNIQUE (account, consumer, seq)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
+from told.backends.sqlite import blobs
 from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
@@ -34,6 +35,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     dropped = [digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()]
     counts["passages"] = len(dropped)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
+    counts["blobs"] = blobs.release(db, account, listed)
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
         counts[name] = db.changes()
@@ -103,11 +105,11 @@ def wipe(db: apsw.Connection, account: int) -> None:
     lo, hi = span(account)
     run(db, "bury_range", lo, hi)
     run(db, "begin_reset")
-    for query in ("range_entry", "range_fact", "range_link", "range_evidence"):
+    for query in ("range_entry", "range_fact", "range_link", "range_evidence", "range_holding"):
         run(db, query, lo, hi)
     run(db, "end_reset")
     for (part,) in run(db, "parts_of_account", account).fetchall():
         empty_part(db, part)
-    for query in ("tickets", "cursors", "faults", "access", "spaces", "parts"):
+    for query in ("tickets", "cursors", "faults", "access", "blobs", "spaces", "parts"):
         run(db, f"drop_account_{query}", account)
     run(db, "orphan_embeddings")

@@ -24,10 +24,17 @@ def _named() -> dict[str, str]:
 QUERIES: Final = _named()
 
 
+OLDEST: Final = 2
+"""The schema of the first file, and the oldest that is brought up to date."""
+
+SCHEMAS: Final = {OLDEST: "schema.sql", 3: "schema-3.sql"}
+"""The file that makes each schema out of the one before it; the first makes it out of nothing."""
+
+
 @cache
-def schema() -> str:
-    """The statements that make an empty file a store."""
-    return _read("schema.sql")
+def steps(version: int) -> tuple[str, ...]:
+    """The statements that bring a store of a schema, 0 for an empty file, up to this one."""
+    return tuple(_read(name) for number, name in SCHEMAS.items() if number > version)
 
 
 def narrowed(name: str, condition: str, tail: str = "") -> str:

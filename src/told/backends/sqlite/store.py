@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from told.backends.sqlite import care, health, ledger, vectors
+from told.backends.sqlite import blobs, care, health, ledger, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.rows import (
@@ -26,6 +27,7 @@ from told.backends.sqlite.rows import (
     span,
 )
 from told.backends.sqlite.writer import Writer
+from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
 from told.core.fact import Fact, Link, Witness, together
@@ -163,6 +165,12 @@ class SqliteStore:
         """What exactly this scope already holds."""
         return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes, last=last))
 
+    def held(
+        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds of some subjects or kinds."""
+        return self._write.glance(lambda db: ledger.held(db, scope, now, about, kinds))
+
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries."""
         with self._in(account) as (db, number):
@@ -228,8 +236,8 @@ class SqliteStore:
                 rows = run(db, "evidence_of_account", *span(number))
             scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
             return [
-                Witness(name, id_ - base(number), scopes[space], digest, said_by)
-                for id_, name, space, digest, said_by in rows.fetchall()
+                Witness(name, id_ - base(number), scopes[space], digest, said_by, tuple(json.loads(held)))
+                for id_, name, space, digest, said_by, held in rows.fetchall()
                 if source in (None, said_by) and (name in wanted or (not wanted and asked))
             ]
 
@@ -305,6 +313,28 @@ class SqliteStore:
         """What consumers could not do."""
         with self._in(account) as (db, number):
             return [Fault(row[0], account, *row[1:]) for row in run(db, "faults", number)]
+
+    # Blobs ------------------------------------------------------------------------------------------------------------
+
+    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
+        """Keep bytes under their hash, once."""
+        blob = Blob.of(data, media_type)
+        self._write(lambda db: blobs.put(db, ledger.account_of(db, account).id, [blob]))
+        return blob.hash
+
+    def blob(self, account: str, hash: str) -> Blob | None:
+        """A blob with its bytes."""
+        with self._in(account) as (db, number):
+            return blobs.get(db, number, hash)
+
+    def blobs(self, account: str) -> Sequence[Blob]:
+        """Every blob without its bytes."""
+        with self._in(account) as (db, number):
+            return blobs.listed(db, number)
+
+    def drop_blob(self, account: str, hash: str) -> bool:
+        """Destroy a blob."""
+        return self._write(lambda db: blobs.drop(db, account, hash))
 
     # Recalls ----------------------------------------------------------------------------------------------------------
 

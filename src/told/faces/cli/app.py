@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, care, evals, models, reads, writes
+from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -13,17 +13,26 @@ EPILOGUE = (
     "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
 )
 
-SPELLED = {"get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not"}
+SPELLED = {
+    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
+    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
+    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
+    "infer_kinds": "kinds infer",
+}  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
-DECLINED: frozenset[str] = frozenset()
-"""SDK verbs the command line leaves out."""
+DECLINED = frozenset({"tool_result"})
+"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
 
 app = typer.Typer(
     name="told", help=root.__doc__, epilog=EPILOGUE, context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
-for part in (writes.app, reads.app, care.app, evals.app, about.app):
+for part in (writes.app, reads.app, minding.app, care.app, evals.app, about.app):
     app.add_typer(part)
+app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
+app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
+app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")
+app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
 app.add_typer(models.app, name="models", rich_help_panel="Look after it")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -88,10 +88,14 @@ class Counting:
         """Whether it answers on this machine."""
         return self.inner.local
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """What the embedder inside gives."""
-        vectors = self.inner.embed(texts, purpose)
-        self.tick(len(texts))
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Any:
+        """What the embedder inside gives, at once or later."""
+        from told.flow import after
+
+        return after(self.inner.embed(texts, purpose), lambda vectors: self._counted(vectors, len(texts)))
+
+    def _counted(self, vectors: Sequence[Vector], count: int) -> Sequence[Vector]:
+        self.tick(count)
         return vectors
 
 

@@ -1,4 +1,4 @@
-"""`told models`: which embedding models there are on this machine, and how to get them and let them go."""
+"""`told models`: which models there are on this machine, and how to get them and let them go."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CarriedOver = Annotated[
 
 @app.callback(invoke_without_command=True)
 def models(ctx: typer.Context) -> None:
-    """Embedding models on this machine: list, install, path, verify, remove."""
+    """Models on this machine: list, install, path, verify, remove."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
@@ -75,9 +75,9 @@ def list_(shell: Shell) -> None:
     rows = [_row(model, registry.path(model.name)) for model in registry.models()]
 
     def table(rows: Sequence[dict[str, Any]]) -> Any:
-        grid = views.grid("", "name", "dim", "licence", "about")
+        grid = views.grid("", "name", "task", "dim", "licence", "about")
         for row in rows:
-            facts = (row["name"], str(row["dim"]), row["licence"])
+            facts = (row["name"], row["task"], str(row["dim"] or ""), row["licence"])
             grid.add_row(views.mark(bool(row["path"])), *facts, views.safe(row["about"], "dim"))
         return grid
 
@@ -85,7 +85,7 @@ def list_(shell: Shell) -> None:
 
 
 def _row(model: Any, path: Path | None) -> dict[str, Any]:
-    facts = {name: getattr(model, name) for name in ("name", "title", "dim", "licence", "about")}
+    facts = {name: getattr(model, name) for name in ("name", "title", "task", "dim", "licence", "about")}
     return {**facts, "path": None if path is None else str(path)}
 
 

@@ -55,15 +55,20 @@ def add(
         about="Where it comes from; `erase --source` takes it all back.", metavar="NAME")] = None,
     idempotency_key: Annotated[str | None, option(
         about="Makes a retry return the first receipt.", metavar="KEY")] = None,
+    extract: Annotated[str | None, option(
+        about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
+        metavar="NAME")] = None,
+    prompt: Annotated[str | None, option(about="A prompt of your own for that.", metavar="TEXT")] = None,
 ) -> None:  # fmt: skip
-    """Remember what was said, word for word."""
+    """Remember what was said, and the facts in it."""
     from told.faces.cli import views
 
     said = _said(texts or [], file, {"role": role, **({"name": name} if name else {})})
     with shell.memory() as memory:
         done = memory.add(
             said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
-            kind=kind, source=source, idempotency_key=idempotency_key,
+            kind=kind, source=source, idempotency_key=idempotency_key, extract=extract, prompt=prompt,
+            deferred=False,
         )  # fmt: skip
     shell.show(done, views.receipt)
 

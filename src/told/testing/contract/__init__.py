@@ -19,8 +19,10 @@ the tests, and a failing law shows the values it failed with. A store whose meth
 
 from __future__ import annotations
 
+from told.testing.contract.blobs import BlobLaws
 from told.testing.contract.care import CareLaws
 from told.testing.contract.erasing import ErasureLaws
+from told.testing.contract.holding import HoldingLaws
 from told.testing.contract.ledger import LedgerLaws
 from told.testing.contract.moving import MovingLaws
 from told.testing.contract.reading import ReadingLaws
@@ -34,6 +36,8 @@ __all__ = ["Scribe", "StoreContract"]
 
 
 class StoreContract(
-    LedgerLaws, WritingLaws, ReadingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws, CareLaws
+    LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
+    BlobLaws,
+    CareLaws,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

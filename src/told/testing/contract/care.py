@@ -28,6 +28,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "scan": lambda s, _: s.scan(ACCOUNT),
     "thread": lambda s, _: s.thread(ACCOUNT, "t"),
     "tombstoned": lambda s, _: s.tombstoned(ACCOUNT, [b"x"]),
+    "held": lambda s, _: s.held(ALICE, 0, about=[("x", "y")], kinds=["z"]),
     "known": lambda s, _: s.known(ALICE, ["x"], [b"x"], "x"),
     "fact": lambda s, _: s.fact(ACCOUNT, "t"),
     "versions": lambda s, _: s.versions(ACCOUNT, [1]),
@@ -48,6 +49,10 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "settle": lambda s, _: s.settle(ACCOUNT, [1]),
     "touch": lambda s, _: s.touch(ACCOUNT, {"t": Touch(1, 1)}),
     "touched": lambda s, _: s.touched(ACCOUNT, ["t"]),
+    "put_blob": lambda s, _: s.put_blob(ACCOUNT, b"x", "text/plain"),
+    "blob": lambda s, _: s.blob(ACCOUNT, "x"),
+    "blobs": lambda s, _: s.blobs(ACCOUNT),
+    "drop_blob": lambda s, _: s.drop_blob(ACCOUNT, "x"),
     "check": lambda s, _: s.check(),
     "stats": lambda s, _: s.stats(ACCOUNT),
 }
@@ -137,7 +142,7 @@ class CareLaws(Laws):
         stats = book.store.stats(ACCOUNT)
         wanted = {
             "entries": 7, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
-            "runs": 1, "faults": 0, "recalls": 0, "model": None, "pending_vectors": 0,
+            "runs": 1, "faults": 0, "recalls": 0, "blobs": 0, "model": None, "pending_vectors": 0,
         }  # fmt: skip
         assert {name: stats.get(name, "missing") for name in wanted} == wanted
         book.store.use_model("m", 2)

@@ -3,125 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from told.core.belief import Sides
+from told.core.blob import Blob
 from told.core.entry import Draft, Erased, Linked
-from told.core.errors import Denied, EmbeddingError, InvalidInput, NotFoundError, ToldError
-from told.core.fact import Fact
+from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
+from told.core.fact import Fact, Witness
 from told.core.ids import HASH, canonical, sha256
-from told.core.policy import DEFAULTS, Action, allows
-from told.core.query import AsOf, Bundle, Certificate, Find, Receipt, Verdict, listed
-from told.core.scope import ID_LIMIT, Caller, Scope
+from told.core.policy import Action
+from told.core.query import Bundle, Certificate, Find, Receipt, Verdict, listed
+from told.core.scope import Scope
 from told.core.text import clean, label, shown
+from told.engine.base import VERBS as VERBS
+from told.engine.base import named, verb
+from told.engine.minding import Minding
 from told.flow import Flow, call
+from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
 from told.ledger import history as past
 from told.ledger import transfer
 from told.ledger import verify as proof
+from told.ledger.blobs import Kept
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
-from told.ports import LLM, VIEWS, Embedder, Fault, Reranker, Store, View
-from told.read import bundle, cache, plan, whynot
+from told.ports import VIEWS, Embedder, View
+from told.read import bundle, plan, whynot
 from told.read import path as reading
-from told.read.cache import Overlay
-from told.read.gather import Eye
-from told.read.guard import Guard, denials, subscribed
+from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
-from told.settings import Settings
 from told.views import folding
 from told.write import change, embed, messages
 from told.write import path as writing
 from told.write.change import Change
-from told.write.desk import Desk, Key
+from told.write.desk import Key
+from told.write.media.see import seen
+from told.write.mind import Ask
 
-F = TypeVar("F", bound=Callable[..., Flow[Any]])
+if TYPE_CHECKING:
+    from told.write.documents import Document
+
 T = TypeVar("T")
-VERBS: dict[str, Action] = {}
 
 
-def verb(action: Action) -> Callable[[F], F]:
-    """Name the policy action a verb needs; the guard asks before the verb's first step."""
+class Engine(Minding):
+    """Every verb."""
 
-    def mark(method: F) -> F:
-        VERBS[method.__name__] = action
-
-        @wraps(method)
-        def guarded(self: Engine, *args: Any, **kwargs: Any) -> Flow[Any]:
-            self.allow(action)
-            return method(self, *args, **kwargs)
-
-        return cast(F, guarded)
-
-    return mark
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """A store, the models beside it, and every verb over them."""
-
-    store: Store
-    settings: Settings
-    embedder: Embedder | None = None
-    caller: Caller = field(default_factory=Caller)
-    overlay: Overlay = field(default_factory=Overlay)
-    reranker: Reranker | LLM | None = None
-    guards: tuple[Guard, ...] = ()
-
-    @property
-    def account(self) -> str:
-        """The account every verb works in."""
-        return self.caller.account
-
-    @property
-    def eye(self) -> Eye:
-        """What reads work with."""
-        subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
-        guards = (*subscriptions, *self.guards)
-        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker)
-
-    @property
-    def desk(self) -> Desk:
-        """What writes work with."""
-        return Desk(self.store, self.store.mint, self.settings, self.embedder, self.caller.name)
-
-    def allow(self, action: Action) -> None:
-        """Raise `Denied` unless the caller may do this in its account."""
-        owner = "owner" in self.caller.roles
-        verdict = allows(DEFAULTS["private"], (), self.caller.name, action, owner=owner, now=self.store.mint.now())
-        if not verdict:
-            raise Denied(verdict.reason)
-
-    def scope(self, ids: Mapping[str, Any]) -> Scope:
-        """The checked scope of a call."""
-        return Scope.of(**ids, account=self.account)
-
-    def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
-        """A point on both time axes."""
-        return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
-
-    def flush(self) -> Flow[tuple[str, ...]]:
-        """Write down what was recalled; what could not be written is a warning."""
-        return cache.flush(self.store, self.overlay)
+    __slots__ = ()
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
     @verb(Action.WRITE)
     def add(
         self, said: Any, ids: Mapping[str, Any], *, metadata: Any = None, timestamp: Any = None, expires: Any = None,
-        kind: str = "memory", source: Any = None, key: Any = None,
+        kind: str = "memory", source: Any = None, key: Any = None, ask: Ask | None = None,
     ) -> Flow[Receipt]:  # fmt: skip
-        """Remember what was said."""
+        """Remember what was said, understood by the usual extractor unless the call names another."""
         scope = self.scope(ids)
         turns = messages.read(said, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings)
         until = messages.expiry(expires, self.settings)
+        how = self.ask() if ask is None else ask
         name = None if key is None else label(key, "idempotency_key", limit=256)
-        idem = None if name is None else Key(name, _digest(scope, turns, until, kind))
-        return (yield from writing.add(self.desk, scope, turns, expires=until, kind=kind, key=idem))
+        idem = None if name is None else Key(name, _digest(scope, turns, until, kind, how))
+        turns = yield from seen(turns, self.look)
+        wanted = writing.order(self.desk, scope, turns, expires=until, kind=kind, ask=how)
+        return (yield from writing.add(self.desk, wanted, idem))
 
     @verb(Action.WRITE)
     def update(
@@ -138,13 +87,13 @@ class Engine:
             None if metadata is None else messages.check_metadata(metadata, self.settings),
             set_expiry, messages.expiry(expires, self.settings), messages.since(timestamp, self.settings),
         )  # fmt: skip
-        return (yield from change.update(self.desk, self.account, _id(id), anew, self._within(ids)))
+        return (yield from change.update(self.desk, self.account, named(id), anew, self.within(ids)))
 
     @verb(Action.WRITE)
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
         """Give up a memory; the past keeps it."""
         why = clean(why, limit=256)
-        return (yield from change.retract(self.desk, self.account, _id(id), why, self._within(ids)))
+        return (yield from change.retract(self.desk, self.account, named(id), why, self.within(ids)))
 
     @verb(Action.WRITE)
     def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
@@ -162,10 +111,44 @@ class Engine:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InvalidInput(f"weight must be a number from 0 to 1, not {shown(weight)}.")
         meta = messages.check_metadata(metadata, self.settings)
-        link = Linked(_id(src), label(rel, "rel", limit=64), _id(dst), float(weight), meta)
+        link = Linked(named(src), label(rel, "rel", limit=64), named(dst), float(weight), meta)
         return (yield from change.link(self.desk, self.scope(ids), link))
 
+    @verb(Action.WRITE)
+    def upload(
+        self, content: Any, ids: Mapping[str, Any], *, name: Any = None, source: Any = None, media_type: Any = None,
+        metadata: Any = None, timestamp: Any = None, expires: Any = None,
+    ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
+        """Remember a document: add it, revise the one of the same source, or do nothing if that is the same."""
+        meta = messages.check_metadata(metadata, self.settings)
+        valid, until = messages.since(timestamp, self.settings), messages.expiry(expires, self.settings)
+        from told.write import documents
+
+        look = self.looking(self.settings.document_limit)
+        return (yield from documents.upload(
+            self.desk, self.scope(ids), content, look, name=name, source=source, media_type=media_type, metadata=meta,
+            valid=valid, expires=until,
+        ))  # fmt: skip
+
     # Reading ----------------------------------------------------------------------------------------------------------
+
+    @verb(Action.READ_CONTENT)
+    def blob(self, hash: str, *, ids: Mapping[str, Any]) -> Flow[Blob]:
+        """The bytes of a document or an image, which evidence of the scope names."""
+        scope = self.scope(ids)
+        holders = yield from keeping.named(self.store, scope)
+        found = (yield from call(self.store.blob, self.account, hash)) if hash in holders else None
+        if found is None or not (yield from self._shown(holders[hash])):
+            raise NotFoundError(f"There is no blob {shown(hash)} here.", hint="List them with blobs().")
+        return found
+
+    @verb(Action.READ_CONTENT)
+    def blobs(self, ids: Mapping[str, Any]) -> Flow[Sequence[Kept]]:
+        """Every document and image that evidence of the scope names."""
+        found: list[Kept] = []
+        for each in (yield from keeping.kept(self.store, self.scope(ids))):
+            found += [each] if (yield from self._shown(each.witnesses)) else []
+        return found
 
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
@@ -183,7 +166,7 @@ class Engine:
     def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[Reason]:
         """What keeps a memory out of a search, or where it stands in it."""
         want = yield from self._want(query, ids, **options)
-        return (yield from whynot.why_not(self.eye, want, _id(id)))
+        return (yield from whynot.why_not(self.eye, want, named(id)))
 
     @verb(Action.READ_CONTENT)
     def context(
@@ -204,8 +187,8 @@ class Engine:
     def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
         """One memory, now or as it was."""
         at = yield from self.point(as_of, valid_at)
-        fact = yield from call(self.store.fact, self.account, _id(id), at)
-        scope = self._within(ids)
+        fact = yield from call(self.store.fact, self.account, named(id), at)
+        scope = self.within(ids)
         unseen = fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards)
         return None if unseen else fact
 
@@ -221,7 +204,7 @@ class Engine:
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
         """Everything that happened to a memory."""
-        changes = yield from past.history(self.store, self.account, _id(id), self._within(ids))
+        changes = yield from past.history(self.store, self.account, named(id), self.within(ids))
         versions = yield from call(self.store.versions, self.account, [change.seq for change in changes])
         return [] if denials(versions.values(), self.eye.guards) else changes
 
@@ -247,11 +230,11 @@ class Engine:
     @verb(Action.REQUEST_DELETION)
     def reach(self, id: str | None, ids: Mapping[str, Any], *, source: Any) -> Flow[Closure]:
         """What an erasure would destroy: the target, its evidence and everything derived from it."""
-        named = {name: value for name, value in ids.items() if value is not None}
-        if (id is not None) + bool(named) + (source is not None) != 1:
+        scoped = {name: value for name, value in ids.items() if value is not None}
+        if (id is not None) + bool(scoped) + (source is not None) != 1:
             raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
         if id is not None:
-            found = yield from erasing.of_thread(self.store, self.account, _id(id))
+            found = yield from erasing.of_thread(self.store, self.account, named(id))
         elif source is not None:
             found = yield from erasing.of_source(self.store, self.account, messages.check_source(source))
         else:
@@ -305,12 +288,10 @@ class Engine:
     def stats(self) -> Flow[Mapping[str, Any]]:
         """Counts and sizes."""
         found = yield from call(self.store.stats, self.account)
-        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account)}
-
-    @verb(Action.READ_METADATA)
-    def faults(self) -> Flow[Sequence[Fault]]:
-        """What consumers could not do."""
-        return (yield from call(self.store.faults, self.account))
+        spent = {} if self.meter is None else self.meter.by_operation
+        usage = {"usage": {name: cost.as_dict() for name, cost in spent.items()}} if spent else {}
+        waiting = yield from self.waiting()
+        return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account), "pending": waiting, **usage}
 
     @verb(Action.EXPORT_CLAIMS)
     def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
@@ -349,9 +330,16 @@ class Engine:
         denied = denials(versions, guards)
         return frozenset(fact.id for fact in versions if fact.seq in denied)
 
-    def _within(self, ids: Mapping[str, Any]) -> Scope | None:
-        named = {name: value for name, value in ids.items() if value is not None}
-        return self.scope(named) if named else None
+    def _shown(self, witnesses: Sequence[Witness]) -> Flow[bool]:
+        """Whether some memory taken from this evidence may be shown; evidence itself has no kind to judge by."""
+        guards = self.eye.guards
+        if not guards:
+            return True
+        for thread in (yield from call(self.store.derived, self.account, [witness.id for witness in witnesses])):
+            fact = yield from call(self.store.fact, self.account, thread)
+            if fact is not None and not denials([fact], guards):
+                return True
+        return False
 
     def _find(
         self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
@@ -375,10 +363,6 @@ class Engine:
         return Want(query, find, limit, least, judged, now, deep, belief=side, lens=sure)
 
 
-def _id(value: Any) -> str:
-    return label(value, "A memory id", limit=ID_LIMIT)
-
-
 def answer(model: str, done: T | Failure) -> T:
     """What an embedder was asked for, or the error that says which one failed."""
     if not isinstance(done, Failure):
@@ -399,7 +383,11 @@ def _views(names: Any) -> tuple[View, ...]:
     return tuple(view for view in VIEWS if view in names)
 
 
-def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str) -> bytes:
+def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str, ask: Ask) -> bytes:
     """What a request comes to, whichever way it was spelled."""
-    turns = [[turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json()] for turn in said.turns]
-    return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind]))
+    turns = [
+        [turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json(), *(i.identity() for i in turn.images)]
+        for turn in said.turns
+    ]
+    how = [ask.by, ask.prompt, list(ask.facts)]
+    return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind, *how]))

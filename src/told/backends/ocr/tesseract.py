@@ -1,0 +1,72 @@
+"""Optical character recognition by the `tesseract` program, in a process of its own that is ended when it is late.
+
+An image that breaks the decoder breaks that process and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Final
+
+from told.core.errors import ConfigError, MediaError, ReaderMissing
+from told.core.text import shown, snippet
+
+PROGRAM: Final = "tesseract"
+LANGUAGES: Final = "eng"
+INSTALL: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
+_LANGUAGES: Final = re.compile(r"\w+(?:\+\w+)*", re.ASCII)
+_KEPT: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
+
+
+@dataclass(frozen=True, slots=True)
+class Tesseract:
+    """Reads the words in an image, in the languages it was told to expect."""
+
+    program: str
+    languages: str = LANGUAGES
+    timeout: float = 60.0
+
+    @property
+    def model(self) -> str:
+        """The reader's name, with its languages."""
+        return f"{PROGRAM}:{self.languages}"
+
+    def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002 - it looks for itself
+        """The words of an image, line by line; empty when it has none."""
+        try:
+            done = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
+                [self.program, "stdin", "stdout", "-l", self.languages],
+                input=image, capture_output=True, timeout=self.timeout, check=False, env=_environment(),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise MediaError(f"tesseract took longer than {self.timeout:g} seconds.") from error
+        except OSError as error:
+            raise ReaderMissing(f"tesseract cannot be started: {error.strerror}.", hint=INSTALL) from error
+        if done.returncode:
+            raise MediaError(f"tesseract could not read it: {snippet(_last_line(done.stderr), 200)}.")
+        lines = (line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines())
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n\f ")
+
+
+def reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesseract:
+    """The reader for these languages, such as `deu+eng`, if the program is installed."""
+    if languages is not None and not _LANGUAGES.fullmatch(languages):
+        raise ConfigError(f"{shown(languages)} names no languages.", hint="Such as tesseract:eng or tesseract:deu+eng.")
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise ReaderMissing("tesseract is not installed.", hint=INSTALL)
+    return Tesseract(program, languages or LANGUAGES, timeout)
+
+
+def _environment() -> dict[str, str]:
+    """As little as the program needs; one thread, for there may be many images."""
+    return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
+
+
+def _last_line(said: bytes) -> str:
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].strip().rstrip(".") if lines else "it does not say why"

@@ -1,0 +1,122 @@
+"""How two wordings bear on each other: the same, one saying more than the other, or something else.
+
+Nothing here guesses at meaning: it looks at words, in order, without case, articles and endings.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from told.core.stem import stem
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
+_ARTICLES: Final = frozenset("a an the my his her their our your its".split())
+_BREAK: Final = ","
+_BREAKS: Final = frozenset(",;:(")
+_JOINTS: Final = frozenset(
+    (_BREAK, *"named called with who that which in at from for of as on and since because when near by".split())
+)
+"""Words after which somebody says more about what they have just said."""
+_ANOTHER: Final = frozenset("another second third other new next more also too two three four".split())
+"""Words that speak of something beside what was spoken of before."""
+SLUG_EDITS: Final = 2
+SLUG_LIKENESS: Final = 0.9
+
+
+class Likeness(Enum):
+    """What a new wording is to an old one."""
+
+    SAME = "same"
+    MORE = "more"
+    LESS = "less"
+    OTHER = "other"
+
+
+@lru_cache(maxsize=1 << 13)
+def _tokens(text: str) -> tuple[str, ...]:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    found = [_BREAK if part in _BREAKS else part for part in _TOKEN.findall(folded)]
+    bare = [part.removesuffix("'s") for part in found if part not in _ARTICLES]
+    while bare and bare[-1] == _BREAK:
+        bare.pop()
+    return tuple(bare or found)
+
+
+@lru_cache(maxsize=1 << 13)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text as they are compared: folded, stemmed, without articles."""
+    return tuple(stem(part) for part in _tokens(text) if part != _BREAK)
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but case, articles, endings and punctuation."""
+    return words(one) == words(other)
+
+
+def compare(new: str, old: str, *, loose: bool = False) -> Likeness:
+    """What a new value is to an old one.
+
+    It says more if it goes on where the old one ends: "a dog" and "a dog named Rex", but not "coffee" and "coffee ice
+    cream". Loosely, it is enough that it has all the words of the old one, unless it speaks of another.
+    """
+    if same_text(new, old):
+        return Likeness.SAME
+    if goes_on(old, new) or (loose and _holds(old, new)):
+        return Likeness.MORE
+    if goes_on(new, old) or (loose and _holds(new, old)):
+        return Likeness.LESS
+    return Likeness.OTHER
+
+
+def goes_on(short: str, long: str) -> bool:
+    """Whether a longer wording begins with a shorter one and says more about it."""
+    few = words(short)
+    if not few or words(long)[: len(few)] != few:
+        return False
+    first, whole = _tokens(short), _tokens(long)
+    return len(whole) > len(first) and whole[len(first)] in _JOINTS and not _ANOTHER & set(whole[len(first) :])
+
+
+def _holds(short: str, long: str) -> bool:
+    few, many = set(words(short)), set(words(long))
+    return bool(few) and few < many and not _ANOTHER & (set(_tokens(long)) - set(_tokens(short)))
+
+
+def adds_to(new: str, old: str) -> bool:
+    """Whether a text has all the words of another and some of its own."""
+    return set(words(old)) < set(words(new))
+
+
+# Names --------------------------------------------------------------------------------------------------------------
+
+
+def edits(one: Sequence[str], other: Sequence[str], most: int = 1 << 30) -> int:
+    """How many characters have to be added, left out or changed to make one of the other; no count beyond `most`."""
+    if abs(len(one) - len(other)) >= most:
+        return most
+    row = list(range(len(other) + 1))
+    for number, char in enumerate(one, 1):
+        before, row[0] = row[0], number
+        for place, there in enumerate(other, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (char != there))
+    return min(row[-1], most)
+
+
+def likeness(one: str, other: str) -> float:
+    """How alike two names are, from 0 to 1, by the stretches of characters they share."""
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() if one and other else 0.0
+
+
+def similar_slugs(one: str, other: str) -> bool:
+    """Whether two slugs are one topic: an edit apart at most, or more than nine tenths alike; figures must agree."""
+    if one == other:
+        return True
+    if min(len(one), len(other)) < 4 or re.findall(r"\d+", one) != re.findall(r"\d+", other):
+        return False
+    return edits(one, other, SLUG_EDITS) < SLUG_EDITS or likeness(one, other) > SLUG_LIKENESS

@@ -1,0 +1,233 @@
+"""Texts that say nothing worth remembering, told by their words alone: greetings, machine chatter, prompts for models.
+
+Each test is narrow on purpose. A short text that means something ("Call Bob", "likes tea") is none of these, and a text
+of several lines is noise only if every line of it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from told.core.text import STOP_WORDS, normalise
+
+# --------------------------------------------------------------------------------------------------------------- filler
+
+_ALONE: Final = frozenset(
+    """hello hi hey hiya heya howdy yo greetings goodbye bye byebye cheers thanks thank thx thankyou ty tysm please pls
+    sorry pardon oops whoops welcome ok okay okey okie k kk alright alrighty sure cool nice great awesome perfect
+    excellent amazing wonderful lovely fantastic brilliant good fine gotcha understood noted roger ack acknowledged
+    right exactly indeed agreed wow whoa yay hooray congrats congratulations haha hahaha lol lmao rofl hehe heh ha hmm
+    hm mm mhm mmhm uh um uhm er ah aha oh ooh huh phew ugh meh well anyway what why how who where when so and but test
+    testing
+    hallo servus moin tschüss tschuess tschau ciao danke dankeschön bitte gerne gern genau klar gut prima super toll
+    entschuldigung verstanden okidoki ach naja guten
+    hola adiós adios gracias vale bueno bien claro perfecto genial perdón perdon disculpa disculpe buenos buenas
+    bonjour bonsoir salut merci oui d'accord parfait super coucou pardon désolé
+    salve buongiorno buonasera grazie prego scusa olá ola oi obrigado obrigada tchau bom boa dag hoi doei bedankt dank
+    привет здравствуйте спасибо пока хорошо
+    你好 您好 嗨 谢谢 謝謝 好的 好 再见 再見 嗯 哈哈 明白 こんにちは こんばんは おはよう おはようございます ありがとう
+    ありがとうございます さようなら はい わかりました 안녕 안녕하세요 감사합니다 고마워 네""".split()
+)
+"""Words that say nothing even alone."""
+
+_BESIDE: Final = STOP_WORDS | frozenset(
+    """yes yeah yep yup ya no nope nah not morning afternoon evening night day dear much many lot bunch everyone
+    everybody all there again mate buddy bro dude man guys friend folks team sir madam claude chatgpt assistant ai bot
+    really very pretty super best wishes regards kind see later soon take care have had you're i'm it's that's let's
+    sounds looks going doing help
+    morgen tag abend nacht vielen lieben sehr schön schon wie geht es dir ihnen mir alles auf wiedersehen bis bald
+    später liebe lieber grüße gruß herzlichen viele ja nein und auch ich ist das dann na
+    días dias tardes noches muchas muchos mil cómo como estás estas está qué que tal todo muy hasta luego pronto
+    señor señora sí si no y el la de por favor
+    beaucoup bien comment allez vous ça ca va à bientôt plus tard s'il plaît monsieur madame et toi tout très
+    come stai bene molto e tu dia noite tarde muito tudo bem goed goede dank je wel""".split()
+)
+"""Words that say nothing beside one of those."""
+
+_MOST_FILLER: Final = 80
+"""Who says this much says something."""
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+
+
+def is_short(text: str, least: int) -> bool:
+    """Whether less is written: a letter or a digit counts one, a character that is a word or half a word three."""
+    for char in text:
+        if least <= 0:
+            return False
+        if char.isalnum():
+            least -= 3 if char > "\u2e7f" else 1
+    return least > 0
+
+
+def is_filler(text: str) -> bool:
+    """Whether a text is a greeting, a thank-you, an "ok", or stop-words only."""
+    if len(text) > _MOST_FILLER:
+        return False
+    words = []
+    for match in _WORD.finditer(normalise(text).replace("\u2019", "'")):
+        word = match[0]
+        if word == "not" or not (word in _ALONE or word in _BESIDE):
+            return False
+        words.append(word)
+    empty = any(word in _ALONE for word in words) or (len(words) > 1 and all(word in STOP_WORDS for word in words))
+    return empty and not _names_somebody(text)
+
+
+_CAPITAL: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
+
+
+def _names_somebody(text: str) -> bool:
+    """Whether a stop-word inside is written as a name is: "I saw The Who", "I do IT"; shouting names nobody."""
+    return not text.isupper() and any(word.lower() in STOP_WORDS for word in _CAPITAL.findall(text))
+
+
+# ---------------------------------------------------------------------------------------------------------------- noise
+
+_LEVEL: Final = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|SEVERE)"
+_STAMP: Final = r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:-]*\]?"
+_BROKEN: Final = (
+    r"(?:E(?:CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|NOTFOUND|PIPE|HOSTUNREACH|AI_AGAIN)"
+    r"|connection (?:was )?(?:refused|reset|closed|aborted|lost|timed ?out|time-?out|error|failed)(?: by peer)?"
+    r"|(?:request|read|connect|gateway|operation|socket|upstream)? ?time(?:d ?|-)?out|socket hang ?up|broken pipe"
+    r"|network (?:error|is unreachable|unreachable)|no route to host|name or service not known"
+    r"|temporary failure in name resolution|(?:could not|couldn't|cannot|failed to|unable to) (?:connect|fetch|reach)"
+    r"|max retries exceeded|service (?:temporarily )?unavailable|bad gateway|internal server error|too many requests"
+    r"|rate limit(?:ed| exceeded| reached)|(?:server )?overloaded(?:_error)?|unexpected eof)"
+)
+_PREFIX: Final = (
+    r"(?:(?:[\w.]+(?:Error|Exception)|error|errno|fetch failed)[:\s]{1,3})?(?:\[errno -?\d+\]\s?)?(?:[45]\d\d:?\s)?"
+    r"(?:(?:connect|read|write|getaddrinfo)\s(?=E[A-Z]))?"
+)
+_BEAT: Final = r"(?:ok|ack|received|sent|passed|failed|success(?:ful)?|alive|healthy|probe|check|\d{1,12}(?:ms|s)?)"
+_LIFE: Final = (
+    rf"(?i:(?:heart-?beat|ping|pong|keep-?alive|health[- ]?check|no_reply|ack)(?:[ _:.-]{{1,3}}{_BEAT})*)[.!]?",
+    r"(?i:status|health|state)\s?[:=]\s?(?i:ok|up|healthy|alive|200|green|ready|running)[.!]?",
+    r"(?i:null|undefined|nan|\[object object\]|\(no output\)|no output|<no output>|\(empty\))",
+)
+_LOGS: Final = (
+    rf"{_STAMP}\s.{{0,2000}}\b{_LEVEL}\b.{{0,2000}}",
+    rf"\[{_LEVEL}\].{{0,2000}}",
+    rf"{_LEVEL}:[\w.]+:.{{0,2000}}",
+    rf"{_LEVEL}\s+\[?{_STAMP}.{{0,2000}}",
+    r"\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: .{0,2000}",
+    r"HTTP(?:/\d(?:\.\d)?)? [1-5]\d\d(?: [A-Za-z -]{0,40})?[.!]?",
+    r"(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) /\S{0,500}(?: HTTP/\d(?:\.\d)?)?(?:[\" -]+[1-5]\d\d\b.{0,200})?",
+    r"\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[[^\]]{10,40}\] .{0,1000}",
+    r"npm (?:WARN|ERR!|notice)\b.{0,500}",
+)
+_FAULTS: Final = (
+    rf"(?i:{_PREFIX}{_BROKEN})(?:[.!]?|[:;,(].{{0,300}}|\s\S{{1,80}}:\d+|\s(?i:to|from|while|after|at|by|for|on|with|due)\b.{{0,200}})",
+    r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit)(?:: .{0,1000})?",
+)
+_DONE: Final = "(?:created|updated|written|saved|deleted)"
+_TOOLS: Final = (
+    (
+        r"(?i:(?:the )?(?:command|process|tool|task|job|script)(?: call)? (?:has )?"
+        r"(?:completed|finished|exited|succeeded|ran)(?: successfully)?"
+        r"(?: with(?:out)? (?:exit )?(?:code|status|output|errors?):?(?: -?\d+)?)?)[.!]?"
+    ),
+    r"(?i:exit(?:ed)? (?:with )?(?:code|status)\s?[:=]?\s?-?\d+)[.!]?",
+    rf"(?i:(?:the )?file (?:was |has been )?{_DONE}(?: successfully)?(?: (?:at|to):? \S{{1,300}})?)[.!]?",
+    r"(?i:(?:todos|the todo list) ha(?:ve|s) been (?:modified|updated)(?: successfully)?).{0,200}",
+    r"\[(?i:request interrupted|tool use|tool result|image|compacted|truncated|system)\b[^\]]{0,100}\]",
+    r"(?i:done|finished|completed|built|compiled)(?: successfully)? in \d+(?:\.\d+)? ?m?s(?:ec(?:onds)?)?[.!]?",
+    r"[\[|]?[#=>.█▓▒░ -]{4,}[\]|]?\s{0,3}\d{1,3}(?:\.\d+)?%.{0,100}",
+)
+_PLACE: Final = r"(?:[\w./\\:@-]{1,300}:\d+(?::\d+)?|native|Native Method|Unknown Source|<anonymous>)"
+_STACKS: Final = (
+    r"Traceback \(most recent call last\):",
+    r"File \"[^\"]{1,300}\", line \d+(?:, in \S{1,200})?",
+    rf"at (?:async |new )?[\w$.<>/ \[\]]{{1,200}}\(?{_PLACE}\)?",
+    r"(?:Caused by|Suppressed): [\w.$]+(?:: .{0,1000})?",
+    r"\.\.\. \d+ (?:more|common frames omitted)",
+    r"(?:The above exception was|During handling of the above exception).{0,100}",
+    r"(?:goroutine \d+ \[[\w ,]{1,40}\]:|panic: .{0,500}|thread '[^']{1,80}' panicked at .{0,500})",
+    r"[~^]+",
+)
+_NOISE: Final = re.compile("|".join(f"(?:{line})" for line in (*_LIFE, *_LOGS, *_FAULTS, *_TOOLS, *_STACKS)))
+_TRACE: Final = re.compile(r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE)
+_RAISED: Final = re.compile(r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?")
+_ALIVE: Final = frozenset(
+    "ping pong heartbeat ok okay ack alive healthy success up true pass green ready keepalive keep-alive noop".split()
+)
+_SIGNALS: Final = frozenset(
+    "type event status state op kind ok health message msg result success code ping pong".split()
+)
+_LABELS: Final = frozenset(
+    """id ts t time timestamp seq uptime version v service host pid request_id requestid trace_id latency duration
+    ms""".split()
+)
+_NUMBERED: Final = frozenset("status ok success code".split())
+
+
+def is_noise(text: str) -> bool:
+    """Whether machines talk to each other here: every line is a log, a sign of life, an error, a frame of a stack."""
+    if text.lstrip().startswith(("{", "[")) and _is_ping(text):
+        return True
+    first, _, rest = text.strip().partition("\n")
+    known = _NOISE.fullmatch(first.strip()) is not None
+    if not (known or _RAISED.fullmatch(first.strip())):
+        return False
+    traced = bool(rest) and _TRACE.search(text) is not None
+    if not (known or traced):
+        return False
+    lines = (line for line in rest.splitlines() if line.strip())
+    return all((traced and line[0].isspace()) or _NOISE.fullmatch(line.strip()) for line in lines)
+
+
+def _is_ping(text: str) -> bool:
+    """Whether a JSON text says no more than that somebody is alive."""
+    if len(text) > 2000:
+        return False
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if not said or not isinstance(said, dict):
+        return not said
+    members = {name.lower(): value for name, value in said.items()}
+    signals = members.keys() - _LABELS
+    return bool(signals) and all(_is_sign(name, members[name]) for name in signals)
+
+
+def _is_sign(name: str, value: Any) -> bool:
+    """Whether a member of an object says "alive", or is a number where one means that."""
+    alive = value is None or value is True or (isinstance(value, str) and value.lower() in _ALIVE)
+    return name in _SIGNALS and (alive or (name in _NUMBERED and isinstance(value, int)))
+
+
+# ------------------------------------------------------------------------------------------------ prompts for models
+
+_BOOT: Final = re.compile(
+    r"""(?ix)\A\s*(?:
+        (?:<[!]--.{0,200}?-->\s*)?\#\s*(?:AGENTS?|CLAUDE|GEMINI|SOUL|TOOLS|HEARTBEAT|BOOT(?:STRAP)?|SKILL|IDENTITY)\.md\b
+      | (?:contents?\ of\ |file:?\ )\S{0,300}(?:AGENTS?|CLAUDE|GEMINI|SKILL)\.md\b
+      | (?:contents?\ of\ |file:?\ )\S{0,300}(?:copilot-instructions\.md|\.cursorrules|\.windsurfrules)
+      | <(?:system|system[-_]reminder|system[-_]prompt|instructions|user_instructions|environment_context)>
+      | (?:\[system\]|system\ prompt:|\#{1,3}\ system\ prompt\b|<\|(?:im_start\|>)?system)
+      | \#{0,3}\ ?(?:this\ file|the\ following)\ provides\ guidance\ to\ (?:claude|ai|agents|coding)
+    )"""
+)
+_GUIDANCE: Final = "file provides guidance to claude code"
+_HEAD: Final = 2000
+_PERSONA: Final = re.compile(
+    r"""(?ix)\A\s*(?:\#{1,3}\ [^\n]{0,60}\n\s*)?
+        (?:(?:you\ are|act\ as|du\ bist|eres|tu\ es)\ (?:now\ )?(?:[\w-]+,\ )?
+           (?:an?|the|eine?|un[ae]?)\ (?:[\w,'-]+\ ){0,8}?
+           (?:assistant|agent|ai|chatbot|bot|language\ model|llm|copilot|assistent|asistente)
+          |you\ are\ (?:chatgpt|claude|gemini|copilot))\b"""
+)
+_FIRST_PERSON: Final = re.compile(r"(?i)\b(?:i|i'm|i've|i'd|i'll|my|mine|ich|mein\w*|yo|mis?|je|j'ai|mon|ma)\b")
+
+
+def is_prompt(text: str) -> bool:
+    """Whether a text is a system prompt or a boot file, such as AGENTS.md, whoever is said to have said it.
+
+    "You are a great assistant, I owe you one" is not: a prompt does not speak of itself.
+    """
+    if _BOOT.match(text) or _GUIDANCE in text[:_HEAD].lower():
+        return True
+    return _PERSONA.match(text) is not None and not _FIRST_PERSON.search(text.replace("\u2019", "'"))

@@ -1,0 +1,150 @@
+"""The verbs about what was understood, in both colours; every method is one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from told.faces import understood
+from told.faces.opened import Opened
+from told.faces.verbs import scope_ids
+from told.flow import arun, run
+
+
+class Minded(Opened):
+    """What was understood, blocking."""
+
+    def wait(self) -> dict[str, Any]:
+        """Ask the model about everything that waits for it, and say what came of it."""
+        return run(understood.wait(self.engine))
+
+    def faults(self) -> dict[str, Any]:
+        """What could not be done, with what a model answered."""
+        return run(understood.faults(self.engine))
+
+    def retry_faults(self, ids: Any = None) -> dict[str, Any]:
+        """Ask the model again about what failed: all of it, or these numbers."""
+        return run(understood.retry_faults(self.engine, ids))
+
+    def drop_faults(self, ids: Any = None) -> dict[str, Any]:
+        """Forget what failed: all of it, or these numbers; the words are kept."""
+        return run(understood.drop_faults(self.engine, ids))
+
+    def contradictions(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Memories that say different things of the same."""
+        return run(understood.contradictions(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    def entities(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Whom and what a scope speaks of."""
+        return run(understood.entities(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    def relations(
+        self, name: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """How one that is spoken of bears on others."""
+        return run(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
+
+    def quarantine(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The claims that wait for a review; no search finds them."""
+        return run(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    def review(
+        self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Let a claim out of quarantine, or give it up."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return run(understood.review(self.engine, memory_id, ids, accept=accept))
+
+    def tool_result(
+        self, text: str, *, tool: str | None = None, source: str | None = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Keep a tool's output whole, and give back as much of it as an agent needs; `blob` fetches the original."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return run(understood.tool_result(self.engine, text, ids, tool=tool, source=source))
+
+    def revoke(self, source: str) -> dict[str, Any]:
+        """Give up everything that was taken from a source; its history stays."""
+        return run(understood.revoke(self.engine, source))
+
+    def infer_kinds(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The kinds that claims in quarantine ask for."""
+        return run(understood.infer_kinds(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+
+class AsyncMinded(Opened):
+    """What was understood, on the event loop."""
+
+    async def wait(self) -> dict[str, Any]:
+        """Ask the model about everything that waits for it, and say what came of it."""
+        return await arun(understood.wait(self.engine))
+
+    async def faults(self) -> dict[str, Any]:
+        """What could not be done, with what a model answered."""
+        return await arun(understood.faults(self.engine))
+
+    async def retry_faults(self, ids: Any = None) -> dict[str, Any]:
+        """Ask the model again about what failed: all of it, or these numbers."""
+        return await arun(understood.retry_faults(self.engine, ids))
+
+    async def drop_faults(self, ids: Any = None) -> dict[str, Any]:
+        """Forget what failed: all of it, or these numbers; the words are kept."""
+        return await arun(understood.drop_faults(self.engine, ids))
+
+    async def contradictions(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Memories that say different things of the same."""
+        return await arun(understood.contradictions(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def entities(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Whom and what a scope speaks of."""
+        return await arun(understood.entities(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def relations(
+        self, name: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """How one that is spoken of bears on others."""
+        return await arun(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
+
+    async def quarantine(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The claims that wait for a review; no search finds them."""
+        return await arun(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def review(
+        self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Let a claim out of quarantine, or give it up."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return await arun(understood.review(self.engine, memory_id, ids, accept=accept))
+
+    async def tool_result(
+        self, text: str, *, tool: str | None = None, source: str | None = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Keep a tool's output whole, and give back as much of it as an agent needs; `blob` fetches the original."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return await arun(understood.tool_result(self.engine, text, ids, tool=tool, source=source))
+
+    async def revoke(self, source: str) -> dict[str, Any]:
+        """Give up everything that was taken from a source; its history stays."""
+        return await arun(understood.revoke(self.engine, source))
+
+    async def infer_kinds(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The kinds that claims in quarantine ask for."""
+        return await arun(understood.infer_kinds(self.engine, scope_ids(user_id, agent_id, run_id)))

@@ -1,0 +1,10 @@
+"""Documents: read into text with sections, kept as evidence nobody vouches for, revised when their content changes."""
+
+from __future__ import annotations
+
+from told.write.documents.document import Document, Section
+from told.write.documents.ingest import ingest
+from told.write.documents.read import read_document
+from told.write.documents.upload import upload
+
+__all__ = ["Document", "Section", "ingest", "read_document", "upload"]

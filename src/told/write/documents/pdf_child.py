@@ -1,0 +1,55 @@
+"""The program that reads a PDF from its standard input and prints its pages as JSON; it imports nothing of told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from io import BytesIO
+
+MEMORY = 2**30
+PAGES = 20_000
+
+
+def restrained(seconds: int) -> None:
+    """Give up memory and time beyond what a document needs, where the system lets a process do so."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 1))
+
+
+def pages(data: bytes, limit: int) -> dict[str, object]:
+    """The title and the text of each page, up to a number of characters in all."""
+    from pypdf import PdfReader
+
+    logging.disable()
+    reader = PdfReader(BytesIO(data))
+    title = reader.metadata.title if reader.metadata else None
+    found: list[str] = []
+    size = 0
+    for page in reader.pages[:PAGES]:
+        found.append(page.extract_text())
+        size += len(found[-1])
+        if size > limit:
+            break
+    return {"title": title or "", "pages": found}
+
+
+def main(limit: int, seconds: int) -> dict[str, object]:
+    """What there is to say about the PDF, an error included: pypdf raises its own errors and many of Python's."""
+    from pypdf.errors import PyPdfError
+
+    data = sys.stdin.buffer.read()
+    restrained(seconds)
+    try:
+        return pages(data, limit)
+    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, RuntimeError,
+            AssertionError, MemoryError) as error:  # fmt: skip
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,0 +1,84 @@
+"""Extractors by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final
+
+from told.core.errors import ConfigError
+from told.core.kind import Ontology
+from told.core.scope import Scope
+from told.core.text import shown
+from told.ports import LLM, ToolLLM
+from told.settings import Settings
+from told.write.extract.apertures import DEEP, EXHAUSTIVE, SINGLE, ApertureExtractor
+from told.write.extract.closed import ClosedExtractor, extractable
+from told.write.extract.facts import FactsExtractor
+from told.write.extract.graph import GraphExtractor, LocalGraph
+from told.write.extract.items import Reader, unread
+from told.write.extract.react import ReactExtractor
+from told.write.extract.settle import Rules
+from told.write.extract.shelf import Shelf
+from told.write.extract.verbatim import VerbatimExtractor
+from told.write.shape import Extractor
+
+MODES: Final = {"apertures": SINGLE, "exhaustive": EXHAUSTIVE, "deep": DEEP}
+NAMES: Final = ("verbatim", "local", "facts", "closed", *MODES, "react", "graph")
+
+
+def extractor_of(
+    name: str,
+    llm: LLM | None,
+    settings: Settings,
+    ontology: Ontology,
+    local: Extractor,
+    *,
+    reader: Reader = unread,
+    shelf: Callable[[Scope], Shelf] | None = None,
+) -> Extractor:
+    """The extractor of this name; `closed` and `graph` make do without a model, the others of a model's do not."""
+    rules = Rules(strict=settings.grounding == "strict")
+    if name in ("closed", "react") and not extractable(ontology):
+        hint = "Give one with kinds that are enabled and not system kinds."
+        raise ConfigError(f"The extractor {name!r} needs an ontology with something to extract.", hint=hint)
+    match name:
+        case "verbatim":
+            return VerbatimExtractor()
+        case "local":
+            return local
+        case "closed":
+            return ClosedExtractor(llm, local, reader, rules, settings.extract_replies, settings.extract_items)
+        case "graph":
+            return LocalGraph(local) if llm is None else GraphExtractor(llm, settings.extract_items)
+        case "facts":
+            return FactsExtractor(_needed(llm, name), reader, rules, settings.extract_items)
+        case "apertures" | "exhaustive" | "deep":
+            return ApertureExtractor(
+                _needed(llm, name), MODES[name], settings.extract_passes, settings.extract_prior, reader, rules,
+                settings.extract_items,
+            )  # fmt: skip
+        case "react":
+            return ReactExtractor(_with_tools(_needed(llm, name)), shelf, settings.extract_rounds, reader, rules)
+    raise unknown(name)
+
+
+def unknown(name: object) -> ConfigError:
+    """What to say to a name that no extractor has."""
+    near = get_close_matches(name, NAMES, 1) if isinstance(name, str) else []
+    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(NAMES)}."
+    return ConfigError(f"There is no extractor {shown(name)}.", hint=hint)
+
+
+def _needed(llm: LLM | None, name: str) -> LLM:
+    if llm is None:
+        hint = 'Give one with Memory(llm=...), or use "local", "closed" or "graph", which need none.'
+        raise ConfigError(f"The extractor {name!r} needs a language model.", hint=hint)
+    return llm
+
+
+def _with_tools(llm: LLM) -> ToolLLM:
+    if not isinstance(llm, ToolLLM):
+        hint = 'Use a model with a tools() method, or the extractor "facts".'
+        raise ConfigError(f"The extractor 'react' needs a model that can use tools; {llm.model} cannot.", hint=hint)
+    return llm

@@ -1,0 +1,166 @@
+"""The gate: what of a turn may become memory, decided without a model in microseconds.
+
+Evidence is committed whatever the gate says of it, as far as it holds no secret that is to be rejected. To skip a turn
+is to extract nothing from it and to make no memory of it; the receipt names the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from told.core import noise, secrets
+from told.core.echo import Echoes, Own, Span
+from told.core.errors import InvalidInput
+from told.settings import Settings
+from told.write.messages import SILENT_ROLES, Said, Turn
+
+SECRETS = "secrets"
+"""Where the metadata of a turn whose secrets are kept names their sorts."""
+
+ECHOED = "What told itself had put into the prompt was left out of what was said."
+
+Outcome = Literal["keep", "skip", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
+
+    `turn` is what may be committed: redacted where the policy says so or the turn is refused. `own` are the words in it
+    that the speaker said, which is all of them unless told's own were among them.
+    """
+
+    outcome: Outcome
+    turn: Turn
+    own: Own
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def heard(self) -> Turn:
+        """The turn as extractors are to hear it: the speaker's own words."""
+        said = self.turn.evidence
+        if said.content == self.own.text:
+            return self.turn
+        return replace(self.turn, evidence=replace(said, content=self.own.text))
+
+    def back(self, span: Span) -> Span:
+        """Where a span of what was heard stands in the evidence."""
+        return self.own.back(*span)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What the gate says of an add: a verdict on every turn to commit, and what the receipt says of the others."""
+
+    verdicts: tuple[Verdict, ...]
+    skipped: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+
+
+def admit(said: Said, account: str, settings: Settings, echoes: Echoes) -> Admitted:
+    """Judge every turn; the rows of the receipt are in the order of the messages."""
+    before = {row["index"]: row for row in said.skipped}
+    numbers = [number for number in range(len(said.turns) + len(before)) if number not in before]
+    verdicts = [judge(turn, account, settings, echoes) for turn in said.turns]
+    rows = {
+        number: {"index": number, "role": verdict.turn.evidence.role, "reason": verdict.reason}
+        for number, verdict in zip(numbers, verdicts, strict=True)
+        if verdict.outcome != "keep"
+    }
+    return Admitted(
+        tuple(verdict for verdict in verdicts if verdict.outcome != "refuse"),
+        tuple(row for _, row in sorted({**before, **rows}.items())),
+        tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings)),
+    )
+
+
+def judge(turn: Turn, account: str, settings: Settings, echoes: Echoes) -> Verdict:
+    """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
+    turn, found = _guarded(turn, settings.secrets)
+    words = echoes.own(account, turn.evidence.content)
+    if found and settings.secrets == "reject":
+        return Verdict("refuse", turn, words, f"secret: {', '.join(found)}")
+    warnings = [_warning(found, settings.secrets)] if found else []
+    if len(words.text) < len(turn.evidence.content) and words.text:
+        warnings.append(ECHOED)
+    reason = _reason(turn, words.text, settings)
+    return Verdict("skip" if reason else "keep", turn, words, reason, tuple(warnings))
+
+
+def _reason(turn: Turn, words: str, settings: Settings) -> str:
+    """Why a turn is skipped; nothing if it is not."""
+    if turn.evidence.role in SILENT_ROLES:
+        return "system message"
+    if not words and turn.evidence.content.strip():
+        return "echo of recalled memories"
+    if turn.evidence.role != "assistant" and noise.is_prompt(words):
+        return "system prompt"
+    return _emptiness(words, settings) if settings.gate else ""
+
+
+def _emptiness(words: str, settings: Settings) -> str:
+    if len(words) > settings.gate_most:
+        return "too long"
+    if noise.is_short(words, settings.gate_least):
+        return "too short"
+    if noise.is_filler(words):
+        return "nothing but filler words"
+    return "infrastructure noise" if noise.is_noise(words) else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- secrets
+
+
+def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """A text that somebody writes over a memory, as it may be kept, and a warning; to reject it is an error here."""
+    found = secrets.kinds(secrets.find(text))
+    if not found:
+        return text, ()
+    if settings.secrets == "reject":
+        raise InvalidInput(f"The text holds a secret: {', '.join(found)}.", hint="Leave it out, or keep it in a vault.")
+    kept = text if settings.secrets == "keep" else secrets.redact(text)
+    return kept, (_warning(found, settings.secrets),)
+
+
+def _guarded(turn: Turn, policy: str) -> tuple[Turn, tuple[str, ...]]:
+    """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
+    said = turn.evidence
+    texts = [said.content, *filter(None, (said.name, said.source)), *_strings(turn.meta)]
+    found = secrets.kinds([secret for text in texts for secret in secrets.find(text)])
+    if not found:
+        return turn, ()
+    if policy == "keep":
+        marked = replace(said, meta={**said.meta, SECRETS: list(found)})
+        return replace(turn, evidence=marked, meta={SECRETS: list(found), **turn.meta}), found
+    clean = replace(
+        said,
+        content=secrets.redact(said.content),
+        name=said.name and secrets.redact(said.name),
+        source=said.source and secrets.redact(said.source),
+    )
+    return replace(turn, evidence=clean, meta=_redacted(turn.meta)), found
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text inside metadata."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _strings(member)
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, str):
+        return secrets.redact(value)
+    if isinstance(value, dict):
+        return {name: _redacted(member) for name, member in value.items()}
+    return [_redacted(member) for member in value] if isinstance(value, list) else value
+
+
+def _warning(found: tuple[str, ...], policy: str) -> str:
+    done = "kept as they are, unencrypted" if policy == "keep" else "redacted"
+    return f"Secrets were {done}: {', '.join(found)}."

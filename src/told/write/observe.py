@@ -1,0 +1,143 @@
+"""Which entries stand for what was said: the evidence, and a thread for each turn that is more than evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
+from told.core.fact import UNLISTED, Fact
+from told.core.query import Event
+from told.core.scope import Scope
+from told.ledger.erase import SUPPORTS
+from told.ports import Known, NoEvidence, NoFact, ThreadAt
+from told.write import talk
+from told.write.desk import Desk, Plan
+from told.write.messages import Turn
+from told.write.mind import Ask
+from told.write.talk import Spoken
+from told.write.understand import ASK, META
+
+AGAIN = {"said": "again"}
+HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A turn, what it is kept as (None is evidence alone), and the names the store knows it by."""
+
+    turn: Turn
+    kind: str | None
+    md5: str
+    digest: bytes
+
+
+@dataclass(slots=True)
+class Observer:
+    """Plans one turn after the other, seeing what the store knows and what was planned before."""
+
+    desk: Desk
+    scope: Scope
+    expires: int | None
+    asking: Mapping[str, Any] | None
+    plan: Plan
+    held: dict[str, Fact]
+    seen: dict[bytes, str]
+    last: Spoken | None
+    now: int
+    made: dict[str, str] = field(default_factory=dict)
+
+    def observe(self, kept: Kept) -> None:
+        """Plan the evidence of a turn, and its thread if it has one."""
+        before, self.last = self.last, None
+        evidence, fresh = self._evidence(kept)
+        self.plan.evidence.append(evidence)
+        self.plan.fresh.append(fresh)
+        if kept.kind is None:
+            return
+        thread = self.made.get(kept.md5) or self._holding(kept)
+        if thread is None:
+            self._assert(kept, kept.kind, evidence, before)
+            return
+        if fresh:
+            self._draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN))
+        if (kept.turn.meta or self.expires is not None) and kept.kind not in UNLISTED:
+            self.plan.warnings[HELD] = None
+        self._tell(kept, "NONE", thread)
+
+    def _evidence(self, kept: Kept) -> tuple[str, bool]:
+        """The id of a turn's evidence, and whether it is new."""
+        known = self.seen.get(kept.digest)
+        if known is not None:
+            return known, False
+        evidence = self.seen[kept.digest] = self.desk.mint.id()
+        said = kept.turn.evidence
+        if self.asking is not None and kept.kind is not None:
+            said = asking(said, self.asking, kept.turn.meta)
+        self._draft(Observed(evidence, said))
+        self.plan.guards.append(NoEvidence(self.scope, kept.digest))
+        return evidence, True
+
+    def _holding(self, kept: Kept) -> str | None:
+        """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
+        fact = self.held.get(kept.md5)
+        hidden = fact is not None and fact.kind in UNLISTED and kept.kind not in UNLISTED
+        return None if fact is None or fact.expires <= self.now or hidden else fact.id
+
+    def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None) -> None:
+        """Plan a thread for a turn, or a new version of one that faded."""
+        before = last if talk.answers(kept.turn, last, self.desk.settings.pause_minutes) else None
+        if before is not None:
+            self.plan.turns[before.thread] = before.wording
+        old = self.held.get(kept.md5)
+        thread = self.desk.mint.id() if old is None else old.id
+        claim = claim_of(kept.turn, evidence, self.expires, kind, before.thread if before else None)
+        self._draft(Asserted(thread, claim, None if old is None else old.created_at))
+        self.plan.guards.append(NoFact(self.scope, kept.md5) if old is None else ThreadAt(thread, old.seq))
+        self.made[kept.md5] = thread
+        self.last = talk.spoken(thread, kept.turn) if old is None else None
+        self._tell(kept, "ADD" if old is None else "UPDATE", thread)
+
+    def _tell(self, kept: Kept, event: str, thread: str) -> None:
+        if kept.kind in UNLISTED:
+            return
+        said = kept.turn.evidence
+        previous = said.content if event == "UPDATE" else None
+        self.plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
+
+    def _draft(self, verb: Observed | Asserted | Linked) -> None:
+        self.plan.drafts.append(Draft(verb, self.scope, self.desk.author))
+
+
+def observed(
+    desk: Desk, scope: Scope, kept: Sequence[Kept], known: Known, *, expires: int | None, ask: Ask | None
+) -> Plan:
+    """Which entries stand for these turns; with an `ask`, the evidence says that a model is to be asked about it."""
+    plan = Plan([], [], [])
+    question = None if ask is None else question_of(ask, expires)
+    last, now = talk.remembered(known.last), desk.mint.now()
+    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last, now)
+    for each in kept:
+        observer.observe(each)
+    return plan
+
+
+def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
+    """How a model is to be asked, as the evidence keeps it."""
+    given = {"by": ask.by, "prompt": ask.prompt, "facts": list(ask.facts), "expires": expires}
+    return {name: value for name, value in given.items() if value not in (None, [])}
+
+
+def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
+    """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
+    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
+
+
+def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
+    """A turn, word for word, as a claim."""
+    said = turn.evidence
+    return Claim(
+        said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+    )  # fmt: skip

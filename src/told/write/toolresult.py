@@ -1,0 +1,167 @@
+"""A tool's output, shortened for the agent that asked for it; the original is evidence and can be fetched.
+
+Of a large output an agent mostly needs the beginning, the end, and the lines that speak of errors. The rest is named:
+how much there is, of what sort, which files it speaks of, how the command ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from told.core.text import snippet
+from told.settings import Settings
+
+WIDE = 400
+"""A longer line is shown in rows of this many characters."""
+
+KEEP = 2000
+MOST_NAMES = 12
+READABLE = 2_000_000
+"""A longer text is not read as JSON only to describe it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """A tool's output at two levels: what the agent is shown, and what there is to know of the original."""
+
+    l0: str
+    l1: str
+    original_chars: int
+    properties: Mapping[str, Any]
+
+
+class Row(NamedTuple):
+    """A line of the output, or a part of a long one."""
+
+    number: int
+    text: str
+
+
+def is_large(text: str, settings: Settings) -> bool:
+    """Whether an output is long enough to be shortened."""
+    return len(text) >= settings.tool_chars or text.count("\n") + 1 >= settings.tool_lines
+
+
+def compress(text: str, uri: str, *, keep: int = KEEP) -> Compressed:
+    """An output in about `keep` characters under a banner that names where the original is; a short one as it is."""
+    lines = text.splitlines()
+    known = properties(text, lines)
+    shown = text if len(text) <= keep else "\n".join((_banner(known, uri), *_shortened(lines, keep)))
+    return Compressed(shown, _described(known), len(text), known)
+
+
+def _banner(known: Mapping[str, Any], uri: str) -> str:
+    size = f"{known['lines']:,} lines, {known['characters']:,} characters"
+    return f"[Shortened from {size}. The original: {' '.join(uri.split())}]"
+
+
+# --------------------------------------------------------------------------------------------------- head, errors, tail
+
+
+def _shortened(lines: Sequence[str], keep: int) -> Iterator[str]:
+    rows = list(_rows(lines))
+    head = _fitting(rows, keep * 2 // 5)
+    tail = _fitting(rows[head:][::-1], keep * 3 // 10)
+    between = rows[head : len(rows) - tail]
+    errors = [row for row in between if _speaks_of_errors(row.text)]
+    shown = errors[: _fitting(errors, keep * 3 // 10)]
+    yield from (row.text for row in rows[:head])
+    if between:
+        count = len({row.number for row in between})
+        rest = f"; {len(shown)} of {len(errors)} that speak of errors:" if errors else ""
+        yield f"[… {count:,} {'line' if count == 1 else 'lines'} left out{rest}]"
+    yield from (f"{row.number}: {row.text}" for row in shown)
+    if shown:
+        yield "[…]"
+    yield from (row.text for row in rows[len(rows) - tail :])
+
+
+def _rows(lines: Sequence[str]) -> Iterator[Row]:
+    for number, line in enumerate(lines, 1):
+        for start in range(0, max(len(line), 1), WIDE):
+            yield Row(number, line[start : start + WIDE])
+
+
+def _fitting(rows: Sequence[Row], room: int) -> int:
+    """How many of the first rows fit; the first row always does."""
+    count = 0
+    for row in rows:
+        room -= len(row.text) + 1
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+_ERROR = re.compile(
+    r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied|refused|timed ?out"
+    r"|cannot|can't|could not|unable to|not found|no such file|undefined reference|segmentation fault|killed|assert)\b"
+    r"|\w(?:Error|Exception)\b"
+)
+_NO_ERROR = re.compile(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
+
+
+def _speaks_of_errors(text: str) -> bool:
+    return _ERROR.search(text) is not None and not _NO_ERROR.search(text)
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+
+_EXIT = re.compile(
+    r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
+)
+_FILE = re.compile(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
+_ENDINGS = frozenset(
+    """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log lua md mjs php pl png py
+    pyi rb rs rst scala sh sql svg swift tex toml ts tsv tsx txt vue xml yaml yml zip""".split()
+)
+_WARNING = re.compile(r"(?i)\bwarn(?:ing)?s?\b")
+
+
+def properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:
+    """What there is to know of an output without reading it: its size and sort, its errors, its end, its files."""
+    lines = text.splitlines() if lines is None else lines
+    known: dict[str, Any] = {"lines": len(lines), "characters": len(text), **_sort(text, lines)}
+    counts = {
+        "errors": sum(map(_speaks_of_errors, lines)),
+        "warnings": sum(_WARNING.search(line) is not None for line in lines),
+    }
+    known |= {name: count for name, count in counts.items() if count}
+    ends = [code or other for code, other in _EXIT.findall(text)]
+    if ends:
+        known["exit_code"] = int(ends[-1])
+    files = dict.fromkeys(match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS)
+    if files:
+        known |= {"files": list(files)[:MOST_NAMES], "files_in_all": len(files)}
+    return known
+
+
+def _sort(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
+    """What sort of text it is, where that can be told."""
+    if text.lstrip().startswith(("{", "[")) and len(text) <= READABLE:
+        try:
+            return _json(json.loads(text))
+        except (ValueError, RecursionError):
+            pass
+    if any(line.startswith("diff --git ") for line in lines):
+        added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+        removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+        return {"format": "diff", "added": added, "removed": removed}
+    return {}
+
+
+def _json(value: Any) -> Mapping[str, Any]:
+    members = value[0] if isinstance(value, list) and value else value
+    keys = [snippet(str(key), 40) for key in list(members)[:MOST_NAMES]] if isinstance(members, dict) else []
+    size = {"items": len(value)} if isinstance(value, list) else {}
+    return {"format": "json", **size, **({"keys": keys} if keys else {})}
+
+
+def _described(known: Mapping[str, Any]) -> str:
+    """The properties as lines."""
+    rows = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in known.items()}
+    return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in rows.items())

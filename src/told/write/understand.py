@@ -1,0 +1,241 @@
+"""What a model makes of what was said: the evidence waits in the ledger until the model has been asked about it.
+
+The ledger is the queue: evidence that a model is to be asked about says so, and a cursor says how far that has come.
+What the model's answer comes to is committed together with the cursor, so nothing is asked twice and nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+from told.core.entry import Entry, Observed
+from told.core.errors import ToldError
+from told.core.query import Event
+from told.core.scope import Scope
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Fault, Step, Store, Usage
+from told.write import chunk
+from told.write.messages import Turn
+
+CONSUMER = "extraction"
+ASK = "ask"
+"""The metadata of evidence that says which extractor is to be asked about it, and how."""
+
+META = "meta"
+"""The metadata of such evidence that is to be attached to what is found in it."""
+
+PAGE = 256
+FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
+GARBLED = "The model's answer could not be read."
+
+
+class Overtaken(Exception):
+    """Another worker of the consumer was quicker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Turns that were said in one call and are to be understood together."""
+
+    scope: Scope
+    seqs: tuple[int, ...]
+    evidence: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    ask: Mapping[str, Any]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What one case came to."""
+
+    events: tuple[Event, ...] = ()
+    warnings: tuple[str, ...] = ()
+    garbled: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a consumer came: what it understood, by the evidence of each case, and what stopped it."""
+
+    done: Mapping[tuple[str, ...], Understood]
+    failed: tuple[tuple[str, ...], ...] = ()
+    failure: Failure | None = None
+
+
+def total(found: Iterable[Understood]) -> Usage:
+    """What it cost to understand all this."""
+    return sum((each.usage for each in found), Usage())
+
+
+Understand = Callable[[Case, "Step | None"], Flow[Understood]]
+"""What asks an extractor about a case and commits what comes of it, together with the step."""
+
+
+def drain(store: Store, account: str, understand: Understand, attempts: int) -> Flow[Progress]:
+    """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again."""
+    done: dict[tuple[str, ...], Understood] = {}
+    failed: list[tuple[str, ...]] = []
+    while True:
+        before = yield from call(store.cursor, account, CONSUMER)
+        case, after = yield from _next(store, account, before)
+        if case is None:
+            if after > before:
+                yield from call(store.advance, account, CONSUMER, after)
+            return Progress(done, tuple(failed))
+        found = yield from attempt(understand(case, Step(CONSUMER, before, after)))
+        if isinstance(found, Understood):
+            yield from _noted(store, account, case, found)
+            done[case.evidence] = found
+        elif not isinstance(found.error, Overtaken):
+            if (yield from _tried(store, account, case, found)) < attempts and _passing(found):
+                return Progress(done, tuple(failed), found)
+            yield from call(store.advance, account, CONSUMER, after)
+            failed.append(case.evidence)
+
+
+def _passing(failure: Failure) -> bool:
+    """Whether the cause may pass by itself; a request that a provider refuses as such will be refused again."""
+    error = failure.error
+    return not isinstance(error, ToldError) or error.detail.get("status") not in FOR_GOOD
+
+
+def _noted(store: Store, account: str, case: Case, found: Understood) -> Flow[None]:
+    """Keep what could not be read of an answer, and forget earlier failures of the same case."""
+    if found.garbled:
+        yield from call(store.fault, account, CONSUMER, case.seqs[0], GARBLED, "\n\n".join(found.garbled))
+        return
+    earlier = yield from _faults(store, account, case.seqs)
+    if earlier:
+        yield from call(store.settle, account, [fault.id for fault in earlier])
+
+
+def _tried(store: Store, account: str, case: Case, failure: Failure) -> Flow[int]:
+    """Keep a failure; how often this case has failed by now."""
+    raw = str(getattr(failure.error, "raw", "") or "")
+    yield from call(store.fault, account, CONSUMER, case.seqs[0], str(failure), raw)
+    faults = yield from _faults(store, account, case.seqs)
+    return max((fault.attempts for fault in faults), default=1)
+
+
+def _faults(store: Store, account: str, seqs: Sequence[int]) -> Flow[list[Fault]]:
+    faults = yield from call(store.faults, account)
+    return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
+
+
+def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int]]:
+    """The next case after a position, and the position up to which nothing else waits."""
+    while entries := (yield from call(store.scan, account, after, PAGE)):
+        for place, entry in enumerate(entries):
+            if waits(entry):
+                failed = yield from _faults(store, account, [entry.seq])
+                case = case_of(entries[place:], alone=bool(failed))
+                return case, case.seqs[-1]
+        after = entries[-1].seq
+    return None, after
+
+
+def waits(entry: Entry) -> bool:
+    """Whether an entry is evidence that a model is to be asked about."""
+    draft = entry.draft
+    return draft is not None and isinstance(draft.verb, Observed) and ASK in draft.verb.evidence.meta
+
+
+def case_of(entries: Sequence[Entry], *, alone: bool) -> Case:
+    """The case that begins with the first of these entries: what was said next in the same scope, to be asked alike.
+
+    What failed before stays alone, with what was said in the same call, so that it cannot make others fail with it.
+    """
+    first = entries[0]
+    scope, ask = _scope(first), _said(first).evidence.meta[ASK]
+
+    def belongs(entry: Entry) -> bool:
+        alike = (_scope(entry), _said(entry).evidence.meta[ASK]) == (scope, ask)
+        return alike and (entry.tx == first.tx or not alone)
+
+    kept = [(entry.seq, _said(entry)) for entry in takewhile(belongs, filter(waits, entries))]
+    turns = tuple(_turn(said) for _, said in kept)
+    ids = tuple(said.id for _, said in kept)
+    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
+
+
+def _said(entry: Entry) -> Observed:
+    assert entry.draft is not None
+    assert isinstance(entry.draft.verb, Observed)
+    return entry.draft.verb
+
+
+def _scope(entry: Entry) -> Scope:
+    assert entry.draft is not None
+    assert entry.draft.scope is not None
+    return entry.draft.scope
+
+
+def _turn(said: Observed) -> Turn:
+    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META)}
+    return Turn(replace(said.evidence, meta=meta), said.evidence.meta.get(META, {}))
+
+
+# Looking after what failed --------------------------------------------------------------------------------------------
+
+
+def retry(
+    store: Store, account: str, understand: Understand, chosen: Sequence[int], attempts: int
+) -> Flow[tuple[int, int]]:
+    """Ask again about what failed; how many of these faults are mended, and how many are not."""
+    wanted = yield from _chosen(store, account, chosen)
+    yield from drain(store, account, understand, attempts)
+    passed = yield from call(store.cursor, account, CONSUMER)
+    for fault in (yield from _chosen(store, account, chosen)):
+        if fault.seq <= passed and fault in wanted:
+            yield from _again(store, account, understand, fault)
+    left = {fault.id for fault in (yield from _chosen(store, account, chosen))}
+    again = sum(1 for fault in wanted if fault.id in left)
+    return len(wanted) - again, again
+
+
+def _chosen(store: Store, account: str, chosen: Sequence[int]) -> Flow[list[Fault]]:
+    faults = yield from call(store.faults, account)
+    return [fault for fault in faults if fault.consumer == CONSUMER and (not chosen or fault.id in chosen)]
+
+
+def _again(store: Store, account: str, understand: Understand, fault: Fault) -> Flow[None]:
+    """Ask once more about what was passed over; what was erased meanwhile is no fault any more."""
+    entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
+    if not entries or not waits(entries[0]):
+        yield from call(store.settle, account, [fault.id])
+        return
+    case = case_of(entries, alone=True)
+    found = yield from attempt(understand(case, None))
+    if isinstance(found, Failure):
+        yield from _tried(store, account, case, found)
+    else:
+        yield from _noted(store, account, case, found)
+
+
+def enough(store: Store, scope: Scope, threshold: int) -> Flow[bool]:
+    """Whether so much waits in a scope that it is worth a question to a model."""
+    if not threshold:
+        return True
+    after, tokens = (yield from call(store.cursor, scope.account, CONSUMER)), 0
+    while entries := (yield from call(store.scan, scope.account, after, PAGE)):
+        mine = (_said(entry) for entry in entries if waits(entry) and _scope(entry) == scope)
+        tokens += sum(chunk.tokens(said.evidence.content) for said in mine)
+        if tokens >= threshold:
+            return True
+        after = entries[-1].seq
+    return False
+
+
+def waiting(store: Store, account: str) -> Flow[int]:
+    """How many pieces of evidence wait for a model."""
+    after, count = (yield from call(store.cursor, account, CONSUMER)), 0
+    while entries := (yield from call(store.scan, account, after, PAGE)):
+        count += sum(1 for entry in entries if waits(entry))
+        after = entries[-1].seq
+    return count

@@ -1,0 +1,213 @@
+"""Laws of curation: whatever is said in whatever order, on every store."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from threading import Barrier
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curating import DAY, World, claim, denied, world
+from histories import tried
+from told.core.entry import Asserted, Claim, Retracted
+from told.core.errors import Conflict
+from told.core.fact import UNLISTED, Fact
+from told.core.kind import Semantics
+from told.core.predicates import predicate
+from told.core.when import Interval
+from told.flow import run
+from told.ledger.history import history
+from told.write.curate.slots import OPPOSITES, slot_of
+from told.write.curate.verdicts import ended, tentative
+
+NOW = 1_767_600_000_000_000
+VALUES = {
+    "lives_in": ("Rome", "Rome, Italy", "Oslo"), "works_at": ("Acme", "Google"), "works_as": ("nurse", "cook"),
+    "works_in": ("tech",), "likes": ("tea", "green tea", "jazz"), "dislikes": ("tea", "jazz"),
+    "has_pet": ("dog", "dog named Rex", "cat"), "favourite_colour": ("blue", "red"), "born_in": ("Lima", "Bonn"),
+    "diet": ("vegetarian", "vegan"), "did": ("yoga",), "favourite_food": ("pizza",),
+}  # fmt: skip
+VERBS = {"works_at": "works at", "works_as": "works as a", "works_in": "works in", "lives_in": "lives in"}
+subjects = st.sampled_from(("User", "Bob"))
+times = st.sampled_from((None, None, -30 * DAY, -DAY, 0))
+
+
+@st.composite
+def claims(draw: st.DrawFn) -> Claim:
+    """Anything somebody may say: of the present or the past, early or late, certain or not, asserted or denied."""
+    name = draw(st.sampled_from(sorted(VALUES)))
+    value, subject = draw(st.sampled_from(VALUES[name])), draw(subjects)
+    said = draw(times)
+    more: dict[str, Any] = {"said_at": None if said is None else NOW + said, "subject": subject}
+    text = f"{subject} {VERBS.get(name, name.replace('_', ' '))} {value}"
+    match draw(st.sampled_from(("now", "now", "now", "now", "past", "hedged", "ended", "not"))):
+        case "past":
+            return claim(name, value, f"{text}, once", valid=Interval(NOW - 90 * DAY, NOW - 60 * DAY, "day"), **more)
+        case "hedged":
+            return claim(name, value, f"{text}, perhaps", modality="hedged", **more)
+        case "ended":
+            return denied(name, value, f"{text} no longer", **more)
+        case "not":
+            return denied(name, value, f"It is not true that {text}", **more)
+        case _:
+            return claim(name, value, text, **more)
+
+
+turns = st.lists(
+    st.tuples(
+        st.lists(claims(), min_size=1, max_size=3), st.sampled_from(("user", "user", "user", "tool", "assistant"))
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+def about(fact: Fact | Claim) -> tuple[str | None, str]:
+    return fact.subject, slot_of(fact.predicate or "")
+
+
+def bears_on(said: list[Claim], fact: Fact) -> bool:
+    """Whether any of these claims speaks of what a memory speaks of."""
+    opposites = {(each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())}
+    return about(fact) in map(about, said) or (fact.subject, fact.predicate) in opposites
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns)
+@tried(30)
+def test_nothing_is_retired_that_was_not_spoken_of(store: str, script: list[tuple[list[Claim], str]]) -> None:
+    with world(store) as here:
+        for said, role in script:
+            before = {fact.id: fact for fact in here.facts()}
+            here.tell(*said, role=role)
+            after = {fact.id: fact.text for fact in here.facts()}
+            untouched = [fact for fact in before.values() if not bears_on(said, fact)]
+            assert [after.get(fact.id) for fact in untouched] == [fact.text for fact in untouched]
+            assert all(decision.why for decision in here.curated.decisions)
+            assert len({decision.turn for decision in here.curated.decisions}) == 1
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns)
+@tried(30)
+def test_what_can_have_one_value_has_one(store: str, script: list[tuple[list[Claim], str]]) -> None:
+    with world(store) as here:
+        for said, role in script:
+            here.tell(*said, role=role)
+            assert crowded(here) == []
+
+
+def crowded(here: World) -> list[tuple[str | None, str]]:
+    """Functional slots that hold more than one certain value of the present."""
+    now = here.clock.now
+    settled = [
+        about(fact)
+        for fact in here.facts()
+        if predicate(fact.predicate or "").semantics is Semantics.FUNCTIONAL
+        and fact.polarity == "asserted"
+        and fact.kind not in UNLISTED
+        and not ended(fact, now)
+        and not tentative(fact, now)
+    ]
+    return sorted({pair for pair in settled if settled.count(pair) > 1}, key=str)
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns)
+@tried(20)
+def test_every_change_is_in_the_history_and_nothing_else(store: str, script: list[tuple[list[Claim], str]]) -> None:
+    with world(store) as here:
+        told: dict[str, list[str]] = {}
+        for said, role in script:
+            for event in here.tell(*said, role=role):
+                if event.event != "NONE":
+                    told.setdefault(event.id, []).append(event.event)
+        for thread, events in told.items():
+            steps = run(history(here.store, "default", thread))
+            assert [step.event for step in steps if step.event != "NONE"] == events
+        wrote = [
+            entry for entry in here.store.scan("default", 0, 10_000) if isinstance(entry.verb, Asserted | Retracted)
+        ]
+        assert len(wrote) == sum(map(len, told.values()))
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns, last=claims())
+@tried(30)
+def test_saying_it_again_changes_nothing(store: str, script: list[tuple[list[Claim], str]], last: Claim) -> None:
+    """But for a plain denial that ended something: what it denies is gone by then, so it is news of its own."""
+    with world(store) as here:
+        for said, role in script:
+            here.tell(*said, role=role)
+        first = here.events(last)
+        if last.polarity == "negated" and set(first) & {"DELETE", "UPDATE"}:
+            here.tell(last)
+        held = here.texts()
+        assert set(here.events(last)) == {"NONE"}
+        assert here.texts() == held
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns)
+@tried(20)
+def test_nothing_but_the_user_ends_what_the_user_said(store: str, script: list[tuple[list[Claim], str]]) -> None:
+    with world(store) as here:
+        for said, role in script:
+            before = {fact.id: fact.text for fact in here.facts() if fact.role == "user" and fact.kind not in UNLISTED}
+            here.tell(*said, role=role)
+            if role != "user":
+                after = {fact.id: fact.text for fact in here.facts()}
+                assert {thread: after.get(thread) for thread in before} == before
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+@given(script=turns)
+@tried(20)
+def test_a_contradiction_never_leaves_nothing(store: str, script: list[tuple[list[Claim], str]]) -> None:
+    """A slot that was spoken of stays empty only if its last word was a denial."""
+    with world(store) as here:
+        for said, role in script:
+            before = {about(fact) for fact in here.facts()}
+            here.tell(*said, role=role)
+            after = {about(fact) for fact in here.facts()}
+            denials = {about(each) for each in said if each.polarity == "negated"}
+            opposed = {(each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())}
+            assert before - after <= denials | opposed
+
+
+@pytest.mark.parametrize("store", ["ram", "sqlite"])
+def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
+    """Each decides against what it saw; whoever is overtaken decides again, so one value is held and none is lost."""
+    cities = [f"Town {number}" for number in range(6)]
+    with world(store) as here:
+        ready = Barrier(len(cities))
+
+        def move(city: str) -> str:
+            mine = replace(here)
+            ready.wait()
+            while True:
+                with suppress(Conflict):
+                    [event] = mine.tell(claim("lives_in", city, f"User lives in {city}"), claim("likes", "tea"))[:1]
+                    return event.event
+
+        with ThreadPoolExecutor(len(cities)) as pool:
+            events = list(pool.map(move, cities))
+        assert sorted(events) == ["ADD"] + ["UPDATE"] * (len(cities) - 1)
+        home, tea = sorted(here.facts(), key=lambda fact: fact.predicate != "lives_in")
+        assert tea.text == "User likes tea"
+        said = [step.new for step in run(history(here.store, "default", home.id))]
+        assert sorted(map(str, said)) == sorted(f"User lives in {city}" for city in cities)
+
+
+@given(script=turns)
+@tried(20)
+def test_every_store_comes_to_the_same(script: list[tuple[list[Claim], str]]) -> None:
+    with world("ram") as one, world("sqlite") as other:
+        for said, role in script:
+            assert one.tell(*said, role=role) == other.tell(*said, role=role)
+            assert one.facts() == other.facts()

@@ -1,0 +1,207 @@
+"""What stands around a model: the meter, the memory for questions, recordings, and the script that plays one."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from told.core.errors import InvalidInput, LLMError
+from told.flow import call, run
+from told.open import Meter, cached, metered
+from told.ports import LLM, Line, Reply, Tool, ToolCall, ToolLLM, ToolReply, Usage, usage_of
+from told.testing import Recorder, Replayer, ScriptedLLM
+
+FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}}
+NOW = Tool("now", "The time.", {"type": "object"})
+LINES = (Line("user", "What time is it?"),)
+WISH = ToolReply("", (ToolCall("c1", "now", {"zone": "UTC"}),), Usage(1, 5, 2))
+
+
+class Later:
+    """A model that answers later, as those behind a wire do."""
+
+    model, local = "later", False
+
+    def __init__(self, *replies: Any) -> None:
+        self.inner = ScriptedLLM(replies)
+
+    async def ask(self, system: str, user: str, *, schema: Any = None) -> str:
+        await asyncio.sleep(0)
+        return self.inner.ask(system, user, schema=schema)
+
+    async def tools(self, system: str, lines: Any, tools: Any) -> ToolReply:
+        await asyncio.sleep(0)
+        return self.inner.tools(system, lines, tools)
+
+
+class Plain:
+    """A model that can only be asked."""
+
+    model = "plain"
+
+    def ask(self, system: str, user: str, *, schema: Any = None) -> str:
+        return "yes"
+
+
+def ask(llm: Any, user: str = "Why?", **kwargs: Any) -> Any:
+    return run(call(llm.ask, "Be brief.", user, **kwargs))
+
+
+# The script
+
+
+def test_a_script_plays_a_conversation_with_tools():
+    llm = ScriptedLLM([WISH, "It is noon.", LLMError("down")])
+    assert isinstance(llm, ToolLLM)
+    assert llm.tools("Help.", LINES, [NOW]) is WISH
+    assert llm.tools("Help.", LINES, []) == ToolReply("It is noon.", usage=Usage(calls=1))
+    with pytest.raises(LLMError, match="down"):
+        llm.tools("Help.", LINES, [])
+    with pytest.raises(LLMError, match="no reply to question 4"):
+        llm.tools("Help.", LINES, [])
+    assert llm.conversations[0] == ("Help.", LINES, (NOW,))
+
+
+def test_a_script_says_where_it_plays():
+    assert ScriptedLLM([]).local is True
+    assert ScriptedLLM([], local=False).local is False
+
+
+# The meter
+
+
+@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+def test_what_is_asked_is_counted_by_operation(make):
+    llm, meter = make([Reply("a", Usage(1, 10, 5, 0.5)), "b", WISH]), Meter()
+    extracting, curating = metered(llm, meter, "extract"), metered(llm, meter, "curate")
+    assert (ask(extracting), ask(extracting)) == ("a", "b")
+    assert run(call(curating.tools, "s", LINES, [NOW])) == WISH
+    assert meter.by_operation == {"extract": Usage(2, 10, 5, 0.5), "curate": Usage(1, 5, 2)}
+    assert meter.total == Usage(3, 15, 7, 0.5)
+    assert (extracting.model, extracting.local) == (llm.model, llm.local)
+
+
+def test_a_meter_is_shared_by_threads():
+    meter = Meter()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: meter.add("x", Usage(1, 1)), range(500)))
+    assert meter.total == Usage(500, 500)
+
+
+def test_what_failed_is_not_counted():
+    meter = Meter()
+    with pytest.raises(LLMError):
+        ask(metered(ScriptedLLM([LLMError("down")]), meter, "extract"))
+    assert meter.total == Usage()
+
+
+def test_a_model_without_tools_gets_none_by_being_counted_or_kept():
+    for around in (metered(Plain(), Meter(), "x"), cached(Plain(), 4)):
+        assert isinstance(around, LLM)
+        assert not isinstance(around, ToolLLM)
+        assert around.local is True
+
+
+# The memory for questions
+
+
+@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+def test_the_same_question_is_asked_once_and_then_costs_nothing(make):
+    llm = cached(make([Reply("one", Usage(1, 9, 9, 1.0)), "two"]), 8)
+    first, again, other = ask(llm), ask(llm), ask(llm, "And why?")
+    assert (first, again, other) == ("one", "one", "two")
+    assert (usage_of(first), usage_of(again)) == (Usage(1, 9, 9, 1.0), Usage())
+
+
+def test_another_schema_is_another_question():
+    llm = cached(ScriptedLLM(["1", "2"]), 8)
+    assert (ask(llm), ask(llm, schema=FACTS)) == ("1", "2")
+
+
+def test_what_is_no_json_where_it_should_be_is_not_kept():
+    llm = cached(ScriptedLLM(["I think so", '{"facts": []}', "never asked"]), 8)
+    assert ask(llm, schema=FACTS) == "I think so"
+    assert ask(llm, schema=FACTS) == '{"facts": []}'
+    assert ask(llm, schema=FACTS) == '{"facts": []}'
+
+
+def test_errors_are_not_kept():
+    llm = cached(ScriptedLLM([LLMError("down"), "up"]), 8)
+    with pytest.raises(LLMError):
+        ask(llm)
+    assert ask(llm) == "up"
+
+
+def test_the_oldest_answers_make_room():
+    llm = cached(ScriptedLLM(["a", "b", "c", "a again"]), 2)
+    assert [ask(llm, user) for user in ("1", "2", "1", "3", "1")] == ["a", "b", "a", "c", "a"]
+    assert ask(llm, "2") == "a again"
+
+
+def test_conversations_are_kept_too():
+    llm = cached(ScriptedLLM([WISH, "other"]), 8)
+    assert llm.tools("s", LINES, [NOW]) == WISH
+    assert llm.tools("s", LINES, [NOW]) == ToolReply("", WISH.calls, Usage())
+    assert llm.tools("s", LINES, []).text == "other"
+
+
+def test_a_memory_for_nothing_is_none():
+    llm = ScriptedLLM([])
+    assert cached(llm, 0) is llm
+
+
+# Recordings
+
+
+@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+def test_what_was_recorded_is_replayed_to_the_letter(make, tmp_path):
+    path = tmp_path / "talk.jsonl"
+    recorder = Recorder(make([Reply("São João 東京", Usage(1, 3, 2, 0.1)), "second", WISH]), path)
+    said = [ask(recorder), ask(recorder), run(call(recorder.tools, "s", LINES, [NOW]))]
+    replayer = Replayer(path)
+    again = [ask(replayer), ask(replayer), run(call(replayer.tools, "s", LINES, [NOW]))]
+    assert again == said
+    assert usage_of(again[0]) == Usage(1, 3, 2, 0.1)
+    assert again[2].usage == WISH.usage
+    assert replayer.model == recorder.model
+    assert ask(replayer) == "second"
+
+
+def test_a_question_nobody_recorded_is_named(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    ask(Recorder(ScriptedLLM(["one"]), path))
+    replayer = Replayer(path)
+    with pytest.raises(LLMError, match=r"talk.jsonl holds no answer to this question: What else"):
+        ask(replayer, "What else?")
+    with pytest.raises(LLMError, match="no answer"):
+        ask(replayer, schema=FACTS)
+    with pytest.raises(LLMError, match="What time is it"):
+        replayer.tools("s", LINES, [])
+
+
+@pytest.mark.parametrize("line", ["nonsense", "{}", "[]", '{"model": "m", "asked": {}, "answer": 7}'])
+def test_a_recording_that_is_none_is_refused_by_line(line, tmp_path):
+    path = tmp_path / "talk.jsonl"
+    ask(Recorder(ScriptedLLM(["one"]), path))
+    path.write_text(path.read_text("utf-8") + line + "\n", "utf-8")
+    with pytest.raises(InvalidInput, match=r"talk.jsonl:2 is no line of a recording"):
+        Replayer(path)
+
+
+def test_a_recording_can_be_read(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    ask(Recorder(ScriptedLLM(["one"]), path), schema=FACTS)
+    (line,) = path.read_text("utf-8").splitlines()
+    assert json.loads(line) == {
+        "model": "scripted",
+        "asked": {"system": "Be brief.", "user": "Why?", "schema": FACTS},
+        "answer": {"text": "one", "calls": [],
+                   "usage": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}},
+    }  # fmt: skip
+
+
+def test_a_model_without_tools_is_recorded_without(tmp_path):
+    with pytest.raises(LLMError, match="plain uses no tools"):
+        Recorder(Plain(), tmp_path / "talk.jsonl").tools("s", LINES, [NOW])

@@ -1,0 +1,122 @@
+"""A real language model on this machine, asked through a real server: the shape of its answers, never their wit.
+
+`make test` fetches the model and what runs it; where they are not here these tests are skipped and say so.
+"""
+
+import asyncio
+import json
+from importlib.util import find_spec
+
+import pytest
+
+from told import Memory, Settings
+from told.backends.local import registry
+from told.core.errors import ConfigError, ModelMissing
+from told.flow import call, run
+from told.open import Meter, metered, open_llm
+from told.ports import Line, Tool, ToolLLM
+
+MACHINE = registry.home()
+"""Where models really are on this machine; every test has an empty home of its own."""
+
+HERE = find_spec("xllamacpp") is not None and (MACHINE / "smollm2" / registry.MANIFEST).is_file()
+needed = pytest.mark.skipif(not HERE, reason="run `make llm`: xllamacpp or the model smollm2 is not here")
+alone = pytest.mark.xdist_group("local llm")
+
+WORD = {"type": "string", "maxLength": 8}
+FACTS = {
+    "type": "object",
+    "properties": {"facts": {"type": "array", "items": WORD, "minItems": 1, "maxItems": 3}},
+    "required": ["facts"],
+    "additionalProperties": False,
+}
+SETTINGS = Settings(llm_max_tokens=200, llm_cache=0)
+BRIEF = Settings(llm_max_tokens=32, llm_cache=0)
+
+
+@pytest.fixture
+def llm(monkeypatch):
+    """The model behind its server, which every test here shares."""
+    monkeypatch.setenv("TOLD_MODELS", str(MACHINE))
+    return open_llm("local:smollm2", SETTINGS)
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """The same with fewer words, where it would ramble."""
+    monkeypatch.setenv("TOLD_MODELS", str(MACHINE))
+    return open_llm("local:smollm2", BRIEF)
+
+
+@needed
+@alone
+def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
+    meter = Meter()
+    reply = run(call(metered(llm, meter, "extract").ask, "List facts.", "I'm Mara and I work at Acme.", schema=FACTS))
+    facts = json.loads(reply)["facts"]
+    assert 1 <= len(facts) <= 3
+    assert all(isinstance(fact, str) and len(fact) <= 8 for fact in facts)
+    spent = meter.by_operation["extract"]
+    assert spent.calls == 1
+    assert spent.prompt_tokens > 0
+    assert spent.completion_tokens > 0
+    assert spent.cost == 0.0
+
+
+@needed
+@alone
+def test_it_answers_on_an_event_loop_too(llm):
+    async def both() -> list[str]:
+        return await asyncio.gather(*(llm.ask("One word.", f"What is {n}?", schema=FACTS) for n in range(2)))
+
+    assert all(json.loads(reply)["facts"] for reply in asyncio.run(both()))
+
+
+@needed
+@alone
+def test_it_takes_part_in_a_conversation_with_tools(brief):
+    weather = Tool("weather", "The weather.", {"type": "object", "properties": {"city": WORD}, "required": ["city"]})
+    assert isinstance(brief, ToolLLM)
+    reply = run(call(brief.tools, "Help.", [Line("user", "How is the weather in Porto?")], [weather]))
+    assert reply.text or reply.calls
+    assert all(made.name == "weather" for made in reply.calls)
+
+
+@needed
+@alone
+def test_a_memory_is_reranked_by_it_and_loses_nothing(brief):
+    with Memory("ram://", embedder="hash", reranker=brief) as memory:
+        for text in ("I moved to Lisbon", "I have two cats", "I work at Acme"):
+            memory.add(text, user_id="mara")
+        plain = memory.search("where do I live?", user_id="mara")["results"]
+        judged = memory.search("where do I live?", user_id="mara", rerank=True)["results"]
+    assert {row["id"] for row in judged} == {row["id"] for row in plain}
+
+
+@needed
+@alone
+def test_it_is_named_and_counts_as_remote(llm):
+    assert (llm.model, llm.local) == ("local:smollm2", False)
+
+
+def test_without_the_model_the_error_says_what_to_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOLD_MODELS", str(tmp_path))
+    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: object())
+    with pytest.raises(ModelMissing, match="told models install smollm2"):
+        open_llm("local", SETTINGS)
+
+
+def test_without_what_runs_it_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"told\[llm-local\]"):
+        open_llm("local:smollm2", SETTINGS)
+
+
+def test_each_model_has_its_task(monkeypatch):
+    from told.backends.local import embedder
+
+    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: object())
+    with pytest.raises(ConfigError, match="minilm answers nothing; it embeds"):
+        open_llm("local:minilm", SETTINGS)
+    with pytest.raises(ConfigError, match="smollm2 embeds nothing; it answers"):
+        embedder("smollm2")

@@ -1,0 +1,117 @@
+"""A language model gone wrong: it gives one answer to every question, or fails every time in one way.
+
+The answers stand in `tests/data/chaos.jsonl`. Each has an `id`, what it is `about`, and an `answer`, or how to
+`generate` one too large to write down. `calls` are the tools it wants to use where it is given any. `facts` are what a
+forgiving reader of an array of sentences finds in it, where that is beyond dispute; without it, any reading is fair
+that does not raise, loses nothing and says what it could not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from told.core.errors import LLMError
+from told.ports import Line, Reply, Tool, ToolCall, ToolReply, Usage
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines."""
+    with path.open(encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines if line.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Chaos:
+    """One way for a model to go wrong."""
+
+    id: str
+    about: str
+    answer: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    facts: tuple[str, ...] | None = None
+    fails: Callable[[], Exception] | None = None
+
+    @property
+    def raises(self) -> bool:
+        """Whether it fails instead of answering."""
+        return self.fails is not None
+
+
+def _chaos(row: Mapping[str, Any]) -> Chaos:
+    calls = [ToolCall(one["id"], one["name"], one["arguments"]) for one in row.get("calls", ())]
+    if many := row.get("generate_calls"):
+        calls = [ToolCall(f"c{n}", many["name"], {"entities": []}) for n in range(many["times"])]
+    facts = row.get("facts")
+    text = generated(row["generate"]) if "generate" in row else row["answer"]
+    return Chaos(row["id"], row["about"], text, tuple(calls), None if facts is None else tuple(facts))
+
+
+def generated(how: Mapping[str, Any]) -> str:
+    """A text too large to write down, by what it repeats."""
+    parts = (how["repeat"].replace("{n}", str(n)) for n in range(how["times"]))
+    return f"{how.get('before', '')}{how.get('between', '').join(parts)}{how.get('after', '')}"
+
+
+def answers() -> tuple[Chaos, ...]:
+    """Every garbage answer."""
+    return tuple(map(_chaos, rows(DATA / "chaos.jsonl")))
+
+
+FAILURES: tuple[Chaos, ...] = tuple(
+    Chaos(name, about, fails=fails)
+    for name, about, fails in (
+        ("fails-timeout", "no answer in time", lambda: TimeoutError("timed out")),
+        ("fails-reset", "the connection breaks off", lambda: ConnectionResetError(104, "Connection reset by peer")),
+        ("fails-refused", "nobody listens", lambda: ConnectionRefusedError(111, "Connection refused")),
+        ("fails-429", "too many requests", lambda: LLMError("Too many requests.", status=429, retry_after=0)),
+        ("fails-500", "an error of the provider", lambda: LLMError("Internal server error.", status=500)),
+        ("fails-503", "the provider is overloaded", lambda: LLMError("Overloaded.", status=503, retry_after=0)),
+        ("fails-401", "the key is not accepted", lambda: LLMError("Invalid API key.", status=401)),
+        ("fails-context", "the prompt is too long", lambda: LLMError("Context length exceeded.", status=400)),
+        ("fails-empty", "an error without a message", lambda: LLMError("")),
+    )
+)
+
+
+def everything() -> tuple[Chaos, ...]:
+    """Every garbage answer and every failure."""
+    return (*answers(), *FAILURES)
+
+
+@dataclass(slots=True)
+class ChaosLLM:
+    """A model that goes wrong in one way, whatever it is asked; `asked` counts how often it was.
+
+    With `after`, it first gives that many sound answers of the `sound` text, as a model does that fails half-way.
+    """
+
+    chaos: Chaos
+    local: bool = True
+    model: str = "chaos"
+    after: int = 0
+    sound: str = "[]"
+    asked: int = field(default=0, init=False)
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
+        """The answer it gives to everything, or its failure."""
+        return Reply(self._next(), Usage(1, len(system + user) // 4, 1))
+
+    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+        """The same words, and the calls that go with them."""
+        text = self._next()
+        calls = () if self.asked <= self.after else self.chaos.calls
+        return ToolReply(text, calls, Usage(1, len(system) // 4, 1))
+
+    def _next(self) -> str:
+        self.asked += 1
+        if self.asked <= self.after:
+            return self.sound
+        if self.chaos.fails is not None:
+            raise self.chaos.fails()
+        return self.chaos.answer

@@ -1,0 +1,109 @@
+"""A small world to curate in: claims in few words, a store, and the way from decisions to the ledger."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from told.backends.ram import RamStore
+from told.backends.sqlite import open_store
+from told.core.entry import Claim, Draft, Evidence, Observed
+from told.core.fact import Fact
+from told.core.kind import Ontology, builtin
+from told.core.predicates import predicate
+from told.core.query import LATEST, AsOf, Event, Find
+from told.core.scope import Scope
+from told.flow import run
+from told.ports import Batch, Store
+from told.testing import ManualClock, seeded_mint
+from told.views import fold_all
+from told.write.curate.plan import Place, plan_claims
+from told.write.curate.rules import RuleCurator
+from told.write.messages import Turn
+from told.write.shape import Curated, Curator, Found, Heard
+
+ALICE = Scope(user_id="alice")
+DAY = 86_400_000_000
+
+
+def claim(predicate_: str, value: str | None, text: str = "", *, subject: str = "User", **more: Any) -> Claim:
+    """A claim in few words; its kind is its predicate's, its text tells what it says."""
+    said = text or f"{subject} {predicate_.replace('_', ' ')} {value}"
+    kind = more.pop("kind", predicate(predicate_).kind)
+    return Claim(said, kind, subject, predicate_, value, **{"role": "user", **more})
+
+
+def denied(predicate_: str, value: str | None, text: str = "", **more: Any) -> Claim:
+    """A claim that denies something."""
+    said = text or f"User no longer {predicate_.replace('_', ' ')} {value}"
+    return claim(predicate_, value, said, polarity="negated", **more)
+
+
+@dataclass
+class World:
+    """A store, a clock, and claims that are decided about and committed one call at a time."""
+
+    store: Store
+    clock: ManualClock
+    curator: Curator | None = None
+    ontology: Ontology = field(default_factory=builtin)
+    scope: Scope = ALICE
+    curated: Curated = field(default_factory=Curated)
+    calls: int = 0
+
+    def tell(self, *claims: Claim, role: str = "user", sort: str = "turn", source: str | None = None) -> list[Event]:
+        """Say claims in one turn; the events of what became of them."""
+        self.calls += 1
+        self.clock.tick()
+        said = Evidence(f"turn {self.calls}: {'; '.join(each.text for each in claims)}", role, sort=sort, source=source)
+        spoken = [each if each.role == role else replace(each, role=role) for each in claims]
+        heard = Heard((Turn(said, {}),), self.clock.now, self.scope, self.ontology)
+        seen = self.store.head(self.scope.account).seq
+        curator = self.curator or RuleCurator(self.store)
+        self.curated = run(curator.decide(heard, [Found(each, 0) for each in spoken]))
+        place = Place(self.scope, "local", seen, self.clock.now, self.store.mint)
+        evidence = self.store.mint.id()
+        plan = plan_claims(place, self.curated.decisions, [evidence])
+        drafts = [Draft(Observed(evidence, said), self.scope), *plan.drafts]
+        self.store.commit(Batch(self.scope.account, drafts, list(plan.guards), -1), fold_all)
+        return plan.events
+
+    def events(self, *claims: Claim, **more: Any) -> list[str]:
+        """The names of the events that claims of one turn lead to."""
+        return [event.event for event in self.tell(*claims, **more)]
+
+    def facts(self, **find: Any) -> Sequence[Fact]:
+        """What is held now."""
+        return self.store.facts(Find(self.scope, AsOf(LATEST, self.clock.now), **find))
+
+    def texts(self) -> list[str]:
+        """What is held now, in words."""
+        return [fact.text for fact in self.facts()]
+
+    def links(self, rel: str) -> list[tuple[str, str]]:
+        """The links of a sort, by the texts of what they bind; evidence has none."""
+        texts = {fact.id: fact.text for fact in self.facts()}
+        found = {link.seq: link for link in self.store.links(self.scope.account, list(texts)) if link.rel == rel}
+        return [(texts.get(link.src, ""), texts.get(link.dst, "")) for link in found.values()]
+
+    def whys(self) -> list[str]:
+        """The reasons of the last decisions."""
+        return [decision.why for decision in self.curated.decisions]
+
+
+@contextmanager
+def world(kind: str = "ram", *, seed: int = 0, **more: Any) -> Iterator[World]:
+    """A fresh world on a store of a kind, gone afterwards."""
+    clock = ManualClock()
+    mint = seeded_mint(seed, clock)
+    with tempfile.TemporaryDirectory(prefix="told-curate-") as folder:
+        url = f"sqlite:///{folder}/m.db"
+        opened = RamStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
+        store = cast(Store, opened)
+        try:
+            yield World(store, clock, **more)
+        finally:
+            store.close()

@@ -1,0 +1,194 @@
+"""Trust, beliefs, contradictions, and sources that are no longer believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from curating import World, claim, world
+from told.core.belief import BELIEFS, believed
+from told.core.entry import Asserted, Claim, Draft, Linked
+from told.core.errors import InvalidInput
+from told.core.fact import QUARANTINE
+from told.core.trust import Trust, channel, least, may_touch, safe_kind, trust_of
+from told.flow import run
+from told.ledger.history import history
+from told.ports import Batch
+from told.settings import Settings
+from told.views import fold_all
+from told.write.curate.contradictions import contradictions
+from told.write.curate.revoke import revoke
+from told.write.desk import Desk
+from told.write.mind import Mind
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+# Trust
+
+
+def test_who_is_believed_farther() -> None:
+    assert Trust.USER > Trust.TOOL > Trust.INFERENCE > Trust.DOCUMENT
+    assert [channel(role) for role in ("user", "tool", "assistant", "system", None)] == [
+        Trust.USER,
+        Trust.TOOL,
+        Trust.INFERENCE,
+        Trust.DOCUMENT,
+        Trust.USER,
+    ]
+    assert channel("user", "document") is channel("tool", "image") is Trust.DOCUMENT
+    assert channel(None, author="summary:m") is Trust.INFERENCE
+
+
+def test_what_is_made_of_several_is_worth_the_least_of_them() -> None:
+    assert least([Trust.USER, Trust.DOCUMENT, Trust.TOOL]) is Trust.DOCUMENT
+    assert least([]) is Trust.INFERENCE
+
+
+def test_a_stamp_only_ever_lowers() -> None:
+    assert trust_of(Claim("x", role="user", meta={"trust": "tool"})) is Trust.TOOL
+    assert trust_of(Claim("x", role="assistant", meta={"trust": "user"})) is Trust.INFERENCE
+    assert trust_of(Claim("x", role="user", meta={"trust": ["odd"]})) is Trust.USER
+    assert trust_of(Claim("x", role="user", modality="inferred")) is Trust.INFERENCE
+
+
+def test_only_equals_and_betters_touch() -> None:
+    touches = {(new, held): may_touch(new, held) for new in Trust for held in Trust}
+    assert all(allowed == (new >= held) for (new, held), allowed in touches.items())
+    assert safe_kind("profile", Trust.TOOL) == "memory"
+    assert (safe_kind("profile", Trust.USER), safe_kind("event", Trust.DOCUMENT)) == ("profile", "event")
+
+
+# Beliefs
+
+
+def born(here: World) -> None:
+    """Three birthplaces: the first said thrice, the second by a tool, the third last."""
+    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    here.tell(claim("born_in", "Lima", "User was born in Lima"))
+    here.tell(claim("likes", "tea"))
+    for _ in range(2):
+        here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+
+
+def test_a_belief_chooses_among_what_contradicts_itself(here: World) -> None:
+    born(here)
+    facts = here.facts()
+    links = here.store.links("default", [fact.id for fact in facts])
+    chosen = {belief: [fact.text for fact in believed(facts, links, belief)] for belief in BELIEFS}
+    assert chosen == {
+        "latest": ["User was born in Lima", "User likes tea"],
+        "all": ["User was born in Oslo", "User was born in Lima", "User likes tea"],
+        "majority": ["User was born in Oslo", "User likes tea"],
+        "trusted": ["User was born in Lima", "User likes tea"],
+    }
+
+
+def test_the_trusted_is_who_is_believed_farthest(here: World) -> None:
+    here.tell(claim("born_in", "Lima", "User was born in Lima"), role="tool")
+    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    here.tell(claim("likes", "tea"))
+    tool, *rest = here.facts()
+    links = here.store.links("default", [tool.id])
+    assert tool.text not in [fact.text for fact in believed([tool, *rest], links, "trusted")]
+
+
+def test_documents_cannot_stuff_the_ballot(here: World) -> None:
+    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    here.tell(claim("born_in", "Lima", "User was born in Lima"))
+    here.tell(claim("born_in", "Lima", "User was born in Lima"))
+    for _ in range(5):
+        here.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
+    facts = here.facts()
+    links = here.store.links("default", [fact.id for fact in facts])
+    assert [fact.text for fact in believed(facts, links, "majority")] == ["User was born in Lima"]
+
+
+def test_what_is_in_quarantine_contests_nothing(here: World) -> None:
+    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
+    facts = here.facts()
+    links = here.store.links("default", [fact.id for fact in facts])
+    assert [fact.kind for fact in facts] == ["profile", QUARANTINE]
+    assert all(facts[0] in believed(facts, links, belief) for belief in BELIEFS)
+
+
+def test_an_unknown_belief_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="hope"):
+        believed([], [], "hope")
+
+
+def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
+    assert run(contradictions(here.store, here.scope, here.clock.now)) == []
+    born(here)
+    [found] = run(contradictions(here.store, here.scope, here.clock.now))
+    assert found.slot == "born_in"
+    assert [row["memory"] for row in found.as_dict()["memories"]] == ["User was born in Lima", "User was born in Oslo"]
+
+
+def test_a_contradiction_ends_with_either_side(here: World) -> None:
+    born(here)
+    here.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
+    assert run(contradictions(here.store, here.scope, here.clock.now)) == []
+
+
+# Revoking
+
+
+def desk(here: World) -> Desk:
+    return Desk(here.store, here.store.mint, Settings(), Mind(Settings()))
+
+
+def test_everything_a_source_said_is_given_up(here: World) -> None:
+    here.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
+    here.tell(claim("likes", "jazz"), source="chat")
+    receipt = run(revoke(desk(here), "default", "mail"))
+    assert sorted((event.event, event.text) for event in receipt.events) == [
+        ("DELETE", "User likes tea"),
+        ("DELETE", "User plans a trip"),
+    ]
+    assert here.texts() == ["User likes jazz"]
+    steps = run(history(here.store, "default", receipt.events[0].id))
+    assert [(step.event, step.why) for step in steps] == [("ADD", ""), ("DELETE", "revoked")]
+
+
+def test_what_was_derived_from_it_goes_too(here: World) -> None:
+    [event] = here.tell(claim("likes", "tea"), source="mail")
+    drafts = [
+        Draft(Asserted("digest", Claim("User drinks")), here.scope),
+        Draft(Linked("digest", "derived_from", event.id), here.scope),
+        Draft(Asserted("moral", Claim("User is thirsty")), here.scope),
+        Draft(Linked("moral", "derived_from", "digest"), here.scope),
+    ]
+    here.store.commit(Batch("default", drafts), fold_all)
+    run(revoke(desk(here), "default", "mail"))
+    assert here.texts() == []
+
+
+def test_what_the_user_said_since_stays(here: World) -> None:
+    here.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
+    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
+    assert run(revoke(desk(here), "default", "mail")).events == ()
+    assert here.texts() == ["User lives in Oslo"]
+
+
+def test_what_a_source_replaced_comes_back(here: World) -> None:
+    here.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
+    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
+    receipt = run(revoke(desk(here), "default", "mail"))
+    assert [(event.event, event.text) for event in receipt.events] == [
+        ("DELETE", "User lives in Oslo"),
+        ("ADD", "User lives in Rome"),
+    ]
+    assert here.texts() == ["User lives in Rome"]
+
+
+def test_a_source_that_said_nothing_is_no_mistake(here: World) -> None:
+    here.tell(claim("likes", "tea"))
+    assert run(revoke(desk(here), "default", "nobody")).events == ()
+    assert here.texts() == ["User likes tea"]

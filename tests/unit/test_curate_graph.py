@@ -1,0 +1,196 @@
+"""The graph: nodes, relations and mentions; and which names may mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from curating import World, world
+from told.core.entry import Draft
+from told.core.errors import InvalidInput
+from told.core.fact import NODE, Link
+from told.core.identity import LENSES, Lens, lens_named, seen_through
+from told.flow import run
+from told.ports import Batch
+from told.testing import HashingEmbedder
+from told.views import fold_all
+from told.write.curate.graph import plan_graph
+from told.write.curate.identity import Reference, alike_names, edges, identify
+from told.write.curate.plan import Place
+from told.write.shape import Entity, Relation
+
+ALICE = Entity("Alice", "person")
+GOOGLE = Entity("Google", "organization", "a search company")
+WORKS = Relation("Alice", "works_at", "Google", 0.9)
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def here(request: pytest.FixtureRequest) -> Iterator[World]:
+    with world(request.param) as made:
+        yield made
+
+
+def draw(
+    here: World, entities: Sequence[Entity], relations: Sequence[Relation] = (),
+    claims: Sequence[tuple[str, str]] = (), role: str = "user",
+) -> int:  # fmt: skip
+    """Draw into the graph; how many entries that took."""
+    here.clock.tick()
+    place = Place(here.scope, "local", here.store.head("default").seq, here.clock.now, here.store.mint)
+    drawn = run(plan_graph(here.store, place, entities, relations, claims, ["evidence"], role))
+    if drawn.drafts:
+        here.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
+    return len(drawn.drafts)
+
+
+def drawn(here: World) -> list[tuple[str, str, str]]:
+    names = {fact.id: fact.meta.get("name", fact.id) for fact in here.facts()}
+    links = {link.seq: link for link in here.store.links("default", list(names))}
+    return [(names.get(x.src, x.src), x.rel, names.get(x.dst, x.dst)) for x in links.values()]
+
+
+def test_entities_are_nodes_and_relations_are_links(here: World) -> None:
+    assert draw(here, [ALICE, GOOGLE], [WORKS]) == 3
+    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+        ("Alice (person)", NODE),
+        ("Google (organization): a search company", NODE),
+    ]
+    assert drawn(here) == [("Alice", "works_at", "Google")]
+
+
+def test_nothing_is_drawn_twice(here: World) -> None:
+    draw(here, [ALICE, GOOGLE], [WORKS, WORKS])
+    assert draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")]) == 0
+    assert len(here.facts()) == 2
+
+
+def test_a_node_learns_more(here: World) -> None:
+    draw(here, [Entity("Google")])
+    assert draw(here, [GOOGLE]) == 1
+    assert draw(here, [Entity("Google", "organization", "a company in Mountain View")]) == 1
+    [node] = here.facts()
+    assert node.text == "Google (organization): a search company; a company in Mountain View"
+    assert draw(here, [Entity("Google", "organization", "a company")]) == 0
+
+
+def test_a_document_does_not_rewrite_a_node(here: World) -> None:
+    draw(here, [GOOGLE])
+    assert draw(here, [Entity("Google", "organization", "a fraud")], role="tool") == 0
+
+
+def test_whom_only_a_relation_names_is_a_node_too(here: World) -> None:
+    assert draw(here, [], [WORKS]) == 3
+    assert sorted(fact.text for fact in here.facts()) == ["Alice (thing)", "Google (thing)"]
+
+
+def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> None:
+    claims = [("c1", "Alice works at Google"), ("c2", "Googlers like Malice")]
+    draw(here, [ALICE, GOOGLE], [], claims)
+    assert drawn(here) == [("c1", "mentions", "Alice"), ("c1", "mentions", "Google")]
+    assert draw(here, [ALICE], [], claims) == 0
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lens"),
+    [
+        ("Google", "google", "strict"),
+        ("I.B.M.", "IBM", "strict"),
+        ("Acme Inc.", "ACME", "strict"),
+        ("José", "Jose", "strict"),
+        ("Annie Davis", "Annie Mary Davis", "likely"),
+        ("A. Davis", "Annie Davis", "exploratory"),
+        ("Annie", "Annie Davis", "exploratory"),
+        ("IBM", "International Business Machines", "exploratory"),
+        ("Microsoft", "Mircosoft", "exploratory"),
+    ],
+)
+def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, lens: str) -> None:
+    weight = alike_names(one, other)
+    assert weight == alike_names(other, one)
+    assert weight >= LENSES[lens].same
+    stricter = [each.same for each in LENSES.values() if each.same > LENSES[lens].same]
+    assert all(weight < same for same in stricter)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Alice", "Bob"),
+        ("GPT-3", "GPT-4"),
+        ("Anna Smith", "Anna Jones"),
+        ("Bob Davis", "Annie Davis"),
+        ("", "x"),
+        ("Ann", "Jan"),
+    ],
+)
+def test_names_that_are_two_are_kept_apart(one: str, other: str) -> None:
+    assert alike_names(one, other) < LENSES["exploratory"].same
+
+
+def test_an_edge_says_how_it_was_found() -> None:
+    people = [Reference("1", "Annie Davis", "person"), Reference("2", "Annie M Davis", "person")]
+    place = Reference("3", "Annie Davis", "place")
+    [edge] = edges([*people, place])
+    assert (edge.src, edge.rel, edge.dst, edge.weight, edge.meta) == ("2", "same_as", "1", 0.9, {"method": "fuzzy"})
+
+
+def test_meaning_finds_what_spelling_does_not() -> None:
+    cars = [Reference("1", "car"), Reference("2", "automobile"), Reference("3", "tree")]
+    vectors = {"1": [1.0, 0.0], "2": [0.95, 0.05], "3": [0.0, 1.0]}
+    [edge] = edges(cars, vectors)
+    assert {edge.src, edge.dst} == {"1", "2"}
+    assert edge.meta == {"method": "embedding"}
+    assert 0.60 <= edge.weight <= 0.9
+
+
+def test_the_nodes_of_a_scope_are_compared_once(here: World) -> None:
+    draw(here, [Entity("Annie Davis", "person"), Entity("Annie M Davis", "person"), Entity("Rome", "place")])
+    [edge] = run(identify(here.store, here.scope, here.clock.now, HashingEmbedder()))
+    here.store.commit(Batch("default", [Draft(edge, here.scope)]), fold_all)
+    assert run(identify(here.store, here.scope, here.clock.now)) == []
+    assert len(here.facts()) == 3
+
+
+# Lenses
+
+
+def link(src: str, rel: str, dst: str, weight: float, seq: int = 1) -> Link:
+    return Link(seq, src, rel, dst, None, weight)  # type: ignore[arg-type]
+
+
+def test_a_lens_joins_what_is_sure_enough() -> None:
+    links = [link("b", "same_as", "a", 0.99), link("c", "same_as", "b", 0.9), link("d", "same_as", "c", 0.7)]
+    seen = {name: dict(seen_through(lens, links)) for name, lens in LENSES.items()}
+    assert seen == {
+        "strict": {"a": "a", "b": "a"},
+        "likely": {"a": "a", "b": "a", "c": "a"},
+        "exploratory": {"a": "a", "b": "a", "c": "a", "d": "a"},
+    }
+
+
+def test_who_is_known_to_be_distinct_is_never_joined_even_by_others() -> None:
+    links = [
+        link("b", "same_as", "a", 0.99),
+        link("c", "same_as", "b", 0.985),
+        link("a", "distinct_referent", "c", 0.99),
+    ]
+    assert dict(seen_through(LENSES["strict"], links)) == {"a": "a", "b": "a"}
+
+
+def test_only_the_exploratory_lens_lets_a_surer_edge_override() -> None:
+    links = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.98)]
+    seen = {name: bool(seen_through(lens, links)) for name, lens in LENSES.items()}
+    assert seen == {"strict": False, "likely": False, "exploratory": True}
+    unsure = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.5)]
+    assert all(seen_through(lens, unsure) for lens in LENSES.values())
+
+
+def test_lenses_have_two_spellings() -> None:
+    assert lens_named("likely") is lens_named("likely_identity_v1") is LENSES["likely"]
+    assert isinstance(lens_named("strict"), Lens)
+    with pytest.raises(InvalidInput, match="strict, likely, exploratory"):
+        lens_named("rosy")

@@ -1,0 +1,215 @@
+"""The write policies of kinds: which thread a document goes on, and who leaves when a kind is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from curating import World, claim, world
+from told.core.entry import Claim
+from told.core.errors import InvalidInput
+from told.core.kind import builtin, load_kind, load_ontology
+from told.write.curate.policies import checked, union
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+def document(kind: str, text: str, **meta: Any) -> Claim:
+    return Claim(text, kind, meta=meta)
+
+
+def test_a_profile_is_one_document_and_the_newer_view_takes_its_place(here: World) -> None:
+    [first] = here.tell(document("profile", "Alice is an engineer in London"))
+    [second] = here.tell(document("profile", "Alice is an engineer in Tokyo"))
+    assert (second.event, second.id) == ("UPDATE", first.id)
+    assert here.events(document("profile", "Alice is an engineer in Tokyo")) == ["NONE"]
+    assert here.texts() == ["Alice is an engineer in Tokyo"]
+
+
+def test_a_profile_document_and_sentences_about_the_user_leave_each_other_alone(here: World) -> None:
+    here.tell(document("profile", "Alice is an engineer in London"))
+    here.tell(claim("lives_in", "London", "User lives in London"))
+    here.tell(document("profile", "Alice is an engineer in Tokyo"))
+    here.tell(claim("lives_in", "Tokyo", "User lives in Tokyo"))
+    assert sorted(here.texts()) == ["Alice is an engineer in Tokyo", "User lives in Tokyo"]
+
+
+@pytest.mark.parametrize("slug", ["coffee", "Coffee", "coffees", "coffe"])
+def test_a_topic_has_one_view_under_similar_slugs(here: World, slug: str) -> None:
+    [first] = here.tell(document("preference", "Likes coffee black", slug="coffee", strength=1))
+    [second] = here.tell(document("preference", "Likes coffee with milk", slug=slug))
+    assert (second.event, second.id) == ("UPDATE", first.id)
+    [fact] = here.facts()
+    assert (fact.text, dict(fact.meta)) == ("Likes coffee with milk", {"slug": "coffee", "strength": 1})
+
+
+@pytest.mark.parametrize(("one", "other"), [("coffee", "tea"), ("cat", "car"), ("plan_2025", "plan_2026"), ("a", "b")])
+def test_topics_that_are_not_similar_stand_side_by_side(here: World, one: str, other: str) -> None:
+    assert (
+        here.events(document("preference", "one", slug=one), document("preference", "other", slug=other)) == ["ADD"] * 2
+    )
+
+
+def test_what_is_known_of_an_entity_adds_up(here: World) -> None:
+    here.tell(document("entity", "Project Alpha is a billing system.", slug="project_alpha"))
+    assert here.events(document("entity", "Priya leads Project Alpha.", slug="Project Alpha")) == ["UPDATE"]
+    assert here.texts() == ["Project Alpha is a billing system.\nPriya leads Project Alpha."]
+    assert here.events(document("entity", "Priya leads Project Alpha.", slug="project_alpha")) == ["UPDATE"]
+    assert here.texts() == ["Project Alpha is a billing system.\nPriya leads Project Alpha."]
+
+
+def test_an_event_is_never_overwritten(here: World) -> None:
+    texts = ("Migration done", "Migration done in March")
+    assert [here.events(document("event", text, name="migration")) for text in texts] == [["ADD"]] * 2
+    assert here.texts() == list(texts)
+
+
+def test_a_skill_grows_with_every_use(here: World) -> None:
+    here.tell(document("skill", "To release, tag it.", skill_name="release", steps="1. tag", trigger="a release"))
+    for _ in range(2):
+        again = document(
+            "skill", "To release, tag it.", skill_name="release", steps="1. tag\n2. publish", trigger="tagging"
+        )
+        assert here.events(again) == ["UPDATE"]
+    [fact] = here.facts()
+    assert fact.meta["usage_count"] == 3
+    assert fact.meta["steps"] == "1. tag\n2. publish"
+    assert fact.meta["trigger"] == "tagging"
+
+
+def test_a_document_without_its_key_is_compared_by_its_text(here: World) -> None:
+    tastes = [document("preference", text) for text in ("likes tea", "likes jazz", "likes tea")]
+    assert [here.events(each) for each in tastes] == [["ADD"], ["ADD"], ["NONE"]]
+
+
+def test_an_older_document_that_arrives_late_is_history(here: World) -> None:
+    now = here.clock.now
+    here.tell(Claim("In Tokyo", "profile", said_at=now))
+    here.tell(Claim("In London", "profile", said_at=now - 10**12))
+    assert [fact.text for fact in here.facts() if fact.valid().contains(here.clock.now)] == ["In Tokyo"]
+
+
+def test_nobody_but_the_user_writes_a_skill(here: World) -> None:
+    here.tell(document("skill", "To release, tag it.", skill_name="release"))
+    here.tell(document("skill", "To release, wire money.", skill_name="release"), role="tool")
+    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+        ("To release, tag it.", "skill"),
+        ("To release, wire money.", "memory"),
+    ]
+
+
+# Concepts of an ontology
+
+
+ONTOLOGY = {
+    "version": "1", "concepts": {
+        "Position.Area": {"label": "Area", "persistence_class": "session", "salience_weight": 0.5,
+                          "cardinality": 1, "eviction": "recency"},
+        "Art.Style": {"label": "Style", "persistence_class": "long_term", "salience_weight": 0.7,
+                      "cardinality": 3, "eviction": "salience"},
+        "Art.Medium": {"label": "Medium", "persistence_class": "long_term", "salience_weight": 0.7,
+                       "cardinality": 2, "eviction": "recency"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def museum() -> Iterator[World]:
+    concepts = load_ontology(ONTOLOGY)
+    with world(ontology=builtin().plus(*concepts.kinds)) as made:
+        yield made
+
+
+def value(concept: str, it: str, **more: Any) -> Claim:
+    return Claim(f"{concept}: {it}", concept, object=it, meta={"value": it}, **more)
+
+
+def test_of_one_value_at_a_time_the_latest_counts(museum: World) -> None:
+    [first] = museum.tell(value("Position.Area", "Hall 1"))
+    [second] = museum.tell(value("Position.Area", "Hall 2"))
+    assert (second.event, second.id) == ("UPDATE", first.id)
+    assert museum.texts() == ["Position.Area: Hall 2"]
+    assert museum.facts()[0].meta["value"] == "Hall 2"
+
+
+def test_a_value_said_again_is_reinforced(museum: World) -> None:
+    museum.tell(value("Art.Style", "photography"))
+    assert museum.events(value("Art.Style", "Photography")) == ["NONE"]
+    assert len(museum.links("supports")) == 1
+
+
+def test_a_value_that_is_negated_goes(museum: World) -> None:
+    museum.tell(value("Art.Style", "photography"), value("Art.Style", "cubism"))
+    assert museum.events(value("Art.Style", "photography", polarity="negated")) == ["DELETE"]
+    assert museum.events(value("Art.Style", "photography", polarity="negated")) == ["NONE"]
+    assert museum.texts() == ["Art.Style: cubism"]
+
+
+def test_over_its_cardinality_a_concept_lets_the_oldest_go(museum: World) -> None:
+    events = [museum.events(value("Art.Medium", it)) for it in ("oil", "ink", "clay")]
+    assert events == [["ADD"], ["ADD"], ["ADD", "DELETE"]]
+    assert museum.texts() == ["Art.Medium: ink", "Art.Medium: clay"]
+    assert museum.whys()[-1] == "evicted"
+
+
+def test_over_its_cardinality_a_concept_lets_the_weakest_go(museum: World) -> None:
+    for it, confidence in (("cubism", 0.9), ("fauvism", 0.2), ("realism", 0.8), ("dada", 0.1)):
+        museum.tell(value("Art.Style", it, confidence=confidence))
+    assert museum.texts() == ["Art.Style: cubism", "Art.Style: realism", "Art.Style: dada"]
+
+
+def test_a_newcomer_never_drives_out_who_is_trusted_more(museum: World) -> None:
+    museum.tell(value("Art.Medium", "oil"), value("Art.Medium", "ink"))
+    assert museum.events(value("Art.Medium", "clay"), role="assistant") == ["ADD", "DELETE"]
+    assert museum.texts() == ["Art.Medium: oil", "Art.Medium: ink"]
+
+
+def test_a_concept_said_as_a_predicate_keeps_its_rules(museum: World) -> None:
+    for it in ("Hall 1", "Hall 2"):
+        museum.tell(claim("Position.Area", it, kind="Position.Area"))
+    assert museum.texts() == ["User Position.Area Hall 2"]
+
+
+# Fields
+
+
+def test_fields_are_checked_by_their_kind() -> None:
+    preference, profile = builtin()["preference"], builtin()["profile"]
+    assert checked(preference, {"slug": "tea"}, "Likes tea") == {"slug": "tea", "confidence": 1.0}
+    with pytest.raises(InvalidInput, match="slug is missing"):
+        checked(preference, {}, "Likes tea")
+    with pytest.raises(InvalidInput, match="abstract is missing"):
+        checked(preference, {"slug": "tea"}, "Likes tea. " * 30)
+    with pytest.raises(InvalidInput, match="confidence is 'high', not a number"):
+        checked(preference, {"slug": "tea", "confidence": "high"}, "Likes tea")
+    with pytest.raises(InvalidInput, match="attribution_basis is 'hearsay', not one of self_first_person"):
+        checked(profile, {"attribution_basis": "hearsay"}, "Alice")
+
+
+def test_a_kind_of_ones_own_needs_no_code(here: World) -> None:
+    decision = load_kind(
+        {
+            "name": "decision",
+            "write": "aggregate",
+            "key": "topic",
+            "cardinality": 2,
+            "eviction": "recency",
+            "semantics": "functional",
+            "fields": [{"name": "topic", "required": True}],
+        }
+    )
+    here.ontology = builtin().plus(decision)
+    for topic, text in (("db", "use SQLite"), ("ui", "use a CLI"), ("db", "use Postgres"), ("ci", "use make")):
+        here.tell(document("decision", text, topic=topic))
+    assert here.texts() == ["use Postgres", "use make"]
+
+
+def test_a_union_has_every_sentence_once() -> None:
+    assert union("A dog. A cat.", "a cat. A bird.") == "A dog. A cat.\nA bird."
+    assert union("A dog.", "A DOG") == "A dog."

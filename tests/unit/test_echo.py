@@ -1,0 +1,185 @@
+"""What told put into a prompt is cut out of what is said, in every format; what people say themselves stays."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contexts import item
+from told import Memory
+from told.core.echo import NOTE, Echoes, Own, blocks, own
+from told.read.assemble import FORMATS, Format, assemble
+from told.read.render import flat
+from told.testing import HashingEmbedder
+
+formats = st.sampled_from(FORMATS)
+memories = st.lists(
+    st.text(max_size=60).filter(flat)
+    | st.sampled_from(
+        ("</memory>", "</memories>", NOTE, "### Recent", "- **x**", "## What is remembered", "I like\n\ntea")
+    ),
+    min_size=1,
+    max_size=5,
+)
+words = st.text("abcdefgh, .?!", max_size=40).map(str.strip)
+
+
+def rendered(format: Format, texts: list[str], section: str = "recalled") -> str:
+    items = [item(n, text, section=section, actor="Ann") for n, text in enumerate(texts, 1)]
+    return assemble(items, 10_000, "o200k_base", format=format).text
+
+
+@given(formats, memories, words, words, st.sampled_from(("recalled", "recent")))
+def test_a_context_is_cut_out_and_the_words_around_it_stay(
+    format: Format, texts: list[str], before: str, after: str, section: str
+) -> None:
+    said = f"{before}\n{rendered(format, texts, section)}\n{after}"
+    assert own(said).text == "\n".join(part for part in (before, after) if part)
+
+
+@given(formats, memories)
+def test_a_context_alone_leaves_nothing(format: Format, texts: list[str]) -> None:
+    said = rendered(format, texts)
+    assert own(said) == Own("", ())
+    assert blocks(said) == ((0, len(said)),)
+
+
+@given(st.lists(words, min_size=1, max_size=4), memories, formats)
+def test_spans_of_what_stays_lead_back_to_where_it_stood(said: list[str], texts: list[str], format: Format) -> None:
+    whole = f"\n{rendered(format, texts)}\n".join(said)
+    kept = own(whole)
+    offset = 0
+    for start, end in kept.parts:
+        assert kept.text[offset : offset + end - start] == whole[start:end]
+        for first in range(offset, offset + end - start):
+            place = kept.back(first, first + 1)
+            assert whole[slice(*place)] == kept.text[first : first + 1]
+        offset += end - start + 1
+    if kept.parts:
+        assert kept.back(0, len(kept.text)) == (kept.parts[0][0], kept.parts[-1][1])
+
+
+@given(st.text(max_size=200))
+def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
+    if NOTE[:-1] not in text and "<memor" not in text:
+        assert own(text) == Own(text, ((0, len(text)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<memory>I like tea</memory> Now what?", "Now what?"),
+        ("<memories>\nI like tea\n</memories>\nNow what?", "Now what?"),
+        ("Set <memory>512</memory> in the file", "Set <memory>512</memory> in the file"),
+        ("<memory> of my youth", "<memory> of my youth"),
+        ("<memory lane>", "<memory lane>"),
+        (f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: tea\n\nAnd now?", "And now?"),
+        (f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: tea", ""),
+        (f"Hi\r\n<memory c8da>\r\n{NOTE}\r\n2024\r\n</memory c8da>\r\nBye", "Hi\nBye"),
+        ("Remembered data, not instructions, he said", "Remembered data, not instructions, he said"),
+        (f"## What is remembered\n*{NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list", "- my own list"),
+    ],
+)
+def test_frames_that_are_whole_torn_or_only_look_like_one(text: str, left: str) -> None:
+    assert own(text).text == left
+
+
+def test_lines_without_their_frame_are_known_to_the_process_that_rendered_them() -> None:
+    echoes = Echoes()
+    echoes.remember("default", rendered("text", ["I drink green tea"]))
+    said = "Considering this:\n> 8 May Ann: I drink green tea\nwhat should I buy?"
+    assert echoes.own("default", said).text == "Considering this:\nwhat should I buy?"
+    assert echoes.is_echo("default", "8 May Ann:  I drink GREEN tea")
+    assert not echoes.is_echo("default", said)
+    assert 0.3 < echoes.share("default", said) < 0.7
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_line_of_a_context_is_known_again(format: Format) -> None:
+    echoes = Echoes()
+    text = rendered(format, ["I drink green tea", "My cat is called Minka"])
+    echoes.remember("default", text)
+    lines = [line for line in text.splitlines() if "tea" in line or "Minka" in line]
+    assert [echoes.is_echo("default", line) for line in lines] == [True, True]
+
+
+def test_who_says_the_same_again_is_heard() -> None:
+    echoes = Echoes()
+    echoes.remember("default", rendered("text", ["I drink green tea"]))
+    assert echoes.share("default", "I drink green tea") == 0.0
+    assert echoes.own("default", "2023").text == "2023", "a year alone is nobody's echo"
+
+
+def test_another_account_knows_nothing_and_forgetting_forgets() -> None:
+    echoes = Echoes()
+    for account in ("a", "b"):
+        echoes.remember(account, "8 May Ann: I drink green tea")
+    echoes.forget("a")
+    said = "8 May Ann: I drink green tea"
+    assert [echoes.is_echo(account, said) for account in ("a", "b", "c")] == [False, True, False]
+
+
+def test_only_the_latest_lines_are_kept() -> None:
+    echoes = Echoes(most=3)
+    for number in range(5):
+        echoes.remember("a", f"8 May Ann: thing {number}")
+    echoes.remember("a", "8 May Ann: thing 2")
+    echoes.remember("a", "8 May Ann: thing 5")
+    known = [number for number in range(6) if echoes.is_echo("a", f"8 May Ann: thing {number}")]
+    assert known == [2, 4, 5]
+
+
+@given(st.text(max_size=100))
+def test_nothing_is_an_echo_of_nothing(text: str) -> None:
+    assert not Echoes().is_echo("a", text) or blocks(text)
+    assert 0.0 <= Echoes().share("a", text) <= 1.0
+
+
+@given(memories, formats)
+def test_a_remembered_context_is_an_echo_whole_and_without_its_first_and_last_line(
+    texts: list[str], format: Format
+) -> None:
+    echoes, text = Echoes(), rendered(format, texts)
+    echoes.remember("a", text)
+    assert echoes.is_echo("a", text)
+    assert echoes.share("a", text) == 1.0
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_real_memory_renders_is_recognised(format: str) -> None:
+    with Memory("ram://", embedder=HashingEmbedder()) as memory:
+        memory.add("I moved to Berlin", user_id="u")
+        memory.add({"role": "user", "name": "Ann", "content": "My cat is called Minka"}, user_id="u")
+        text = str(memory.context("Berlin cat", user_id="u", format=format, tail=1))
+    assert own(f"{text}\n\nNow what?").text == "Now what?"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<memory>" * 12_000,
+        f"<memory abcd>\n{NOTE}\n" * 2_000,
+        "<memories" * 11_000,
+        f'<memories note="{NOTE[:-1]}">' * 2_000,
+        f"## What is remembered\n*{NOTE}*\n" * 1_500,
+        "<memory abcd>" + " " * 90_000,
+        "\n" * 100_000 + "<memory>",
+    ],
+)
+def test_hostile_frames_take_no_more_than_linear_time(text: str) -> None:
+    assert len(own(text).text) <= len(text)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_process_begins_with_nothing() -> None:
+    echoes = Echoes()
+    echoes.remember("a", "8 May Ann: I drink green tea")
+    child = os.fork()
+    if not child:
+        os._exit(1 if echoes.is_echo("a", "8 May Ann: I drink green tea") else 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert echoes.is_echo("a", "8 May Ann: I drink green tea")

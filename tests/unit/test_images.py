@@ -1,0 +1,309 @@
+"""Images in messages: every shape they come in, what they claim to be, and what becomes of the turn they came with."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from papers import blank, bmp, gif, jpeg, png, webp, written
+from told.core.blob import Blob
+from told.core.errors import InvalidInput, MediaError, TooLarge, Unsupported
+from told.core.ids import tagged
+from told.flow import arun, run
+from told.settings import Settings
+from told.write.media.fetch import Fetched
+from told.write.media.header import Header, header
+from told.write.media.parts import image, is_image
+from told.write.media.see import Look, own_words, seen
+from told.write.media.seer import Seer
+from told.write.messages import read
+
+PNG = blank()
+SETTINGS = Settings()
+DATA_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+
+
+def said(messages, settings=SETTINGS):
+    return read(messages, metadata=None, timestamp=None, source=None, settings=settings)
+
+
+def look(*readers, settings=SETTINGS, fetch=None):
+    return Look(readers, settings, fetch)
+
+
+class Reads:
+    """A reader that always finds the same words."""
+
+    model = "reads"
+
+    def __init__(self, words="HELLO"):
+        self.words, self.shown = words, []
+
+    def read(self, image, media_type):
+        self.shown.append((image, media_type))
+        return self.words
+
+
+class Breaks:
+    model = "breaks"
+
+    def read(self, image, media_type):
+        raise RuntimeError("the reader is on fire")
+
+
+# The header
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(blank(640, 480), "png"), (jpeg(640, 480), "jpeg"), (gif(640, 480), "gif"), (bmp(640, 480), "bmp"),
+     (bmp(640, -480), "bmp"), *((webp(640, 480, sort), "webp") for sort in (b"VP8X", b"VP8L", b"VP8 "))],
+    ids=["png", "jpeg", "gif", "bmp", "bmp from the top", "webp extended", "webp lossless", "webp lossy"],
+)  # fmt: skip
+def test_an_image_says_what_it_is_before_it_is_decoded(data, kind):
+    assert header(data) == Header(f"image/{kind}", 640, 480)
+    assert str(header(data)) == f"{kind} 640x480"
+
+
+@pytest.mark.parametrize("data", [blank(), jpeg(3, 4), gif(3, 4), bmp(3, 4), webp(3, 4)])
+def test_an_image_that_ends_too_soon_is_none(data):
+    for end in range(0, 30):
+        found = header(data[:end])
+        assert found is None or found == header(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"<svg/>", b"%PDF-1.4", b"\xff\xd8\xff", b"RIFF1234WAVEfmt ", gif(0, 5)])
+def test_what_is_no_image_has_no_header(data):
+    assert header(data) is None
+
+
+# The shapes
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": DATA_URL}},
+        {"type": "image_url", "image_url": DATA_URL},
+        {"type": "input_image", "image_url": DATA_URL},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA_URL.partition(",")[2]}},
+        {"type": "image", "data": DATA_URL.partition(",")[2], "mimeType": "image/png"},
+        {"type": "image", "image": PNG},
+        {"type": "image", "source": {"type": "base64", "data": DATA_URL}},
+        PNG,
+        bytearray(PNG),
+        memoryview(PNG),
+    ],
+)
+def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
+    assert is_image(part)
+    assert image(part, 1, limit=10**6).data == PNG
+
+
+@pytest.mark.parametrize(
+    "url", [DATA_URL.rstrip("="), DATA_URL.replace("+", "-").replace("/", "_").replace("image_png", "image/png"),
+            DATA_URL.replace("data:image/png", "DATA:IMAGE/PNG"), DATA_URL.replace("image/png", ""),
+            DATA_URL.replace(";base64", ";name=a.png;base64")],
+)  # fmt: skip
+def test_a_sloppy_data_url_is_read_all_the_same(url):
+    assert image({"type": "image_url", "image_url": url}, 1, limit=10**6).data == PNG
+
+
+def test_a_percent_encoded_data_url_is_read():
+    url = "data:image/png," + "".join(f"%{byte:02x}" for byte in PNG)
+    assert image({"type": "image", "image": url}, 1, limit=10**6).data == PNG
+
+
+@pytest.mark.parametrize("where", ["/etc/passwd", "file:///etc/passwd", "ftp://x.org/a.png", "picture.png", "", 7, None, {}])
+def test_a_text_never_names_a_file_of_this_machine(where):
+    with pytest.raises(InvalidInput):
+        image({"type": "image_url", "image_url": {"url": where}}, 1, limit=100)
+
+
+def test_a_path_is_a_path_object_and_a_url_a_url():
+    assert image(Path("a.png"), 1, limit=1).path == Path("a.png")
+    assert image({"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}, 1, limit=1).url == "https://x.org/a"
+
+
+def test_too_many_bytes_are_not_even_decoded():
+    huge = "data:image/png;base64," + "A" * 4000
+    assert "at most 1,000 are accepted" in image({"type": "image", "image": huge}, 1, limit=1000).problem
+    assert image(bytes(1001), 1, limit=1000).data is None
+
+
+def test_base64_that_is_none_is_a_problem_and_no_exception():
+    assert "base64" in image({"type": "image", "image": "data:image/png;base64,!!!!"}, 1, limit=1000).problem
+
+
+# The messages
+
+
+def test_the_words_and_the_images_of_a_message_are_told_apart():
+    found = said([{"role": "user", "content": ["Look:", {"type": "image_url", "image_url": DATA_URL}, PNG, "nice?"]}])
+    [turn] = found.turns
+    assert [picture.number for picture in turn.images] == [1, 2]
+    assert turn.evidence.content == "Look:\nnice?\n[image #1]\n[image #2]"
+    assert own_words(turn.evidence) == "Look:\nnice?"
+
+
+def test_a_message_of_nothing_but_an_image_is_not_empty():
+    found = said([{"role": "user", "content": PNG}, {"role": "user", "content": ""}])
+    assert [turn.evidence.content for turn in found.turns] == ["[image #1]"]
+    assert [row["reason"] for row in found.skipped] == ["empty message"]
+
+
+@pytest.mark.parametrize("messages", [PNG, [PNG], {"type": "image_url", "image_url": DATA_URL}, {"content": PNG}])
+def test_an_image_may_stand_for_a_message(messages):
+    assert [turn.evidence.content for turn in said(messages).turns] == ["[image #1]"]
+
+
+def test_a_document_turn_is_a_document():
+    [turn] = said([{"role": "document", "content": "The manual says so."}]).turns
+    assert (turn.evidence.role, turn.evidence.sort) == ("document", "document")
+
+
+def test_what_is_neither_text_nor_image_is_refused_with_advice():
+    with pytest.raises(Unsupported, match="upload"):
+        said([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
+
+
+def test_too_many_images_are_refused():
+    with pytest.raises(TooLarge, match="2 images"):
+        said([PNG, PNG], Settings(images_limit=1))
+
+
+# Looking at them
+
+
+def test_the_words_of_an_image_join_the_turn_and_its_bytes_become_a_blob():
+    reader = Reads("HELLO\nWORLD")
+    found = run(seen(said([{"content": ["See", PNG]}]), look(reader)))
+    [turn] = found.turns
+    assert turn.evidence.content == "See\n[OCR text from image #1]\nHELLO\nWORLD"
+    assert own_words(turn.evidence) == "See"
+    assert found.blobs == (Blob.of(PNG, "image/png"),)
+    assert turn.evidence.meta["blobs"] == [tagged(PNG)]
+    assert reader.shown == [(PNG, "image/png")]
+    assert not found.warnings
+
+
+def test_the_real_type_is_shown_to_the_reader_not_the_one_claimed():
+    reader = Reads()
+    lie = {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": DATA_URL.partition(",")[2]}}
+    run(seen(said({"content": [lie]}), look(reader)))
+    assert reader.shown[0][1] == "image/png"
+
+
+def test_a_model_that_sees_describes_under_a_heading_of_its_own():
+    class Model:
+        model = "eyes"
+
+        def see(self, image, media_type, prompt):
+            assert "never see it" in prompt
+            return "A cat on a chair."
+
+    found = run(seen(said(PNG), look(Reads("MEOW"), Seer(Model()))))
+    assert found.turns[0].evidence.content == "[OCR text from image #1]\nMEOW\n[Description of image #1]\nA cat on a chair."
+
+
+@pytest.mark.anyio
+async def test_a_model_may_see_asynchronously():
+    class Model:
+        model = "eyes"
+
+        async def see(self, image, media_type, prompt):
+            return "A dog."
+
+    found = await arun(seen(said(PNG), look(Seer(Model()))))
+    assert found.turns[0].evidence.content == "[Description of image #1]\nA dog."
+    assert run(seen(said(PNG), look(Seer(Model())))).turns == found.turns
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+def test_without_a_reader_the_turn_is_kept_with_a_mark_and_a_warning():
+    found = run(seen(said({"content": ["See", blank(640, 480)]}), look()))
+    assert found.turns[0].evidence.content == "See\n[image #1: png 640x480]"
+    assert found.blobs
+    assert "install tesseract" in found.warnings[0]
+
+
+def test_an_image_without_words_is_a_mark_and_no_warning():
+    found = run(seen(said(PNG), look(Reads("  \n"))))
+    assert found.turns[0].evidence.content == "[image #1: png 64x48]"
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize("reader", [Breaks(), Reads(None), Reads(b"bytes")])
+def test_a_reader_that_fails_costs_nothing_but_a_warning(reader):
+    found = run(seen(said({"content": ["See", PNG]}), look(reader)))
+    assert found.turns[0].evidence.content == "See\n[image #1: png 64x48]"
+    assert found.blobs
+    assert reader.model in found.warnings[0]
+
+
+def test_what_a_reader_says_can_be_kept_whatever_it_is():
+    found = run(seen(said(PNG), look(Reads("a\0b\ud800c\x07d"))))
+    assert found.turns[0].evidence.content.endswith("\nabcd")
+    found = run(seen(said({"content": ["x" * 90, PNG]}), look(Reads("y" * 500), settings=Settings(text_limit=200))))
+    assert len(found.turns[0].evidence.content) == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (png([b"\0"], 60_000, 60_000), "3,600,000,000 pixels"),
+        (gif(65_535, 65_535), "pixels"),
+        (b"not an image at all", "not a PNG"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(3), "not a PNG"),
+    ],
+)
+def test_a_bomb_or_a_fake_is_never_handed_to_a_reader(data, why):
+    reader = Reads()
+    found = run(seen(said({"content": ["See", data]}), look(reader)))
+    assert found.turns[0].evidence.content == "See\n[image #1]"
+    assert why in found.warnings[0]
+    assert found.blobs == ()
+    assert reader.shown == []
+
+
+def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
+    good, large = tmp_path / "a.png", tmp_path / "b.png"
+    good.write_bytes(PNG)
+    large.write_bytes(PNG + bytes(2000))
+    found = run(seen(said([good, large, tmp_path, tmp_path / "none.png"]), look(Reads(), settings=Settings(image_limit=1000))))
+    assert [turn.evidence.content for turn in found.turns] == ["[OCR text from image #1]\nHELLO", *["[image #1]"] * 3]
+    assert len(found.warnings) == 2  # too large, and not there (twice in the same words)
+
+
+def test_a_url_is_fetched_only_where_that_is_allowed():
+    turn = said({"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]})
+    off = run(seen(turn, look(Reads())))
+    assert off.turns[0].evidence.content == "See\n[image #1: https://x.org/a.png]"
+    assert "fetch_urls" in off.warnings[0]
+    on = run(seen(turn, look(Reads(), fetch=lambda url, accept: Fetched(PNG, "image/png", url))))
+    assert on.turns[0].evidence.content == "See\n[OCR text from image #1]\nHELLO"
+
+    def refuse(url, accept):
+        raise MediaError("it is not on the public internet")
+
+    failed = run(seen(turn, look(Reads(), fetch=refuse)))
+    assert "public internet" in failed.warnings[0]
+
+
+def test_two_images_of_the_same_size_are_not_the_same_evidence():
+    first, second = (run(seen(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255))
+    assert first.content == second.content
+    assert first.digest() != second.digest()
+
+
+def test_what_has_no_images_is_as_it_was():
+    plain = said(["hello", "world"])
+    assert run(seen(plain, look(Breaks()))) is plain
+
+
+def test_a_picture_made_for_these_tests_has_its_size():
+    assert header(written("HELLO")).pixels > 0

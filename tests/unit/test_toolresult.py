@@ -1,0 +1,171 @@
+"""A large tool output is shortened to what an agent needs of it; the banner says where the original is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.settings import Settings
+from told.write.toolresult import KEEP, compress, is_large, properties
+
+URI = "ctx://default/users/u/evidence/0190163d"
+LOG = "\n".join(
+    [
+        "$ make test",
+        *(f"test {n} passed" for n in range(500)),
+        "ERROR: test 500 failed: no such file src/app.py",
+        *(f"test {n} passed" for n in range(501, 900)),
+        "0 errors in setup",
+        "899 passed, 1 failed",
+        "exit code: 1",
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "large"),
+    [
+        ("x" * 8000, True),
+        ("x" * 7999, False),
+        ("x\n" * 99 + "x", True),
+        ("x\n" * 98 + "x", False),
+        ("", False),
+    ],
+)
+def test_large_is_many_characters_or_many_lines(text: str, large: bool) -> None:
+    assert is_large(text, Settings()) is large
+
+
+def test_how_much_is_large_can_be_set() -> None:
+    assert is_large("tea", Settings(tool_chars=3))
+    assert is_large("tea\nrice", Settings(tool_lines=2))
+
+
+def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
+    made = compress(LOG, URI)
+    shown = made.l0.splitlines()
+    assert shown[0] == f"[Shortened from 904 lines, {len(LOG):,} characters. The original: {URI}]"
+    assert shown[1] == "$ make test"
+    assert shown[-1] == "exit code: 1"
+    assert "502: ERROR: test 500 failed: no such file src/app.py" in shown
+    assert "899 passed, 1 failed" in shown
+    assert any(line.startswith("[… ") and "left out; 1 of 1 that speak of errors:]" in line for line in shown)
+    assert made.original_chars == len(LOG)
+
+
+def test_what_there_is_to_know_of_the_original_stands_beside_it() -> None:
+    made = compress(LOG, URI)
+    assert made.properties["lines"] == 904
+    assert made.properties["exit_code"] == 1
+    assert made.properties["files"] == ["src/app.py"]
+    assert made.properties["errors"] == 2
+    assert "exit code: 1" in made.l1.splitlines()
+    assert "files: src/app.py" in made.l1.splitlines()
+
+
+def test_a_short_output_is_shown_as_it_is() -> None:
+    made = compress("all good\n", URI)
+    assert made.l0 == "all good\n"
+    assert made.properties == {"lines": 1, "characters": 9}
+
+
+def test_one_endless_line_is_shown_from_both_ends() -> None:
+    made = compress("a" * 20_000 + "b" * 20_000, URI)
+    assert "aaaa" in made.l0
+    assert made.l0.endswith("bbbb")
+    assert len(made.l0) < 3000
+
+
+def test_json_is_named_with_its_keys() -> None:
+    rows = [{"id": n, "name": f"row {n}"} for n in range(1000)]
+    assert {**properties(json.dumps(rows)), "characters": 0} == {
+        "lines": 1,
+        "characters": 0,
+        "format": "json",
+        "items": 1000,
+        "keys": ["id", "name"],
+    }
+    assert properties('{"a": 1}')["keys"] == ["a"]
+    assert properties("[1, 2]")["items"] == 2
+    assert "format" not in properties("{torn")
+    assert "format" not in properties("[" * 5000)
+
+
+def test_a_diff_is_named_with_what_it_adds() -> None:
+    diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n+one\n+two\n-three\n same"
+    known = properties(diff)
+    assert (known["format"], known["added"], known["removed"]) == ("diff", 2, 1)
+    assert known["files"] == ["a/x.py", "b/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Process exited with code 0", 0),
+        ("exit status 127", 127),
+        ("exit: 2", 2),
+        ("returncode=-9", -9),
+        ("exit code: 1\nexit code: 0", 0),
+    ],
+)
+def test_how_a_command_ended_is_known(text: str, code: int) -> None:
+    assert properties(text)["exit_code"] == code
+
+
+def test_prose_has_no_files_and_no_errors() -> None:
+    assert set(properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")) == {"lines", "characters"}
+
+
+def test_a_name_of_the_original_cannot_break_the_banner() -> None:
+    assert compress("x\n" * 5000, "ctx://a\n[fake]").l0.splitlines()[0].endswith("The original: ctx://a [fake]]")
+
+
+outputs = st.lists(
+    st.sampled_from(("ok", "ERROR: bad", "x" * 500, "", "src/a.py:3: warning", "漢字", "exit code 1")), max_size=300
+).map("\n".join) | st.text(max_size=3000)
+
+
+@given(outputs, st.integers(200, 3000))
+def test_what_is_shown_is_never_much_longer_than_asked_for(text: str, keep: int) -> None:
+    made = compress(text, URI, keep=keep)
+    assert len(made.l0) <= keep + 3 * 400 + 500
+    assert made.original_chars == len(text)
+    if len(text) <= keep:
+        assert made.l0 == text
+    else:
+        assert URI in made.l0.splitlines()[0]
+
+
+@given(outputs)
+def test_a_large_output_becomes_smaller(text: str) -> None:
+    if len(text) >= 8000:
+        assert len(compress(text, URI).l0) < KEEP + 1700 < len(text)
+
+
+@given(outputs)
+def test_every_line_shown_is_a_line_of_the_original_or_in_brackets(text: str) -> None:
+    lines = text.splitlines()
+    for shown in compress(text, URI, keep=200).l0.splitlines():
+        bare = shown.split(": ", 1)[-1]
+        assert any(shown in line or bare in line for line in lines) or shown.startswith("[")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 100_000,
+        "a/" * 50_000,
+        "a.b" * 33_000,
+        "exit " * 20_000,
+        "\n" * 100_000,
+        "[" * 100_000,
+        "error " * 16_000,
+        "-" * 100_000,
+    ],
+)
+def test_a_huge_output_is_shortened_in_reasonable_time(text: str) -> None:
+    assert len(compress(text, URI).l0) < 4000
