@@ -98,7 +98,8 @@ def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) ->
 
 def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Everything a scope holds."""
-    return shapes.listing((yield from engine.get_all(ids, **options)))
+    facts, sides = yield from engine.get_all(ids, **options)
+    return shapes.listing(facts, sides.against)
 
 
 def update(
