@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from listening import claims, hear, triples
 
+from listening import claims, hear, triples
 from told.core.when import ALWAYS, to_us
 
 CHANGES = {

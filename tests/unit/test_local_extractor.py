@@ -3,13 +3,13 @@
 import inspect
 
 import pytest
-from listening import NOW, claims, hear, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from listening import NOW, claims, hear, texts
 from told.core.predicates import FAVOURITE, TABLE
-from told.core.text import normalise
 from told.core.scope import Scope
+from told.core.text import normalise
 from told.write.local import LocalExtractor
 from told.write.local.rules import compiled, rules
 from told.write.local.tables import pattern, sections

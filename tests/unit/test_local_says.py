@@ -1,6 +1,7 @@
 """What people say of themselves and theirs, and the claims the local extractor finds in it."""
 
 import pytest
+
 from listening import claims, texts, triples
 
 SENTENCES = {

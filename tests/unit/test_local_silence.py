@@ -1,6 +1,7 @@
 """What the local extractor does not say: it would rather miss a fact than make one up."""
 
 import pytest
+
 from listening import hear, texts
 
 SILENT = [
