@@ -21,7 +21,7 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
     """What a clause says of the speaker without naming them."""
     who = Who(talk.speaker, first=True)
     named = pattern("bare.named").match(talk.text, clause.start, clause.end)
-    if named and is_name(named["name"], known=True):
+    if named and is_name(named["name"], known=True) and (named["intro"] or _is_known(named["name"])):
         name = titled(named["name"])
         yield Said(talk.speaker, "name", name, f"{talk.speaker}'s name is {name}", clause.start, named.end("name"))
     elif verb := _verb(talk, clause):
@@ -29,6 +29,11 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
         yield from (replace(said, confidence=min(said.confidence, BARE)) for said in found if said.predicate != "name")
     else:
         yield from _fragments(talk, clause, who)
+
+
+def _is_known(name: str) -> bool:
+    """Whether it is a given name: "Same here" says nobody's."""
+    return name.split()[0].lower() in words("FIRST_NAMES")
 
 
 def _verb(talk: Talk, clause: Clause) -> Verb | None:
