@@ -15,7 +15,7 @@ from told.write.local import graph, people, tongues
 from told.write.local.answers import answered
 from told.write.local.clean import plain_speech
 from told.write.local.dates import Clock
-from told.write.local.interpret import understood
+from told.write.local.interpret import in_passing, understood
 from told.write.local.said import Said, Talk
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
 from told.write.local.speaker import USER, spoken_of
@@ -98,7 +98,9 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
             yield from understood(talk, clause)
     talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
+        yield from in_passing(talk, sentence.start, end)
         yield from people.beside(talk, sentence.start, end)
+        yield from people.all_named(talk, sentence.start, end)
 
 
 def _claim(turn: Turn, said: Said) -> Claim:

@@ -91,7 +91,9 @@ def is_name(value: str, *, known: bool = False) -> bool:
 def is_place(value: str) -> bool:
     """Whether a value can be the name of a place."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or parts[0] in words("PLACE_STOPS") | words("EMPTY") | words("MONTHS"):
+    if not 0 < len(parts) <= 6 or parts[0] in words("PLACE_STOPS") | words("MONTHS"):
+        return False
+    if value.lower() in words("EMPTY") or (value[0].islower() and parts[0] in words("EMPTY")):
         return False
     if re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
         return False
@@ -103,7 +105,7 @@ def is_place(value: str) -> bool:
 def is_organization(value: str) -> bool:
     """Whether a value can be the name of an employer, a school or the like."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or parts[0] in words("NO_WORKPLACE"):
+    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in words("NO_WORKPLACE")):
         return False
     if len(parts) == 1 and parts[0] in words("EMPTY") | words("PLACE_STOPS"):
         return False
