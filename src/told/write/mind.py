@@ -13,7 +13,7 @@ from told.core.kind import Ontology, builtin
 from told.core.scope import Scope
 from told.core.text import shown
 from told.flow import run
-from told.ports import LLM, Embedder, Store
+from told.ports import LLM, Embedder, Store, Vault
 from told.settings import Settings
 from told.write.curate.model import ModelCurator
 from told.write.curate.rules import RuleCurator
@@ -51,6 +51,7 @@ class Mind:
     ontology: Ontology = field(default_factory=builtin)
     catalogue: Ontology = field(default_factory=builtin)
     echoes: Echoes = field(default_factory=Echoes)
+    vault: Vault | None = None
 
     @property
     def usual(self) -> str:
