@@ -33,7 +33,7 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
 
 def _is_known(name: str) -> bool:
     """Whether it is a given name: "Same here" says nobody's."""
-    return name.split(maxsplit=1)[0].lower() in words("FIRST_NAMES")
+    return name.partition(" ")[0].lower() in words("FIRST_NAMES")
 
 
 def _verb(talk: Talk, clause: Clause) -> Verb | None:
