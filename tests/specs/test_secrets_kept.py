@@ -2,7 +2,8 @@
 
 import pytest
 
-from told import ConfigError, Denied, Memory
+from told import ConfigError, Memory
+from told.core.errors import Denied
 
 KEY = "0123456789abcdef" * 4
 SECRET = "AKIA" + "QRSTUVWXYZ234567"
