@@ -57,6 +57,7 @@ class Understood:
     warnings: tuple[str, ...] = ()
     garbled: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    skipped: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
