@@ -16,7 +16,7 @@ DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py)
 BENCHES := $(filter-out bench/_% bench/__init__.py $(DATALESS),$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types suite bench docs docs-check crash clean llm
+.PHONY: help setup demo test lint types ocr suite bench docs docs-check crash clean llm
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -36,7 +36,7 @@ setup: $(STAMP)  ## install told with its tools into .venv, and the default embe
 demo: setup  ## remember a year of conversation and look around in it
 	@$(BIN)/told demo $(ARGS)
 
-test: lint types docs-check llm suite  ## everything that must be green: lint, types, generated docs, the whole suite
+test: lint types docs-check llm ocr suite  ## everything that must be green: lint, types, generated docs, the whole suite
 
 # Once, whether it works or not: the one test that talks to a real model is skipped where there is none.
 llm: $(LLM)  ## the smallest language model and what runs it, for the test that talks to a real one
@@ -51,6 +51,12 @@ lint: $(STAMP)  ## ruff
 
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy $(TYPED)
+
+# Only in a container, where root may install: elsewhere the tests that need it are skipped and say so.
+ocr:
+	@command -v tesseract >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& timeout 120 apt-get install -y -qq --no-install-recommends tesseract-ocr >/dev/null 2>&1; } \
+		|| echo "make: tesseract is not installed; the tests that read images with it are skipped" >&2
 
 suite: $(STAMP)  ## the tests alone; make suite ARGS="-k erase -x"
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)

@@ -30,7 +30,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 def png(rows: list[bytes], width: int | None = None, height: int | None = None) -> bytes:
     """A grey PNG of these rows; a width and a height may be claimed that it does not have."""
-    head = pack(">IIBBBBB", len(rows[0]) if width is None else width, len(rows) if height is None else height, 8, 0, 0, 0, 0)
+    head = pack(">IIBBBBB", width or len(rows[0]), height or len(rows), 8, 0, 0, 0, 0)
     body = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
@@ -59,7 +59,8 @@ def jpeg(width: int, height: int) -> bytes:
     """The head of a JPEG, as far as its size stands in it."""
     app = b"\xff\xe0" + pack(">H", 16) + b"JFIF\0\1\1\0\0\1\0\1\0\0"
     comment = b"\xff\xfe" + pack(">H", 2 + 300) + b"\xff\xc0" * 150  # looks like a frame, and is a comment
-    return b"\xff\xd8" + app + comment + b"\xff\xc2" + pack(">HBHHB", 11, 8, height, width, 1) + b"\1\x11\0" + b"\xff\xd9"
+    frame = b"\xff\xc2" + pack(">HBHHB", 11, 8, height, width, 1) + b"\1\x11\0"
+    return b"\xff\xd8" + app + comment + frame + b"\xff\xd9"
 
 
 def gif(width: int, height: int) -> bytes:
@@ -132,5 +133,6 @@ def _numbered(objects: list[bytes], info: int) -> bytes:
         places.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    trailer = b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, info, len(out))
-    return out + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(objects) + 1, table, trailer)
+    count = len(objects) + 1
+    trailer = b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF" % (count, info, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (count, table, trailer)

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from told.backends.ram_account import Account
-from told.backends.ram_index import believed, filtered, search, visible
+from told.backends.ram_index import filtered, search, visible
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
-from told.core.query import AsOf, Find, Probe, Ranked, Touch
+from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
@@ -226,7 +226,7 @@ class RamStore:
     def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
         known = self._account(account)
-        found = known.latest(thread) if as_of is None else believed(known.versions(thread), as_of)
+        found = known.latest(thread) if as_of is None else counting(known.versions(thread), as_of)
         return None if found is None else _own(found)
 
     @_locked
@@ -252,6 +252,12 @@ class RamStore:
         wanted = set(evidence)
         facts = sorted(self._account(account).facts.values(), key=lambda fact: fact.seq)
         return list(dict.fromkeys(fact.id for fact in facts if fact.evidence in wanted))
+
+    @_locked
+    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+        """Every version of the threads taken from this evidence, in ledger order."""
+        threads, facts = set(self.derived(account, evidence)), self._account(account).facts.values()
+        return [_own(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
 
     @_locked
     def witnesses(

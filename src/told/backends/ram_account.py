@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, Fact, Link, Passage, Witness, together
+from told.core.fact import NEVER, QUARANTINE, UNLISTED, Fact, Link, Passage, Witness, together
 from told.core.ids import Mint, canonical, sha256, tagged
 from told.core.query import Touch
 from told.core.scope import Scope
@@ -287,7 +287,8 @@ class Account:
             if problem := flaw(entry, head):
                 found.append(f"{self.name}: entry {entry.seq}: {problem}")
             head = Head(entry.seq, entry.at, entry.hash)
-        strays = sorted({seq for seq, _ in self.passages} ^ self.facts.keys())
+        silent = {fact.seq for fact in self.facts.values() if fact.kind == QUARANTINE}
+        strays = sorted(({seq for seq, _ in self.passages} ^ self.facts.keys()) - silent)
         found += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays]
         rotten = [name for name, blob in self.blobs.items() if tagged(blob.data) != name]
         return found + [f"{self.name}: blob {name} is not what was kept" for name in rotten]
@@ -298,7 +299,8 @@ class Account:
         scopes = {row.scope for row in rows}
         return {
             "entries": len(self.entries), "erased": sum(entry.envelope is None for entry in self.entries),
-            "memories": sum(fact.until == NEVER for fact in self.facts.values()), "versions": len(self.facts),
+            "memories": sum(f.until == NEVER and f.kind not in UNLISTED for f in self.facts.values()),
+            "versions": len(self.facts),
             "evidence": len(self.evidence), "links": len(self.links),
             "users": len({scope.user_id for scope in scopes} - {None}),
             "agents": len({scope.agent_id for scope in scopes} - {None}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from told.backends.ram_account import Account
@@ -10,19 +10,9 @@ from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
 from told.core.match import Matches, Turns, Voice, facts, places, question, summed
-from told.core.query import AsOf, Find, Probe, Ranked
+from told.core.query import Find, Probe, Ranked, counting
 from told.core.score import Corpus, frequencies, quantise
 from told.core.text import terms
-
-
-def believed(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
-    """The version that counts at a point on both axes, of all there ever were of one thread; expired or not."""
-    seq, when = as_of.seq, as_of.valid_at
-    if when is None:
-        held = [fact for fact in versions if fact.seq <= seq < fact.until]
-    else:
-        held = [fact for fact in versions if fact.seq <= seq < fact.gone and fact.valid_from <= when < fact.valid_to]
-    return max(held, key=lambda fact: fact.seq, default=None)
 
 
 def visible(account: Account, find: Find) -> Sequence[Fact]:
@@ -30,7 +20,7 @@ def visible(account: Account, find: Find) -> Sequence[Fact]:
     threads: dict[str, list[Fact]] = {}
     for fact in account.facts.values():
         threads.setdefault(fact.id, []).append(fact)
-    held = [held for versions in threads.values() if (held := believed(versions, find.as_of)) is not None]
+    held = [held for versions in threads.values() if (held := counting(versions, find.as_of)) is not None]
     fresh = [fact for fact in held if find.show_expired or fact.expires > find.as_of.at]
     return sorted((fact for fact in fresh if find.scope.covers(fact.scope)), key=lambda fact: fact.seq)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from told.core.errors import InvalidInput
@@ -47,6 +47,36 @@ def believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest
         if not against[fact.id] & standing:
             standing.add(fact.id)
     return [fact for fact in facts if fact.id not in against or fact.id in standing]
+
+
+SUPERSEDES: Final = "supersedes"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Who contradicts whom, by id, and for each memory that a belief does not let stand, one that stands instead."""
+
+    against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+
+
+def sides(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> Sides:
+    """The contradictions among some memories, and who makes room for whom.
+
+    What was said to supersede another stands instead of it wherever the latest is believed.
+    """
+    against = _rivals(facts, links)
+    standing = {fact.id: fact for fact in believed(facts, links, belief)}
+    worth = _worth(belief, links)
+    lost: dict[str, str] = {}
+    for thread, others in against.items():
+        if thread not in standing:
+            lost[thread] = max((standing[other] for other in others if other in standing), key=worth).id
+    if belief == "latest":
+        held = standing.keys()
+        over = ((link.dst, link.src) for link in links if link.rel == SUPERSEDES and link.until == NEVER)
+        lost |= {old: new for old, new in over if old != new and old in held and new in held}
+    return Sides({thread: tuple(sorted(others)) for thread, others in against.items()}, lost)
 
 
 def contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:

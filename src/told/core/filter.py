@@ -107,6 +107,19 @@ def some(parts: Iterable[Filter]) -> Filter:
     return given[0] if len(given) == 1 else Some(given)
 
 
+def speaks_of(wanted: Filter, field: str) -> bool:
+    """Whether a filter says anything of a field."""
+    match wanted:
+        case Test(field=name):
+            return name == field
+        case Not(part):
+            return speaks_of(part, field)
+        case All(parts) | Some(parts):
+            return any(speaks_of(part, field) for part in parts)
+        case _:
+            assert_never(wanted)
+
+
 def conjuncts(wanted: Filter) -> tuple[Filter, ...]:
     """The parts that must all hold."""
     return wanted.parts if isinstance(wanted, All) else (wanted,)

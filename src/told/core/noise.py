@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import Any, Final
 
 from told.core.text import STOP_WORDS, normalise
@@ -19,8 +20,7 @@ _ALONE: Final = frozenset(
     sorry pardon oops whoops welcome ok okay okey okie k kk alright alrighty sure cool nice great awesome perfect
     excellent amazing wonderful lovely fantastic brilliant good fine gotcha understood noted roger ack acknowledged
     right exactly indeed agreed wow whoa yay hooray congrats congratulations haha hahaha lol lmao rofl hehe heh ha hmm
-    hm mm mhm mmhm uh um uhm er ah aha oh ooh huh phew ugh meh well anyway what why how who where when so and but test
-    testing
+    hm mm mhm mmhm uh um uhm er ah aha oh ooh huh phew ugh meh well anyway
     hallo servus moin tschüss tschuess tschau ciao danke dankeschön bitte gerne gern genau klar gut prima super toll
     entschuldigung verstanden okidoki ach naja guten
     hola adiós adios gracias vale bueno bien claro perfecto genial perdón perdon disculpa disculpe buenos buenas
@@ -46,6 +46,13 @@ _BESIDE: Final = STOP_WORDS | frozenset(
 )
 """Words that say nothing beside one of those."""
 
+_ASKED_BACK: Final = frozenset("what why how who where when so and but".split())
+_VERBS: Final = frozenset(
+    "am are be been can could did do does had has have is shall should was were will would".split()
+)
+"""What makes a sentence of stop-words; without one they may be a title, such as "The Who"."""
+
+_REACTIONS: Final = frozenset("👍👎👌🙏👏🙌💪🤝❤💕😀😁😂🤣😃😄😅😆😉😊😋😎😍🥰😘🙂🤗🤔😐😢😭😡🎉🔥💯✅✨🤷\ufe0f\u200d")
 _MOST_FILLER: Final = 80
 """Who says this much says something."""
 
@@ -53,17 +60,17 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_short(text: str, least: int) -> bool:
-    """Whether less is written: a letter or a digit counts one, a character that is a word or half a word three."""
+    """Whether less is written: a letter or a digit counts one, a picture and a character that is a word three."""
     for char in text:
         if least <= 0:
             return False
-        if char.isalnum():
+        if char.isalnum() or (char > "\u2000" and unicodedata.category(char) == "So"):
             least -= 3 if char > "\u2e7f" else 1
     return least > 0
 
 
 def is_filler(text: str) -> bool:
-    """Whether a text is a greeting, a thank-you, an "ok", or stop-words only."""
+    """Whether a text is a greeting, a thank-you, an "ok", a thumb that is up, or a sentence of stop-words only."""
     if len(text) > _MOST_FILLER:
         return False
     words = []
@@ -72,8 +79,17 @@ def is_filler(text: str) -> bool:
         if word == "not" or not (word in _ALONE or word in _BESIDE):
             return False
         words.append(word)
-    empty = any(word in _ALONE for word in words) or (len(words) > 1 and all(word in STOP_WORDS for word in words))
+    if not words:
+        return bool(text) and _REACTIONS.issuperset("".join(text.split()))
+    empty = any(word in _ALONE for word in words) or _is_empty_sentence(words, text)
     return empty and not _names_somebody(text)
+
+
+def _is_empty_sentence(words: list[str], text: str) -> bool:
+    """Whether stop-words make a sentence ("it is what it is") or a question ("and you?")."""
+    if len(words) == 1:
+        return words[0] in _ASKED_BACK
+    return ("?" in text or not _VERBS.isdisjoint(words)) and all(word in STOP_WORDS for word in words)
 
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
@@ -157,9 +173,10 @@ _SIGNALS: Final = frozenset(
     "type event status state op kind ok health message msg result success code ping pong".split()
 )
 _LABELS: Final = frozenset(
-    """id ts t time timestamp date seq uptime version v service name host pid request_id requestid trace_id latency
-    duration ms""".split()
+    """id ts t time timestamp seq uptime version v service host pid request_id requestid trace_id latency duration
+    ms""".split()
 )
+_NUMBERED: Final = frozenset("status ok success code".split())
 
 
 def is_noise(text: str) -> bool:
@@ -185,15 +202,17 @@ def _is_ping(text: str) -> bool:
         said = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return not said or (isinstance(said, dict) and all(_is_sign(name.lower(), value) for name, value in said.items()))
+    if not said or not isinstance(said, dict):
+        return not said
+    members = {name.lower(): value for name, value in said.items()}
+    signals = members.keys() - _LABELS
+    return bool(signals) and all(_is_sign(name, members[name]) for name in signals)
 
 
 def _is_sign(name: str, value: Any) -> bool:
-    if name in _LABELS:
-        return not isinstance(value, dict | list)
-    return name in _SIGNALS and (
-        value is None or isinstance(value, bool | int) or (isinstance(value, str) and value.lower() in _ALIVE)
-    )
+    """Whether a member of an object says "alive", or is a number where one means that."""
+    alive = value is None or value is True or (isinstance(value, str) and value.lower() in _ALIVE)
+    return name in _SIGNALS and (alive or (name in _NUMBERED and isinstance(value, int)))
 
 
 # ------------------------------------------------------------------------------------------------ prompts for models

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from told.core.fact import NEVER, Fact
-from told.core.filter import EVERYTHING, Filter
+from told.core.fact import NEVER, UNLISTED, Fact
+from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
 from told.core.scope import Scope
 from told.core.when import iso
 
@@ -27,6 +27,16 @@ class AsOf:
     valid_at: int | None = None
 
 
+def counting(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
+    """The version that counts at a point on both axes, of all there ever were of one thread; expired or not."""
+    seq, when = as_of.seq, as_of.valid_at
+    if when is None:
+        held = [fact for fact in versions if fact.seq <= seq < fact.until]
+    else:
+        held = [fact for fact in versions if fact.seq <= seq < fact.gone and fact.valid_from <= when < fact.valid_to]
+    return max(held, key=lambda fact: fact.seq, default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Find:
     """Which facts to read; the scope is part of every question."""
@@ -37,6 +47,13 @@ class Find:
     show_expired: bool = False
     limit: int | None = None
     offset: int = 0
+
+
+def listed(find: Find) -> Find:
+    """The same read without the kinds that stand behind memories, unless its filter speaks of kinds itself."""
+    if speaks_of(find.filter, "kind"):
+        return find
+    return replace(find, filter=every((find.filter, Test("kind", "nin", tuple(sorted(UNLISTED))))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +134,19 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact with its score and the parts the score is made of, the passage of it that matched, and its doubles."""
+    """A fact with its score and the parts the score is made of, and the passage of it that matched.
+
+    `also` are the memories it stands for beside itself, `conflicts` those that say otherwise; `superseded` is what
+    holds instead, where it no longer does.
+    """
 
     fact: Fact
     score: float
     parts: Mapping[str, float | None] = field(default_factory=dict)
     slot: int = 0
     also: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    superseded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Whether two texts say the same thing in almost the same words.
 
 Vectors cannot tell: a small model finds "I like cats" and "I like dogs" nearly alike. So two texts are the same only if
-the same words stand in the same order once case, accents, articles and filler are gone; a part may move from the front
+the same words stand in the same order once case, articles and filler are gone; a part may move from the front
 to the end ("In 2020 I moved" and "I moved in 2020"), and the members of a list at either edge may change places. A
 number, a name, a "not", a tense or a question mark more or less makes another text. When in doubt they are two.
 """
@@ -34,8 +34,11 @@ _NUMBERS: Final = {
     "es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
     "fr": "zéro _ deux trois quatre cinq six sept huit neuf dix onze douze",
 }
-_MOST_TURNED: Final = 64
-"""Who turns more words round says something else."""
+_LEAST_TURNED, _MOST_TURNED = 4, 64
+"""Who turns fewer words round ("Ben calls", "calls Ben") says something else; who turns more, probably too."""
+
+_VITAMINS: Final = frozenset("A")
+"""An article that names something where it is written as a capital inside a sentence."""
 
 _LISTED: Final = frozenset("and und y e et or oder o u ou".split())
 _SHORT: Final = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would"}
@@ -82,7 +85,7 @@ def same_content(a: str, b: str) -> bool:
 
 def _rotated(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether one begins in the middle of the other, goes round, and ends where it began."""
-    if len(a) != len(b) or len(a) > _MOST_TURNED or sorted(a) != sorted(b):
+    if len(a) != len(b) or not _LEAST_TURNED <= len(a) <= _MOST_TURNED or sorted(a) != sorted(b):
         return False
     return any(a[start:] + a[:start] == b for start in range(1, len(a)))
 
@@ -92,9 +95,11 @@ def content(text: str) -> Content:
     """What of a text matters when it is compared with another."""
     tongue = language(text)
     empty, numbers = _empty(tongue), _numbers(tongue)
-    english, shouted = tongue in ("en", ""), text.isupper()
+    english, shouted = tongue == "en" or (not tongue and text.isascii()), text.isupper()
     tokens = _tokens(text)
-    words = [word for token in tokens for word in _words(token, shouted=shouted, english=english)]
+    names = _VITAMINS.intersection(tokens[1:]) | {token for token in tokens if _is_initials(token)}
+    spelt = ([token] if token in names and not shouted else _words(token, english=english) for token in tokens)
+    words = [word for found in spelt for word in found]
     kept = [numbers.get(word, word) for word in words if word not in empty]
     pairs = [(token, _bare(token.casefold(), english=True)) for token in tokens] if english else []
     articled = {word for (before, _), (_, word) in pairwise(pairs) if before.casefold() in ("a", "an", "one")}
@@ -111,10 +116,13 @@ def _tokens(text: str) -> list[str]:
     return [token for token in _GAP.sub(" ", _HYPHEN.sub(" ", whole)).split() if token.strip("'")]
 
 
-def _words(token: str, *, shouted: bool, english: bool) -> list[str]:
-    """The words of one token: contractions are taken apart, accents and plurals taken off."""
-    if token.isupper() and len(token) > 1 and not shouted and token.lower() in STOP_WORDS:
-        return [token]
+def _is_initials(token: str) -> bool:
+    """Whether a stop-word in capitals names something, as in "the US"."""
+    return len(token) > 1 and token.isupper() and token.lower() in STOP_WORDS
+
+
+def _words(token: str, *, english: bool) -> list[str]:
+    """The words of one token: contractions are taken apart, and of English words accents and plurals taken off."""
     low = token.casefold().strip("'")
     if low in _CANNOT:
         return _CANNOT[low].split()
@@ -129,13 +137,13 @@ def _words(token: str, *, shouted: bool, english: bool) -> list[str]:
 
 
 def _bare(word: str, *, english: bool) -> str:
-    """A word without accents, and an English one without its plural and in one spelling."""
+    """An English word without accents and plural and in one spelling; elsewhere an accent makes another word."""
+    if not english:
+        return word
     if not word.isascii():
         apart = unicodedata.normalize("NFD", word)
-        # Marks of Latin letters only: in Indic scripts they are vowels.
-        word = "".join(char for char in apart if not "\u0300" <= char <= "\u036f").replace("\u00df", "ss")
-        word = unicodedata.normalize("NFC", word)
-    if not english or len(word) < 4 or not word.isalpha() or not word.isascii():
+        word = "".join(char for char in apart if not unicodedata.combining(char))
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
         return word
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
@@ -168,13 +176,13 @@ def _sorted(run: list[str]) -> list[str]:
 
 @lru_cache(maxsize=32)
 def _empty(tongue: str) -> frozenset[str]:
-    return frozenset(_bare(word, english=False) for word in _EMPTY.get(tongue, "").split())
+    return frozenset(_EMPTY.get(tongue, "").split())
 
 
 @lru_cache(maxsize=32)
 def _numbers(tongue: str) -> dict[str, str]:
     words = _NUMBERS.get(tongue, "").split()
-    return {_bare(word, english=False): str(number) for number, word in enumerate(words) if word != "_"}
+    return {word: str(number) for number, word in enumerate(words) if word != "_"}
 
 
 # ---------------------------------------------------------------------------------------------- words that need a day

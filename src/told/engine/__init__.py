@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from told.core.belief import Sides
 from told.core.blob import Blob
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact, Witness
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import Action
-from told.core.query import Bundle, Certificate, Find, Receipt, Verdict
+from told.core.query import Bundle, Certificate, Find, Receipt, Verdict, listed
 from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
@@ -32,7 +33,7 @@ from told.ports import VIEWS, Embedder, View
 from told.read import bundle, plan, whynot
 from told.read import path as reading
 from told.read.guard import denials
-from told.read.path import Seen, Want
+from told.read.recall import Seen, Want
 from told.read.whynot import Reason
 from told.views import folding
 from told.write import change, embed, messages
@@ -192,10 +193,13 @@ class Engine(Minding):
         return None if unseen else fact
 
     @verb(Action.READ_CONTENT)
-    def get_all(self, ids: Mapping[str, Any], *, offset: int = 0, **options: Any) -> Flow[Sequence[Fact]]:
-        """Everything a scope holds."""
+    def get_all(
+        self, ids: Mapping[str, Any], *, offset: int = 0, belief: Any = None, **options: Any
+    ) -> Flow[tuple[Sequence[Fact], Sides]]:
+        """Everything a scope holds, but for what only stands behind it; and what of it contradicts what."""
         find, _ = yield from self._find(ids, offset=offset, **options)
-        return (yield from reading.listing(self.eye, find))
+        side = None if belief is None else plan.belief(belief)
+        return (yield from reading.listing(self.eye, listed(find), side))
 
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
@@ -349,12 +353,14 @@ class Engine(Minding):
 
     def _want(
         self, query: str, ids: Mapping[str, Any], *, threshold: Any = None, min_score: Any = None, rerank: Any = False,
-        reference_date: Any = None, **options: Any,
+        reference_date: Any = None, belief: Any = None, lens: Any = None, **options: Any,
     ) -> Flow[Want]:  # fmt: skip
+        side, sure = plan.belief(belief), plan.lens(lens)
         find, limit = yield from self._find(ids, **options)
         now = plan.reference(reference_date, find.as_of, self.settings)
         least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
-        return Want(query, find, limit, least, judged, now, deep=limit > self.settings.depth)
+        deep = limit > self.settings.depth
+        return Want(query, find, limit, least, judged, now, deep, belief=side, lens=sure)
 
 
 def answer(model: str, done: T | Failure) -> T:

@@ -76,7 +76,8 @@ class Base:
         """What reads work with."""
         subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
         guards = (*subscriptions, *self.guards)
-        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker)
+        heard = self.mind.echoes.remember
+        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker, heard)
 
     @property
     def desk(self) -> Desk:

@@ -11,17 +11,18 @@ from told.core.fact import QUARANTINE, Fact
 from told.core.filter import parse
 from told.core.policy import Action
 from told.core.query import Receipt
-from told.core.text import label, shown
+from told.core.text import clean, label, shown
 from told.engine.base import Base, named, verb
 from told.flow import Flow, call
 from told.ports import Fault
 from told.read import entities, plan
 from told.read.entities import Relation
 from told.read.guard import denials
-from told.write import messages, review, understand
+from told.write import messages, review, tools, understand
 from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
 from told.write.curate import revoke as revoking
+from told.write.tools import Output
 from told.write.understand import Progress
 
 
@@ -97,6 +98,16 @@ class Minding(Base):
         if not isinstance(accept, bool):
             raise InvalidInput(f"accept must be True or False, not {shown(accept)}.")
         return (yield from review.review(self.desk, self.account, named(id), self.within(ids), accept=accept))
+
+    @verb(Action.WRITE)
+    def tool_result(self, text: Any, ids: Mapping[str, Any], *, tool: Any, source: Any) -> Flow[Output]:
+        """Keep a tool's output whole, and give back as much of it as an agent needs."""
+        if not isinstance(text, str):
+            raise InvalidInput(f"A tool's output is text, not {shown(text)}.")
+        name = None if tool is None else label(tool, "tool", limit=256)
+        origin = None if source is None else messages.check_source(source)
+        words = clean(text, limit=self.settings.document_limit)
+        return (yield from tools.keep(self.desk, self.scope(ids), words, name, origin))
 
     @verb(Action.WRITE)
     def revoke(self, source: Any) -> Flow[Receipt]:

@@ -61,6 +61,14 @@ class Minded(Opened):
         ids = scope_ids(user_id, agent_id, run_id)
         return run(understood.review(self.engine, memory_id, ids, accept=accept))
 
+    def tool_result(
+        self, text: str, *, tool: str | None = None, source: str | None = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Keep a tool's output whole, and give back as much of it as an agent needs; `blob` fetches the original."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return run(understood.tool_result(self.engine, text, ids, tool=tool, source=source))
+
     def revoke(self, source: str) -> dict[str, Any]:
         """Give up everything that was taken from a source; its history stays."""
         return run(understood.revoke(self.engine, source))
@@ -122,6 +130,14 @@ class AsyncMinded(Opened):
         """Let a claim out of quarantine, or give it up."""
         ids = scope_ids(user_id, agent_id, run_id)
         return await arun(understood.review(self.engine, memory_id, ids, accept=accept))
+
+    async def tool_result(
+        self, text: str, *, tool: str | None = None, source: str | None = None, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Keep a tool's output whole, and give back as much of it as an agent needs; `blob` fetches the original."""
+        ids = scope_ids(user_id, agent_id, run_id)
+        return await arun(understood.tool_result(self.engine, text, ids, tool=tool, source=source))
 
     async def revoke(self, source: str) -> dict[str, Any]:
         """Give up everything that was taken from a source; its history stays."""

@@ -42,12 +42,14 @@ class Memory(Minded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return run(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def context(
@@ -56,12 +58,14 @@ class Memory(Minded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return run(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def explain(
@@ -69,12 +73,14 @@ class Memory(Minded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return run(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def why_not(
@@ -82,12 +88,14 @@ class Memory(Minded):
         run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
         top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
         threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
         return run(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     def get(
@@ -103,11 +111,13 @@ class Memory(Minded):
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
         as_of: Any = None, valid_at: Any = None, offset: int = 0,
+        kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
         return run(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            kinds=kinds, belief=belief,
         ))  # fmt: skip
 
     def update(
@@ -273,12 +283,14 @@ class AsyncMemory(AsyncMinded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, explain: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
         return await arun(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def context(
@@ -287,12 +299,14 @@ class AsyncMemory(AsyncMinded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
         return await arun(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def explain(
@@ -300,12 +314,14 @@ class AsyncMemory(AsyncMinded):
         filters: Any = None, kinds: Any = None, limit: int | None = None, top_k: int | None = None,
         show_expired: bool = False, as_of: Any = None, valid_at: Any = None, threshold: float | None = None,
         min_score: float | None = None, rerank: bool = False, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
         return await arun(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def why_not(
@@ -313,12 +329,14 @@ class AsyncMemory(AsyncMinded):
         run_id: str | None = None, filters: Any = None, kinds: Any = None, limit: int | None = None,
         top_k: int | None = None, show_expired: bool = False, as_of: Any = None, valid_at: Any = None,
         threshold: float | None = None, min_score: float | None = None, reference_date: Any = None,
+        belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
         return await arun(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            belief=belief, lens=lens,
         ))  # fmt: skip
 
     async def get(
@@ -334,11 +352,13 @@ class AsyncMemory(AsyncMinded):
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         filters: Any = None, limit: int | None = None, top_k: int | None = None, show_expired: bool = False,
         as_of: Any = None, valid_at: Any = None, offset: int = 0,
+        kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
         return await arun(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
+            kinds=kinds, belief=belief,
         ))  # fmt: skip
 
     async def update(

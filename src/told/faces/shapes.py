@@ -10,7 +10,7 @@ from told.core.query import Bundle, Event, Hit, Receipt
 from told.core.when import iso
 from told.ports import Fault
 from told.read.entities import Relation
-from told.read.path import Seen
+from told.read.recall import Seen
 
 
 def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
@@ -58,14 +58,15 @@ def receipt(done: Receipt) -> dict[str, Any]:
 
 def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
     """What a search found."""
-    body: dict[str, Any] = {"results": [_hit(hit, explained) for hit in seen.hits], "confidence": seen.confidence}
+    rows = [_hit(hit, explained=explained) for hit in seen.hits]
+    body: dict[str, Any] = {"results": rows, "confidence": seen.confidence}
     return _with(body, warnings=seen.warnings)
 
 
-def _hit(hit: Hit, explained: bool) -> dict[str, Any]:
-    row = item(hit.fact, hit.score)
-    if hit.also:
-        row["also"] = list(hit.also)
+def _hit(hit: Hit, *, explained: bool) -> dict[str, Any]:
+    row = _with(item(hit.fact, hit.score), also=hit.also, conflicts=hit.conflicts)
+    if hit.superseded:
+        row["superseded_by"] = hit.superseded
     return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if explained else row
 
 
@@ -78,7 +79,7 @@ def bundle(found: Bundle) -> dict[str, Any]:
     """A context as JSON."""
     body = {
         "text": found.text, "tokens": found.tokens, "budget": found.budget,
-        "results": [item(hit.fact, hit.score) for hit in found.hits], "trace": found.trace.as_dict(),
+        "results": [_hit(hit, explained=False) for hit in found.hits], "trace": found.trace.as_dict(),
     }  # fmt: skip
     return _with(body, warnings=found.warnings, messages=[dict(message) for message in found.messages])
 
@@ -106,9 +107,10 @@ def _with(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
     return {**body, **{name: list(rows) for name, rows in lists.items() if rows}}
 
 
-def listing(facts: Sequence[Fact]) -> dict[str, Any]:
+def listing(facts: Sequence[Fact], against: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
     """Memories without scores."""
-    return {"results": [item(fact) for fact in facts]}
+    others = against or {}
+    return {"results": [_with(item(fact), conflicts=others.get(fact.id, ())) for fact in facts]}
 
 
 def counts(rows: Mapping[str, int]) -> dict[str, Any]:

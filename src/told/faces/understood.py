@@ -60,6 +60,15 @@ def review(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, accept: An
     return shapes.receipt((yield from engine.review(memory_id, accept=accept, ids=ids)))
 
 
+def tool_result(
+    engine: Engine, text: Any, ids: Mapping[str, Any], *, tool: Any, source: Any
+) -> Flow[dict[str, Any]]:
+    """Keep a tool's output whole, and give back as much of it as an agent needs."""
+    done = yield from engine.tool_result(text, ids, tool=tool, source=source)
+    about = {} if done.blob is None else {"blob": done.blob, "properties": done.properties}
+    return {**shapes.receipt(done.receipt), "text": done.text, **about}
+
+
 def revoke(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
     """Give up everything that was taken from a source."""
     return shapes.receipt((yield from engine.revoke(source)))

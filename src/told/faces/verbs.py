@@ -98,7 +98,8 @@ def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) ->
 
 def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Everything a scope holds."""
-    return shapes.listing((yield from engine.get_all(ids, **options)))
+    facts, sides = yield from engine.get_all(ids, **options)
+    return shapes.listing(facts, sides.against)
 
 
 def update(
@@ -316,6 +317,6 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
         understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
         understood.entities, understood.relations, understood.quarantine, understood.review, understood.revoke,
-        understood.infer_kinds,
+        understood.infer_kinds, understood.tool_result,
     )
 }  # fmt: skip

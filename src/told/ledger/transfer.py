@@ -1,4 +1,4 @@
-"""One portable form of a ledger: a header line, then one JSON line for each entry.
+"""One portable form of a ledger: a header line, one JSON line for each entry, then one for each blob they name.
 
 The form is canonical: exporting, importing and exporting again gives the same bytes.
 """
@@ -6,11 +6,13 @@ The form is canonical: exporting, importing and exporting again gives the same b
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Ruled, decode, thread_of
+from told.core.blob import Blob, named_in
+from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Observed, Ruled, decode, thread_of
 from told.core.errors import InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical
 from told.core.scope import Scope
@@ -30,12 +32,27 @@ THREAD_LIMIT = 256
 def export(store: Store, account: str, write: Any) -> Flow[int]:
     """Write an account's ledger through a callable that takes bytes; return the number of entries."""
     write(canonical({"format": FORMAT, "account": account}) + b"\n")
-    seq = 0
+    seq, names = 0, set[str]()
     while page := (yield from call(store.scan, account, seq, PAGE)):
         for entry in page:
             write(line(entry))
-        seq = page[-1].seq
+        seq, names = page[-1].seq, names.union(*map(_named, page))
+    for name in sorted(names):
+        blob = yield from call(store.blob, account, name)
+        if blob is not None:
+            write(blob_line(blob))
     return seq
+
+
+def _named(entry: Entry) -> tuple[str, ...]:
+    """The blobs an entry names."""
+    return named_in(entry.verb.evidence.meta) if isinstance(entry.verb, Observed) else ()
+
+
+def blob_line(blob: Blob) -> bytes:
+    """One blob as a line."""
+    data = b64encode(blob.data).decode("ascii")
+    return canonical({"blob": blob.hash, "media_type": blob.media_type, "data": data}) + b"\n"
 
 
 def line(entry: Entry) -> bytes:
@@ -53,15 +70,29 @@ def import_(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[in
     """Append a ledger's entries to the account they continue; return how many were new."""
     rows = _numbered(lines)
     _header(next(rows, (1, b""))[1])
-    new, page = 0, []
-    for entry in _entries(account, rows):
-        page.append(entry)
-        if len(page) == PAGE:
+    new, names = 0, None
+    page: list[Entry] = []
+    for found in _lines(account, rows):
+        if isinstance(found, Entry):
+            page.append(found)
+        if page and (len(page) == PAGE or isinstance(found, Blob)):
             new += yield from call(store.adopt, account, page, fold_all)
             page = []
+        if isinstance(found, Blob):
+            names = (yield from _wanted(store, account)) if names is None else names
+            if found.hash in names:
+                yield from call(store.put_blob, account, found.data, found.media_type)
     if page:
         new += yield from call(store.adopt, account, page, fold_all)
     return new
+
+
+def _wanted(store: Store, account: str) -> Flow[set[str]]:
+    """The blobs an account's evidence names; what was erased here names none, so no import brings it back."""
+    seq, names = 0, set[str]()
+    while page := (yield from call(store.scan, account, seq, PAGE)):
+        seq, names = page[-1].seq, names.union(*map(_named, page))
+    return names
 
 
 def _numbered(lines: Iterable[bytes | str]) -> Iterator[tuple[int, bytes | str]]:
@@ -83,11 +114,12 @@ def _header(row: bytes | str) -> None:
         raise InvalidInput(f"This is not a told export: the first line must name the format {FORMAT}.")
 
 
-def _entries(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry]:
+def _lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry | Blob]:
     for number, row in rows:
         try:
             if row.strip():
-                yield _entry(account, json.loads(row))
+                said = json.loads(row)
+                yield _blob(said) if isinstance(said, dict) and "blob" in said else _entry(account, said)
         except (ValueError, TypeError, AttributeError, RecursionError, StoreError) as error:
             raise _unreadable(number, error) from error
 
@@ -118,6 +150,17 @@ def _entry(account: str, row: Any) -> Entry:
         seq, _whole(row, "tx", 1, seq), _instant(row), sort, thread, _hex(row, "digest", HASH_SIZE),
         _hex(row, "hash", HASH_SIZE), None if envelope is None else _hex(row, "salt", SALT_SIZE), envelope, draft,
     )  # fmt: skip
+
+
+def _blob(row: dict[str, Any]) -> Blob:
+    """The blob a line holds, if its bytes are those of its name."""
+    data, kind = row.get("data"), row.get("media_type")
+    if not isinstance(data, str) or not isinstance(kind, str) or label(kind, "media_type", limit=THREAD_LIMIT) != kind:
+        raise InvalidInput("a blob has a media_type and data")
+    blob = Blob.of(b64decode(data, validate=True), kind)
+    if blob.hash != row["blob"]:
+        raise InvalidInput("the data of the blob is not what its hash says")
+    return blob
 
 
 FIELDS = ("seq", "tx", "at", "sort", "thread", "digest", "hash", "salt", "envelope")

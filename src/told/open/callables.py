@@ -56,7 +56,7 @@ class CallableEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class CallableLLM:
-    """Any function from a prompt to a reply as a language model; it counts as remote unless it says `local = True`."""
+    """Any function from a prompt to a reply as a language model; it is asked at once unless it says `local = False`."""
 
     function: Callable[..., Any]
     model: str
@@ -80,7 +80,7 @@ class CallableLLM:
         if not count and not many:
             raise ConfigError(f"{name} takes no prompt.", hint=hint)
         shaped = any(part.name == "schema" or part.kind is inspect.Parameter.VAR_KEYWORD for part in parts)
-        here = bool(getattr(function, "local", False)) if local is None else local
+        here = bool(getattr(function, "local", True)) if local is None else local
         return cls(function, name, here, count == 1 and not many, shaped)
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:

@@ -284,6 +284,9 @@ class Store(Blobs, Protocol):
     def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads that have a version taken from any of this evidence, in ledger order."""
 
+    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+        """Every version of every thread that has a version taken from any of this evidence, in ledger order."""
+
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
         """Evidence by scope, by source or by id, or by all that are given; by nothing, nothing."""

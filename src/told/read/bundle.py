@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from told.core.fact import LEVELS, OVERVIEW, PIECE, Fact
+from told.core.fact import LEVELS, OVERVIEW, PIECE, TURN, UNLISTED, Fact
 from told.core.filter import All, parse
-from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace
-from told.core.text import piece
+from told.core.kind import Semantics
+from told.core.predicates import predicate
+from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace, listed
+from told.core.text import normalise, piece
 from told.flow import Flow, call
 from told.read import path, trace
 from told.read.assemble import Assembly, Format, Item, assemble
 from told.read.gather import Eye
 from told.read.guard import denials
-from told.read.path import Recall, Want
+from told.read.recall import Recall, Want
 
 CHARACTERS = 4
 """About how many characters a token has."""
 
 PLENTY = 3
 """How many times the text a budget holds is offered to it."""
+
+CHANGED = " [changed since]"
+"""What stands behind words of which something no longer holds."""
+
+USER = "user"
+"""What claims call the one whose memory it is, where nothing gives a name."""
 
 LEAST_TOKENS = 12
 """Hardly any line is shorter, so a budget needs no more lines than this allows."""
@@ -43,8 +52,8 @@ def lines(budget: int) -> int:
 def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundle]:
     """A block of text for a prompt: what answers the query, or without one what was learned last."""
     pinned = yield from _pinned(eye, find)
-    said = yield from _newest(eye, find, order.tail) if order.tail else _nothing()
-    recall = None if want is None else (yield from path.recalled(eye, want))
+    said = yield from _said_last(eye, find, order.tail) if order.tail else _nothing()
+    recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
     chosen = _answers(recall, eye, order) if recall else (yield from _learned(eye, find, order))
     clock = trace.Clock(list(recall.clock.steps) if recall else [])
     items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
@@ -58,6 +67,8 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     warnings += yield from path.noted(eye, find, [hit.fact for hit in hits])
     if items and not made.items:
         warnings.append(f"No memory fits a budget of {order.budget} tokens.")
+    if made.text:
+        eye.echo(find.scope.account, made.text)
     query = want.query if want else ""
     told = Trace(
         query, find.as_of, tuple(clock.steps), tuple(_candidates(items, made)),
@@ -84,7 +95,7 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         if slot in LEVELS:
             whole.add(fact.seq)
         hit = path.hit(one, recall, eye.settings)
-        forms = tuple(_forms(fact, slot))
+        forms = tuple(f"{form}{CHANGED}" if hit.superseded else form for form in _forms(fact, slot))
         items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
         shortest = min(map(len, forms))
         room -= shortest if shortest <= order.budget * CHARACTERS else 0
@@ -115,15 +126,23 @@ def _nothing() -> Flow[Sequence[Fact]]:
 
 
 def _learned(eye: Eye, find: Find, order: Order) -> Flow[list[Item]]:
-    facts = yield from _newest(eye, find, min(lines(order.budget), find.limit or MAX_LIMIT))
-    return _items(facts, "recalled")
+    facts = yield from _newest(eye, listed(find))
+    return _items(facts[: min(lines(order.budget), find.limit or MAX_LIMIT)], "recalled")
 
 
-def _newest(eye: Eye, find: Find, count: int) -> Flow[Sequence[Fact]]:
+def _said_last(eye: Eye, find: Find, count: int) -> Flow[Sequence[Fact]]:
+    """The last turns, the newest first, as they were said: a claim stands behind the turn it was taken from."""
+    facts = yield from _newest(eye, find)
+    turns = {fact.evidence for fact in facts if fact.kind == TURN}
+    shown = (fact for fact in facts if fact.kind == TURN or (fact.kind not in UNLISTED and fact.evidence not in turns))
+    return list(islice(shown, count))
+
+
+def _newest(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     """The facts learned last, the newest first."""
     facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
     denied = denials(facts, eye.guards)
-    return [fact for fact in reversed(facts) if fact.seq not in denied][:count]
+    return [fact for fact in reversed(facts) if fact.seq not in denied]
 
 
 def _pinned(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
@@ -134,7 +153,17 @@ def _pinned(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     wanted = replace(find, filter=All((find.filter, parse({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
     facts = yield from call(eye.store.facts, wanted)
     denied = denials(facts, eye.guards)
-    return [fact for fact in facts if fact.seq not in denied]
+    return [fact for fact in facts if fact.seq not in denied and _is_lasting(fact)]
+
+
+def _is_lasting(fact: Fact) -> bool:
+    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort.
+
+    Where the user lives is, but neither the many things the user owns nor where somebody else lives.
+    """
+    single = fact.predicate is None or predicate(fact.predicate).semantics is not Semantics.MULTI
+    about = fact.subject is None or normalise(fact.subject) in (USER, normalise(fact.scope.user_id or ""))
+    return single and about
 
 
 def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:

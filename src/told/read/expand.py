@@ -6,19 +6,22 @@ weak match below a strong one comes up. It goes on from what it finds until thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from told.core.fact import Fact, Link
+from told.core.fact import NODE, Fact, Link
+from told.core.identity import DISTINCT, SAME_AS, Lens, seen_through
 from told.core.query import LATEST, Probe, Ranked, Touch
 from told.flow import Flow, call
 from told.read import cache
-from told.read.gather import Eye, ask
+from told.read.gather import Eye, ask, by_id
 from told.read.rank import Scored, best_of_facts, heat, ordered
 
 PART_OF, IN_TOPIC, CO_OCCURS = "part_of", "in_topic", "co_occurs"
-APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from"})
+MENTIONS = "mentions"
+APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from", DISTINCT})
 """Relations that are no mere neighbourhood."""
 
 SCALE = 10.0
@@ -38,19 +41,20 @@ Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
 
 
 def expanded(
-    eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact]
-) -> Flow[tuple[list[Scored], Mapping[int, str]]]:
-    """The candidates with what the best of them point to, and by which source each of those came."""
-    tops = [one for one in best_of_facts(scored) if one.mark.seq in facts][: eye.settings.expand_from]
+    eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact],
+    lens: Lens | None = None,
+) -> Flow[tuple[list[Scored], dict[int, str]]]:
+    """The candidates with what the best of them point to, and by which source each of those came.
+
+    With a lens, names that are surely enough one are followed as one, and no others.
+    """
+    tops = _tops(scored, facts, eye.settings.expand_from)
     scores = {facts[one.mark.seq].id: one.score for one in tops}
-    extracted = [facts[one.mark.seq] for one in tops if facts[one.mark.seq].kind != "memory"]
     labels: dict[int, str] = {}
     led: set[str] = set()
     current, frontier, unchanged = list(scored), list(scores), 0
-    for number in range(eye.settings.expand_rounds):
-        leads = yield from _leads(eye, probe, frontier, scores)
-        if not number:
-            leads |= yield from _keys(eye, probe, extracted)
+    for _ in range(eye.settings.expand_rounds):
+        leads = yield from _leads(eye, probe, frontier, scores, lens)
         fresh = {thread: lead for thread, lead in leads.items() if thread not in led and lead.parent in scores}
         found = yield from _followed(eye, probe, rank, fresh, scores, current)
         if not found:
@@ -65,6 +69,14 @@ def expanded(
         if unchanged >= eye.settings.expand_patience:
             break
     return current, labels
+
+
+def _tops(scored: Sequence[Scored], facts: Mapping[int, Fact], most: int) -> list[Scored]:
+    """The best memories, and the best nodes of the graph that the query names by a word."""
+    best = [one for one in best_of_facts(scored) if one.mark.seq in facts]
+    memories = [one for one in best if facts[one.mark.seq].kind != NODE]
+    nodes = [one for one in best if facts[one.mark.seq].kind == NODE and one.mark.words]
+    return ordered((*memories[:most], *nodes[:most]))
 
 
 def _head(scored: Sequence[Scored], size: int) -> list[int]:
@@ -84,12 +96,18 @@ def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
 # Where hits point to --------------------------------------------------------------------------------------------------
 
 
-def _leads(eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float]) -> Flow[Leads]:
-    """Where these threads point to; of several that point to one, the strongest leads there."""
+def _leads(
+    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None
+) -> Flow[Leads]:
+    """Where these threads point to; of several that point to one, the strongest leads there.
+
+    A node leads to the memories that mention it, and no memory to a node: everything mentions somebody.
+    """
     links = yield from _links(eye, probe, threads)
     leads: Leads = {}
     topics: Leads = {}
-    own = set(threads)
+    own = set(threads) - _hubs(links, eye.settings.expand_width)
+    one = None if lens is None else seen_through(lens, links)
     for link in links:
         if link.rel == PART_OF:
             if link.dst in own and "tree" in eye.sources:
@@ -98,12 +116,30 @@ def _leads(eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, 
             if link.src in own:
                 _offer(topics, link.dst, Lead(link.src, link.weight, "topic"), scores)
         elif link.rel not in APART and "graph" in eye.sources:
-            for here, there in ((link.src, link.dst), (link.dst, link.src)):
+            for here, there, weight in _ways(link, one):
                 if here in own:
-                    _offer(leads, there, Lead(here, link.weight, "graph"), scores)
+                    _offer(leads, there, Lead(here, weight, "graph"), scores)
     if topics and "topics" in eye.sources:
         leads = (yield from _members(eye, probe, topics, scores)) | leads
     return leads
+
+
+def _hubs(links: Sequence[Link], most: int) -> set[str]:
+    """Nodes that so many memories mention that it tells nothing of them."""
+    mentioned = Counter(link.dst for link in links if link.rel == MENTIONS)
+    return {node for node, count in mentioned.items() if count > most}
+
+
+def _ways(link: Link, one: Mapping[str, str] | None) -> Iterator[tuple[str, str, float]]:
+    """The ways a link of the graph can be followed, and how firmly; `one` tells which names are taken for one."""
+    weight = link.weight
+    if link.rel == SAME_AS and one is not None:
+        if link.src not in one or one[link.src] != one.get(link.dst):
+            return
+        weight = 1.0
+    if link.rel != MENTIONS:
+        yield link.src, link.dst, weight
+    yield link.dst, link.src, weight
 
 
 def _offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) -> None:
@@ -139,17 +175,19 @@ def _links(eye: Eye, probe: Probe, nodes: Sequence[str]) -> Flow[Sequence[Link]]
     return (yield from call(eye.store.links, probe.find.scope.account, nodes, None if at >= LATEST else at))
 
 
-def _keys(eye: Eye, probe: Probe, facts: Sequence[Fact]) -> Flow[Leads]:
-    """What was taken from the same evidence: an extracted fact leads to the words it was extracted from."""
-    leads: Leads = {}
-    for fact in facts if "keys" in eye.sources else ():
-        if fact.evidence is not None:
-            threads = yield from call(eye.store.derived, probe.find.scope.account, [fact.evidence])
-            leads |= {thread: Lead(fact.id, 1.0, "key") for thread in threads if thread != fact.id}
-    return leads
-
-
 # Following them -------------------------------------------------------------------------------------------------------
+
+
+def _visible(eye: Eye, probe: Probe, leads: Sequence[str], most: int) -> Flow[dict[int, str]]:
+    """The first so many of these threads that the read can see, by position."""
+    threads: dict[int, str] = {}
+    for start in range(0, len(leads), most):
+        several = leads[start : start + most]
+        seen = {fact.id: fact.seq for fact in (yield from by_id(eye, probe.find, several))}
+        threads |= {seen[thread]: thread for thread in several if thread in seen}
+        if len(threads) >= most:
+            break
+    return dict(list(threads.items())[:most])
 
 
 def _followed(
@@ -157,16 +195,12 @@ def _followed(
 ) -> Flow[list[tuple[Scored, str, Lead]]]:
     """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
     account, as_of = probe.find.scope.account, probe.find.as_of
-    threads: dict[int, str] = {}
-    for thread in leads:
-        fact = yield from call(eye.store.fact, account, thread, as_of)
-        if fact is not None and probe.find.scope.covers(fact.scope):
-            threads[fact.seq] = thread
-        if len(threads) == eye.settings.expand_width:
-            break
+    threads = yield from _visible(eye, probe, list(leads), eye.settings.expand_width)
     if not threads:
         return []
-    found, _ = yield from ask(eye, replace(probe, also=tuple(threads), spans=(), depth=1))
+    found = Ranked()
+    if unseen := threads.keys() - {one.mark.seq for one in known}:
+        found, _ = yield from ask(eye, replace(probe, also=tuple(sorted(unseen)), spans=(), depth=1))
     touches: Mapping[str, Touch] = {}
     if eye.settings.expand_hot and as_of.seq >= LATEST:
         touches = yield from cache.touched(eye.store, eye.overlay, account, list(threads.values()))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
+from told.core.fact import Fact
+from told.core.filter import Test, every
 from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
 from told.flow import Flow, call
@@ -23,9 +26,13 @@ MOST_TERMS = 64
 _EDGES = re.compile(r"^\W+|\W+$")
 
 
+def unheard(_account: str, _text: str) -> None:
+    """Nobody listens to what is rendered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Eye:
-    """What a read works with."""
+    """What a read works with; `echo` hears the account and the text of every context that is rendered."""
 
     store: Store
     settings: Settings
@@ -33,6 +40,7 @@ class Eye:
     overlay: Overlay = field(default_factory=Overlay)
     guards: tuple[Guard, ...] = ()
     reranker: Reranker | LLM | None = None
+    echo: Callable[[str, str], object] = unheard
 
     @property
     def sources(self) -> frozenset[str]:
@@ -74,6 +82,12 @@ def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:
     except ModelMismatch as mismatch:
         warning = f"Memories are found by their words only: {mismatch}"
         return (yield from call(eye.store.index.search, replace(probe, vector=None))), (warning,)
+
+
+def by_id(eye: Eye, find: Find, threads: Iterable[str]) -> Flow[Sequence[Fact]]:
+    """What a read can see of some threads, in one look; the guards are still to be asked."""
+    wanted = every((find.filter, Test("id", "in", tuple(sorted(threads)))))
+    return (yield from call(eye.store.facts, replace(find, filter=wanted, limit=None, offset=0)))
 
 
 def vector_of(eye: Eye, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:

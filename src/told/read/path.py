@@ -3,76 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
-from told.core.fact import PIECE, Fact
+from told.core.fact import Fact
 from told.core.kind import builtin
-from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Probe, Ranked, Trace
-from told.core.text import clean, normalise
+from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Trace
+from told.core.text import clean
 from told.core.when import from_us
 from told.flow import Flow, call
 from told.ports import SPREAD
 from told.read import cache, rank, trace
-from told.read.asked import Asked, asked
+from told.read.asked import asked
 from told.read.expand import expanded
+from told.read.fold import KEY
 from told.read.gather import Eye, ask, probe_of, vector_of
 from told.read.guard import denials
 from told.read.rank import Scored
+from told.read.recall import Recall, Seen, Want, fetch, fill, first
 from told.read.rerank import reranked
+from told.read.settle import at, related, settled
 from told.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Want:
-    """What a read is asked for; a deep one looks at as many candidates as there can be results."""
-
-    query: str
-    find: Find
-    limit: int
-    least: float = 0.0
-    rerank: bool = False
-    now: datetime | None = None
-    deep: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The hits of a search, what became of the other candidates, how sure it is, and what was not as it should be."""
-
-    hits: tuple[Hit, ...]
-    trace: Trace
-    warnings: tuple[str, ...] = ()
-    confidence: float = 0.0
-
-
-@dataclass(slots=True)
-class Recall:
-    """A read on its way: what was understood, what was found, what is left of it, and what became of the rest."""
-
-    want: Want
-    asked: Asked
-    probe: Probe
-    found: Ranked
-    scored: list[Scored]
-    warnings: list[str]
-    clock: trace.Clock
-    facts: dict[int, Fact] = field(default_factory=dict)
-    labels: Mapping[int, str] = field(default_factory=dict)
-    fates: trace.Ledger = field(default_factory=trace.Ledger)
-    also: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    denied: dict[int, str] = field(default_factory=dict)
-    all: list[Scored] = field(default_factory=list)
-
-    def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
-        """Go on with these; the others end here."""
-        if len(kept) < len(self.scored):
-            inside = {(one.mark.seq, one.mark.slot) for one in kept}
-            self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
-        self.scored = kept
-
 
 # Search ---------------------------------------------------------------------------------------------------------------
 
@@ -88,7 +41,7 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
 def explain(eye: Eye, want: Want) -> Flow[Seen]:
     """A search that also accounts for every candidate it dropped."""
     recall = yield from recalled(eye, want)
-    yield from _fetch(eye, recall, recall.all)
+    yield from fetch(eye, recall, recall.all)
     _count_denied(recall)
     seen = _seen(eye, recall)
     candidates = tuple(_candidates(recall, eye.settings))
@@ -133,7 +86,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     settings, want = eye.settings, recall.want
     deep = rank.wants_facts(recall.asked, settings)
     most = _most(recall, settings)
-    yield from _fill(eye, recall, max(most, settings.depth) if deep else most)
+    yield from fill(eye, recall, max(most, settings.depth) if deep else most)
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
@@ -143,26 +96,24 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         touches = {} if past else (yield from cache.touched(eye.store, eye.overlay, account, threads))
         head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
         recall.scored = [*head, *rest]
-    if recall.found.linked or any(fact.kind != "memory" for fact in recall.facts.values()):
+    if recall.found.linked:
         grown, recall.labels = yield from expanded(
             eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
-            recall.facts,
+            recall.facts, want.lens,
         )  # fmt: skip
         if recall.labels:
             recall.scored = grown
-            yield from _fill(eye, recall, most)
+            yield from fill(eye, recall, most)
     recall.all = list(recall.scored)
     recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
 
 
 def _selected(eye: Eye, recall: Recall) -> Flow[None]:
-    """Guard, merge what says the same, put the newest first, and keep as many as were asked for."""
+    """Guard, make one of what is one, put the newest first, and keep as many as were asked for."""
     settings, want, count = eye.settings, recall.want, len(recall.scored)
-    recall.all = [one for one in recall.all if one.mark.seq not in recall.denied]
-    recall.keep([one for one in recall.scored if one.mark.seq in recall.facts], "select", "after the limit")
-    recall.clock.mark("guard", len(recall.facts))
-    _count_denied(recall)
-    recall.keep(_distinct(recall), "fuse", "says the same as one before it")
+    yield from _settled(eye, recall)
+    recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
+    recall.labels |= {one.mark.seq: KEY for one in recall.led}
     recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
     recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
     if want.rerank:
@@ -170,8 +121,25 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
         recall.warnings += warnings
     if want.least:
         recall.keep(_above(recall, settings), "select", "below the least score")
-    recall.keep(list(_first(recall.scored, want.limit)), "select", "after the limit")
+    recall.keep(list(first(recall.scored, want.limit)), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
+
+
+def _settled(eye: Eye, recall: Recall) -> Flow[None]:
+    """Settle what was found; where that leaves too little, and there is more to fetch, with more of it."""
+    everything, wanted = recall.scored, _most(recall, eye.settings)
+    while True:
+        yield from related(eye, recall, wanted)
+        recall.clock.mark("guard", len(recall.facts))
+        settled(recall, eye.settings)
+        left = len(rank.best_of_facts(recall.scored))
+        if left >= recall.want.limit or all(one.mark.seq in recall.shown | recall.denied.keys() for one in everything):
+            break
+        recall.begin_again(everything)
+        recall.clock.steps.pop()
+        wanted *= 2
+        yield from fetch(eye, recall, list(first(everything, wanted)))
+    _count_denied(recall)
 
 
 def _count_denied(recall: Recall) -> None:
@@ -198,58 +166,15 @@ def _above(recall: Recall, settings: Settings) -> list[Scored]:
     return [one for one in recall.scored if rank.calibrated(one.score, recall.found, settings) >= least]
 
 
-def _distinct(recall: Recall) -> list[Scored]:
-    """One of those that say the same thing by the same speaker; it remembers the others."""
-    first: dict[tuple[str | None, str], int] = {}
-    kept: list[Scored] = []
-    for one in recall.scored:
-        fact = recall.facts[one.mark.seq]
-        words = normalise(fact.text) if len(fact.text) < PIECE else fact.md5
-        seq = first.setdefault((fact.actor, words), fact.seq)
-        if seq == fact.seq:
-            kept.append(one)
-        elif fact.id not in recall.also.get(seq, ()):
-            recall.also[seq] = (*recall.also.get(seq, ()), fact.id)
-    return kept
-
-
-def _first(scored: Sequence[Scored], facts: int) -> Iterator[Scored]:
-    """The passages up to so many different facts."""
-    seen: set[int] = set()
-    for one in scored:
-        seen.add(one.mark.seq)
-        if len(seen) > facts:
-            return
-        yield one
-
-
-def _fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
-    """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
-    reach = wanted
-    while True:
-        head = list(_first(recall.scored, reach))
-        yield from _fetch(eye, recall, head)
-        if len({(fact.actor, fact.md5) for fact in recall.facts.values()}) >= wanted or len(head) == len(recall.scored):
-            return
-        reach *= 2
-
-
-def _fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
-    """Fetch the facts of these passages that are not here yet; only what every guard lets through comes in."""
-    known = recall.facts.keys() | recall.denied.keys()
-    missing = list(dict.fromkeys(one.mark.seq for one in scored if one.mark.seq not in known))
-    if missing:
-        fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
-        denied = denials(fetched.values(), eye.guards)
-        recall.denied |= denied
-        recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}
-
-
 def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
     """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
     score = rank.calibrated(one.score, recall.found, settings)
-    return Hit(fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()))
+    against = recall.sides.against.get(fact.id, ())
+    return Hit(
+        fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()), against,
+        recall.superseded.get(fact.seq, ""),
+    )  # fmt: skip
 
 
 def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
@@ -268,14 +193,21 @@ def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
     return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at))
 
 
-def listing(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
-    """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through."""
-    if not eye.guards:
-        return (yield from call(eye.store.facts, find))
+def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:
+    """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through.
+
+    With a belief, without those that lost a contradiction.
+    """
+    if not eye.guards and belief is None:
+        return (yield from call(eye.store.facts, find)), Sides()
     facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
     denied = denials(facts, eye.guards)
     seen = [fact for fact in facts if fact.seq not in denied]
-    return seen[find.offset :][: find.limit]
+    told = Sides()
+    if belief is not None:
+        links = yield from call(eye.store.links, find.scope.account, [fact.id for fact in seen], at(find))
+        told = sides(seen, links, belief)
+    return [fact for fact in seen if fact.id not in told.lost][find.offset :][: find.limit], told
 
 
 def _query(query: str, settings: Settings) -> str:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
+from told.core.belief import BELIEFS
 from told.core.errors import InvalidInput, TimeError
 from told.core.filter import All, parse, split_scope
+from told.core.identity import Lens, lens_named
 from told.core.ids import Mint
 from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
 from told.core.scope import Scope, identifier
-from told.core.text import shown
+from told.core.text import label, shown
 from told.core.when import from_us, instant, moment
 from told.flow import Flow, call
 from told.ports import Store
@@ -127,6 +129,18 @@ def _share(value: Any, name: str) -> float:
     return float(value)
 
 
+def belief(value: Any) -> str:
+    """Which side of a contradiction is shown; the latest, unless told otherwise."""
+    if value is not None and value not in BELIEFS:
+        raise InvalidInput(f"There is no belief {shown(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+    return value or "latest"
+
+
+def lens(value: Any) -> Lens | None:
+    """Which names are taken for one; each for itself, unless told otherwise."""
+    return None if value is None else lens_named(label(value, "lens", limit=64))
+
+
 def reference(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
     """The moment a question is asked from, which decides what "last week" is."""
     return None if value is None else from_us(_instant(value, as_of.at, settings))
@@ -143,7 +157,7 @@ def order(budget: Any, format: Any, tail: Any, settings: Settings) -> Order:
 
 def without_query(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
-    asking = ("threshold", "min_score", "rerank", "reference_date")
+    asking = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
     for name in asking:
         if options.get(name) is not None and options[name] is not False:
             raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")

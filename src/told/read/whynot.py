@@ -13,7 +13,7 @@ from told.flow import Flow, call
 from told.read import path, rank, trace
 from told.read.gather import Eye
 from told.read.guard import denials
-from told.read.path import Want
+from told.read.recall import Want
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,12 @@ SELECT f.* FROM fact f
 WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.gone > :seq
     AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY f.id DESC LIMIT 1
 -- name: derived
-SELECT DISTINCT thread FROM fact WHERE id > ? AND id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
+SELECT DISTINCT thread FROM fact WHERE +id > ? AND +id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
+-- name: taken
+SELECT f.* FROM fact f
+WHERE +f.id > ?1 AND +f.id < ?2
+    AND f.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
+ORDER BY f.id
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives
@@ -229,7 +234,8 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_postings
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
-SELECT count(*) FROM fact f WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id)
+SELECT count(*) FROM fact f
+WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id) AND f.kind <> 'quarantine'
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -390,7 +396,8 @@ ORDER BY o.part, o.term, o.chunk
 -- name: count_entries
 SELECT count(*), sum(envelope IS NULL) FROM entry WHERE id > ? AND id < ?
 -- name: count_facts
-SELECT count(*), sum(until = 4611686018427387904) FROM fact WHERE id > ? AND id < ?
+SELECT count(*), sum(until = 4611686018427387904 AND kind NOT IN ('turn', 'node', 'quarantine')) FROM fact
+WHERE id > ? AND id < ?
 -- name: count_evidence
 SELECT count(*) FROM evidence WHERE id > ? AND id < ?
 -- name: count_links

@@ -17,8 +17,9 @@ CREATE TABLE holding (
 ) WITHOUT ROWID;
 CREATE INDEX holding_hash ON holding (hash);
 
--- What is said of whom, for whoever decides about a claim; and what a model answered where it could not be read ---------
+-- What was taken from one piece of evidence; what is said of whom, for whoever decides about a claim; and what a model answered where it could not be read ---------
 
+CREATE INDEX fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL;
 CREATE INDEX fact_claim ON fact (space, subject, predicate) WHERE subject IS NOT NULL;
 
 ALTER TABLE fault ADD COLUMN raw TEXT NOT NULL DEFAULT '';

@@ -214,9 +214,15 @@ class SqliteStore:
             return [link_of(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
 
     def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
-        """The threads taken from this evidence; rare enough that a walk over the facts is cheaper than an index."""
+        """The threads taken from this evidence."""
         with self._in(account) as (db, number):
             return [thread for (thread,) in run(db, "derived", *span(number), json_list(evidence))]
+
+    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+        """Every version of the threads taken from this evidence."""
+        with self._in(account) as (db, number):
+            rows = run(db, "taken", *span(number), json_list(evidence)).fetchall()
+            return Scopes(db, account).facts(rows)
 
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip

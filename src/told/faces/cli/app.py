@@ -21,8 +21,8 @@ SPELLED = {
 }  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
-DECLINED: frozenset[str] = frozenset()
-"""SDK verbs the command line leaves out."""
+DECLINED = frozenset({"tool_result"})
+"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
 
 app = typer.Typer(
     name="told", help=root.__doc__, epilog=EPILOGUE, context_settings={"help_option_names": ["-h", "--help"]},

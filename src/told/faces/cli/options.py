@@ -106,6 +106,21 @@ Rerank: TypeAlias = Annotated[
     bool, option("--rerank", about="Let the reranker judge the best hits, if one is in use.", panel=CHOICE)
 ]
 
+Belief: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--belief", panel=CHOICE, metavar="SIDE",
+        about="Which side of a contradiction: latest, all, majority (best supported) or trusted.",
+    ),
+]  # fmt: skip
+Lens: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--lens", panel=CHOICE, metavar="LENS",
+        about="Follow names that are the same: strict (0.98 sure), likely (0.85) or exploratory (0.60).",
+    ),
+]  # fmt: skip
+
 # Writing
 
 Metadata: TypeAlias = Annotated[

@@ -13,9 +13,11 @@ from told.core.query import Bundle
 from told.faces.cli.options import (
     Agent,
     AsOf,
+    Belief,
     Expired,
     Filter,
     Kinds,
+    Lens,
     Limit,
     MemoryId,
     MinScore,
@@ -44,6 +46,7 @@ def search(
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
     limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
+    belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Find the memories that answer a query best."""
     from told.faces.cli import views
@@ -51,7 +54,7 @@ def search(
     with shell.memory() as memory:
         found = memory.search(
             query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            **asking(kind, min_score, reference_date), rerank=rerank,
+            **asking(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
         )  # fmt: skip
     shell.show(found, views.found)
 
@@ -59,17 +62,17 @@ def search(
 @command(app, "list", rich_help_panel=PANEL)
 def list_(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
-    valid_at: ValidAt = None, filter: Filter = None, where: Where = None, limit: Limit = None,
+    valid_at: ValidAt = None, filter: Filter = None, where: Where = None, kind: Kinds = None, limit: Limit = None,
     offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
-    show_expired: Expired = False,
+    show_expired: Expired = False, belief: Belief = None,
 ) -> None:  # fmt: skip
-    """List what a scope holds, oldest first."""
+    """List what a scope holds, oldest first; turns that facts were taken from and nodes only by their --kind."""
     from told.faces.cli import views
 
     with shell.words() as memory:
         found = memory.get_all(
             **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            offset=offset,
+            offset=offset, kinds=kind or None, belief=belief,
         )  # fmt: skip
     shell.show(found, views.memories)
 
@@ -102,13 +105,14 @@ def context(
         about="So many of the last turns at the end, whatever they say.", metavar="N")] = None,
     as_of: AsOf = None, valid_at: ValidAt = None, reference_date: ReferenceDate = None, filter: Filter = None,
     where: Where = None, kind: Kinds = None, limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False,
-    show_expired: Expired = False,
+    show_expired: Expired = False, belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Print a block of memories for a prompt that never costs more than its budget of tokens."""
     with shell.memory() as memory:
         found = memory.context(
             query, **scope(user, agent, run), budget=budget, format=format, tail=tail, **times(as_of, valid_at),
             **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date), rerank=rerank,
+            belief=belief, lens=lens,
         )  # fmt: skip
     _print(shell, found, as_messages=format == "messages")
 
@@ -136,6 +140,7 @@ def explain(
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
     limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
+    belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Show why a search finds what it finds: every candidate, its scores and its fate."""
     from told.faces.cli import reasons
@@ -143,7 +148,7 @@ def explain(
     with shell.memory() as memory:
         found = memory.explain(
             query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            **asking(kind, min_score, reference_date), rerank=rerank,
+            **asking(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
         )  # fmt: skip
     shell.show(found, reasons.explanation)
 
@@ -153,7 +158,8 @@ def why_not(
     shell: Shell, query: Annotated[str, argument("The search it is missing from.", "QUERY")], memory_id: MemoryId,
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, show_expired: Expired = False,
+    limit: Limit = None, min_score: MinScore = None, show_expired: Expired = False, belief: Belief = None,
+    lens: Lens = None,
 ) -> None:  # fmt: skip
     """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
     from told.faces.cli import reasons
@@ -163,6 +169,7 @@ def why_not(
             return verb(
                 *words, **scope(user, agent, run), **times(as_of, valid_at),
                 **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date),
+                belief=belief, lens=lens,
             )  # fmt: skip
 
         found = ask(memory.why_not, query, memory_id)

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from told.core.text import snippet
+
 _HEADING: Final = re.compile(r"#{1,6}[ \t]")
 _UNDERLINE: Final = re.compile(r"(=+|-+)[ \t]*")
 _FENCE: Final = re.compile(r" {0,3}(```|~~~)")
 _BREAKS: Final = ("\n\n", "\n", " ")
+TITLES: Final = 200
+"""The most characters that the titles of the sections of one part may have together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def parts(document: Document, size: int) -> list[Section]:
     for section in document.sections or (Section("", 0, len(text)),):
         last = found[-1] if found else None
         if last is not None and section.end - last.start <= size:
-            found[-1] = Section(last.title or section.title, last.start, section.end)
+            titles = " · ".join(title for title in (last.title, section.title) if title)
+            found[-1] = Section(snippet(titles, TITLES), last.start, section.end)
         else:
             found += [Section(section.title, start, end) for start, end in _cut(text, section.start, section.end, size)]
     return [part for part in found if text[part.start : part.end].strip()]

@@ -146,14 +146,14 @@ class _Reader:
             self._line.append(text if self._verbatim else re.sub(r"\s+", " ", text))
 
     def _unseen(self, tag: Tag) -> None:
-        """A tag inside what is hidden, which ends with its own tag, or where a paragraph would end by itself."""
-        if tag.name == self._hiding:
-            self._depth += -1 if tag.closing else 1
-        over = self._hiding in UNENDED and tag.name in BLOCKS and tag.name != self._hiding
-        if self._depth == 0 or over:
+        """A tag inside what is hidden, which ends with its own tag, or where a paragraph or a cell ends by itself."""
+        same = tag.name == self._hiding
+        if self._hiding in UNENDED and not (same and tag.closing) and (same or tag.name in BLOCKS):
             self._hiding = ""
-            if over:
-                self.take(tag)
+            self.take(tag)
+        elif same:
+            self._depth += -1 if tag.closing else 1
+            self._hiding = self._hiding if self._depth else ""
 
     def _opened(self, tag: Tag) -> None:
         """A tag opens: it may hide what is in it, begin a block, or mark the line."""

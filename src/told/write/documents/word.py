@@ -44,6 +44,8 @@ def word(data: bytes, limit: int) -> Pages:
                 raise TooLarge(f"The document is an archive of more than {MEMBERS:,} files.")
             body = _member(archive, BODY, limit)
             properties = _member(archive, PROPERTIES, limit) if PROPERTIES in archive.namelist() else b""
+    except TooLarge:
+        raise
     except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, NotImplementedError, KeyError, zlib.error) as error:
         hint = "Save it again, without a password."
         raise MediaError(f"The document cannot be unpacked: {error}.", hint=hint) from error

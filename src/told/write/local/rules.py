@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
-from told.write.local import words
+from told.write.local.tables import sections, spelled
 
 _SLOT: Final = re.compile(r"\{([a-z]\w*)\}")
 _NAMED: Final = re.compile(r"\((\w+)=")
@@ -16,7 +15,7 @@ _NAMED: Final = re.compile(r"\((\w+)=")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way of saying something with a verb: the predicate, what follows the verb, how to say it, and when it holds."""
+    """One way of saying something with a verb: predicate, what follows the verb, how to say it, and when it holds."""
 
     predicate: str
     pattern: str
@@ -28,50 +27,29 @@ class Rule:
         """The predicate that a denial asserts instead, if there is one."""
         return next((flag.removeprefix("not=") for flag in self.when if flag.startswith("not=")), "")
 
+    def spells_out(self, slot: str) -> bool:
+        """Whether a slot takes only words the rule itself names."""
+        return f"({slot}=" in self.pattern
+
 
 @cache
 def rules() -> dict[str, tuple[Rule, ...]]:
-    """All rules by the verb they belong to."""
+    """All rules by the verb they belong to, in the order in which they are tried."""
     table: dict[str, tuple[Rule, ...]] = {}
-    verbs: list[str] = []
-    text = files("told.write.local").joinpath("english.txt").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        if line.endswith(":") and not line.startswith(("#", " ")):
-            verbs = line[:-1].split()
-        elif line.startswith("  "):
-            for verb in verbs:
-                table[verb] = (*table.get(verb, ()), _rule(line.strip()))
+    for verbs, rows in sections("english.txt").items():
+        for verb in verbs.split():
+            table[verb] = (*table.get(verb, ()), *map(_rule, rows))
     return table
 
 
-def _rule(line: str) -> Rule:
-    predicate, pattern, phrase, when = (*line.split(" | "), "")[:4]
+def _rule(row: str) -> Rule:
+    predicate, pattern, phrase, when = (*row.split(" | "), "")[:4]
     return Rule(predicate, pattern, phrase, frozenset(when.split()))
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern of a rule, compiled when it is first tried."""
-    body = _NAMED.sub(r"(?P<\1>", re.sub(r"<([A-Z_]+)>", lambda name: lists()[name[1]], pattern))
+    body = _NAMED.sub(r"(?P<\1>", pattern)
     body = _SLOT.sub(lambda slot: f"(?P<{slot[1]}>)" if slot[1] == "verb" else rf"(?P<{slot[1]}>\S.*?)", body)
-    body = re.sub(r"(?<!\[)(?<!\\) (?![?*\]])", r"\\s+", body)
-    return re.compile(rf"\s*{body}{'$' if pattern.endswith('}') else ''}", re.IGNORECASE)
-
-
-def _any(table: frozenset[str]) -> str:
-    return "|".join(re.escape(word).replace(r"\ ", "[ -]") for word in sorted(table, key=lambda word: (-len(word), word)))
-
-
-@cache
-def lists() -> dict[str, str]:
-    """The lists of words that patterns name."""
-    tables = ("DIETS", "FIELDS", "GADGETS", "MEDICINES", "LANGUAGES", "CONDITIONS", "STATES", "TRAITS", "NATIONS",
-              "TRAIT_ADJECTIVES", "LOVE_LIFE", "APPOINTMENTS")  # fmt: skip
-    return {name: _any(getattr(words, name)) for name in tables} | {
-        "MEDICAL": words.MEDICAL,
-        "LIFE": words.LIFE,
-        "TOOLS": words.TOOLS,
-        "REACTION": words.REACTION,
-        "A": "(?:an? |the |my )?",
-        "VERY": f"(?:(?:{words.VERY}) )*",
-    }
+    return re.compile(spelled(rf"\s*{body}") + ("$" if pattern.endswith("}") else ""), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What one clause was understood to say, before it becomes a claim."""
+"""A turn as it is read, and what its clauses are understood to say before that becomes claims."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from told.core.when import ALWAYS, Interval
+from told.write.local.dates import Clock
+from told.write.local.speaker import Who
+
+STATED, BARE, INFERRED, HEDGED = 0.9, 0.8, 0.7, 0.5
+"""How sure a claim is: said in so many words, said in a fragment, implied, and doubted by the speaker."""
+
+ASSERTED, NEGATED = "asserted", "negated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +25,20 @@ class Said:
     text: str
     start: int
     end: int
-    polarity: str = "asserted"
+    polarity: str = ASSERTED
     modality: str = "stated"
-    confidence: float = 0.9
+    confidence: float = STATED
     valid: Interval = ALWAYS
     meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Talk:
+    """A turn: its words, who speaks and when; `last` is whom "she" can mean, `subject` whom a bare verb is about."""
+
+    text: str
+    speaker: str
+    clock: Clock
+    default: Interval = ALWAYS
+    last: Who | None = None
+    subject: Who | None = None

@@ -122,11 +122,7 @@ class Fetcher:
             path = (target.path or "/") + (f"?{target.query}" if target.query else "")
             headers = {"Accept": ", ".join(accept) or "*/*", "Accept-Encoding": "identity", "User-Agent": "told"}
             connection.request("GET", path, headers=headers)
-            reply = connection.getresponse()
-            found = self._read(reply, target, accept)
-            if connection.late or (isinstance(found, Fetched) and reply.length):
-                raise http.client.IncompleteRead(b"")  # cut off, which a reader cannot tell from an end
-            return found
+            return self._read(connection, target, accept)
         except (OSError, http.client.HTTPException, ValueError) as error:
             why = f"it took longer than {self.timeout:g} seconds" if connection.late else type(error).__name__
             raise FetchError(f"{_brief(target.geturl())} cannot be fetched: {why}.") from error
@@ -134,8 +130,9 @@ class Fetcher:
             watch.cancel()
             connection.close()
 
-    def _read(self, reply: http.client.HTTPResponse, target: SplitResult, accept: Sequence[str]) -> Fetched | str:
-        url = target.geturl()
+    def _read(self, connection: _Pinned, target: SplitResult, accept: Sequence[str]) -> Fetched | str:
+        """What the server says, if it is what was asked for."""
+        reply, url = connection.getresponse(), target.geturl()
         if reply.status in MOVED and (place := reply.getheader("Location")):
             return place
         if reply.status != http.client.OK:
@@ -151,6 +148,8 @@ class Fetcher:
             if size > self.limit:
                 raise FetchError(f"{_brief(url)} has more than {self.limit:,} bytes.", hint="Fetch it yourself.")
             parts.append(part)
+        if connection.late or reply.length:
+            raise http.client.IncompleteRead(b"")  # cut off, which looks like an end
         return Fetched(b"".join(parts), kind, url)
 
 

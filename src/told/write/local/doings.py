@@ -1,0 +1,66 @@
+"""What people do, where no rule knows the thing itself: again and again, at a time that is past, at one to come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from told.write.local import dates
+from told.write.local.render import sentence, theirs, when
+from told.write.local.said import HEDGED, STATED, Said, Talk
+from told.write.local.sentence import Clause
+from told.write.local.speaker import Who
+from told.write.local.tables import pattern, words
+from told.write.local.value import Value, trimmed, until
+from told.write.local.verb import ING, PAST, PRESENT, Verb
+
+_LONGEST: Final = 12
+
+
+def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+    """A habit, an event or a plan."""
+    stance = verb.stance
+    if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
+        return
+    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
+    if stance.tense == PRESENT and not stance.future:
+        if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
+            yield from _habit(talk, clause, who, verb, often)
+    elif not often and verb.lemma not in words("NO_EVENTS"):
+        yield from _event(talk, clause, who, verb)
+
+
+def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str] | None) -> Iterator[Said]:
+    behind = often is not None and often.start() >= verb.at
+    stop = often.end() if often and behind else until(talk.text, verb.at, clause.end)
+    clock = pattern("doings.clock").match(talk.text, stop, clause.end)
+    value = trimmed(talk.text, verb.word, max(clock.end() if clock else stop, verb.at), article=False)
+    if _says_something(value):
+        text = sentence(who.name, f"{verb.lemma} {theirs(value.text.partition(' ')[2])}")
+        yield Said(who.name, "habit", value.text, text, clause.start, value.end)
+
+
+def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+    """Something done at a time, or planned: that needs a time too, unless it is one of the great things of a life."""
+    stance = verb.stance
+    ahead = stance.future or stance.tense == ING
+    time = dates.named(talk.text, clause.lead, clause.end, talk.clock, ahead=ahead)
+    great = stance.future and pattern("words.life").match(talk.text, verb.word, clause.end)
+    if (time is None and not great) or (time is not None and time.lasts) or (not ahead and stance.tense != PAST):
+        return
+    value = trimmed(talk.text, verb.word, until(talk.text, verb.at, clause.end), article=False)
+    if not _says_something(value):
+        return
+    plan = f"plans to {verb.lemma} {value.text.partition(' ')[2]}"
+    text = f"{who.name} {theirs(plan if ahead else value.text)}{when(time.interval) if time else ''}"
+    modality = "hedged" if stance.doubted else "planned" if ahead else "stated"
+    yield Said(
+        who.name, "plans" if ahead else "did", value.text, text, clause.start, value.end, modality=modality,
+        confidence=HEDGED if stance.doubted else STATED, valid=time.interval if time else talk.default,
+    )  # fmt: skip
+
+
+def _says_something(value: Value) -> bool:
+    """Whether a doing can be understood without what was pointed at."""
+    return 2 <= len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text)

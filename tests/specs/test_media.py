@@ -1,0 +1,361 @@
+"""More than text: images and documents through the public face, remembered, revised, found and destroyed."""
+
+import base64
+import io
+from pathlib import Path
+
+import pytest
+
+from papers import blank, docx, paragraph, pdf, png
+from told import AsyncMemory, Memory
+from told.core.errors import InvalidInput, MediaError, NotFoundError, ScopeError, TooLarge, Unsupported
+from told.core.ids import tagged
+from told.testing import hashing_embedder
+
+SETUP = "Handbook · Setup"
+MORE = "More words follow here. " * 30
+
+
+def handbook(**changed: str) -> bytes:
+    """A handbook of three long sections, of which some may say something else."""
+    said = {"Setup": "Connect the blue cable first.", "Safety": "Never open the case.", "Care": "Dust it weekly."}
+    body = "".join(f"## {title}\n\n{text} {MORE}\n\n" for title, text in {**said, **changed}.items() if text)
+    return f"# Handbook\n\nWelcome.\n\n{body}".encode()
+
+
+def reads(image: bytes, media_type: str) -> str:
+    return "WIFI CODE ZEBRA"
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def memory(request, tmp_path):
+    url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/m.db"
+    with Memory(url, embedder="none", reader=reads, document_part=800) as opened:
+        yield opened
+
+
+def texts(memory: Memory, **ids: str) -> list[str]:
+    return [row["memory"] for row in memory.get_all(**(ids or {"user_id": "alice"}))["results"]]
+
+
+# Images
+
+
+def test_an_image_in_a_message_is_found_by_the_words_in_it(memory):
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(blank()).decode()}}
+    done = memory.add([{"role": "user", "content": [{"type": "text", "text": "Keep this"}, part]}], user_id="alice")
+    assert done["results"][0]["memory"] == "Keep this\n[OCR text from image #1]\nWIFI CODE ZEBRA"
+    assert "warnings" not in done
+    assert memory.search("zebra", user_id="alice")["results"][0]["id"] == done["results"][0]["id"]
+    [kept] = memory.blobs(user_id="alice")["results"]
+    assert kept == {"hash": tagged(blank()), "media_type": "image/png", "size": len(blank()), "sources": []}
+    assert base64.b64decode(memory.blob(kept["hash"], user_id="alice")["data"]) == blank()
+
+
+def test_an_image_nobody_can_read_is_kept_with_its_turn(tmp_path):
+    with Memory("ram://", embedder="none", reader="none") as memory:
+        done = memory.add({"content": ["Look", blank(640, 480)]}, user_id="alice")
+        assert done["results"][0]["memory"] == "Look\n[image #1: png 640x480]"
+        assert any("nothing here reads images" in warning for warning in done["warnings"])
+        assert memory.blobs(user_id="alice")["results"]
+
+
+def test_a_bomb_costs_the_turn_nothing(memory):
+    done = memory.add({"content": ["Look", png([b"\0"], 60_000, 60_000)]}, user_id="alice")
+    assert done["results"][0]["memory"] == "Look\n[image #1]"
+    assert "3,600,000,000 pixels" in done["warnings"][0]
+    assert memory.blobs(user_id="alice")["results"] == []
+
+
+def test_the_same_image_is_kept_once_and_said_again_adds_nothing(memory):
+    for _ in range(2):
+        done = memory.add({"content": ["Look", blank()]}, user_id="alice")
+    assert done["results"][0]["event"] == "NONE"
+    memory.add({"content": ["Again", blank()]}, user_id="alice")
+    assert len(memory.blobs(user_id="alice")["results"]) == 1
+
+
+def test_a_retry_with_a_key_is_the_same_request_whatever_the_reader_says_now(tmp_path):
+    answers = iter(["FIRST", "SECOND"])
+    with Memory("ram://", embedder="none", reader=lambda image, media_type: next(answers)) as memory:
+        receipts = [memory.add({"content": [blank()]}, user_id="alice", idempotency_key="k") for _ in range(2)]
+        assert receipts[0]["results"][0]["id"] == receipts[1]["results"][0]["id"]
+        assert len(texts(memory)) == 1
+        with pytest.raises(Exception, match="idempotency"):
+            memory.add({"content": [blank(shade=0)]}, user_id="alice", idempotency_key="k")
+
+
+def test_erasing_a_turn_destroys_its_image(memory):
+    done = memory.add({"content": ["Look", blank()]}, user_id="alice")
+    certificate = memory.erase(done["results"][0]["id"])
+    assert certificate["destroyed"]["blobs"] == 1
+    assert memory.engine.store.blobs("default") == []
+
+
+def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
+    marked = png([bytes(range(1, 200)) * 5] * 3)
+    needle = marked[40:90]
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", reader="none") as memory:
+        done = memory.add({"content": ["Look", marked]}, user_id="alice")
+        memory.upload(b"# Secret\n\nxyzzy-the-canary", name="s.md", user_id="bob")
+        assert any(needle in file.read_bytes() for file in tmp_path.iterdir())
+        memory.erase(done["results"][0]["id"])
+        memory.erase(user_id="bob")
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert needle not in left
+    assert b"xyzzy" not in left
+
+
+def test_urls_are_not_fetched_unless_somebody_says_so(memory):
+    part = {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest/meta-data/"}}
+    done = memory.add({"content": ["Look", part]}, user_id="alice")
+    assert "URLs are not fetched" in done["warnings"][0]
+    with pytest.raises(Unsupported, match="fetch_urls"):
+        memory.upload("http://169.254.169.254/latest/meta-data/", user_id="alice")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://[::1]/", "http://2130706433/", "http://localhost/"])
+def test_urls_that_lead_inside_are_refused_even_then(url):
+    with Memory("ram://", embedder="none", reader="none", fetch_urls=True) as memory:
+        done = memory.add({"content": ["Look", {"type": "image_url", "image_url": {"url": url}}]}, user_id="alice")
+        assert "not on the public internet" in done["warnings"][0]
+        assert done["results"][0]["memory"].startswith("Look\n[image #1: http://")
+
+
+def exported(memory: Memory) -> bytes:
+    file = io.BytesIO()
+    memory.export(file)
+    return file.getvalue()
+
+
+def test_an_export_carries_the_bytes_and_an_import_brings_them(memory):
+    memory.add({"content": ["Look", blank()]}, user_id="alice")
+    memory.upload(handbook(), name="a.md", user_id="alice")
+    whole = exported(memory)
+    with Memory("ram://", embedder="none", reader="none") as copy:
+        copy.import_(whole)
+        assert copy.blobs(user_id="alice") == memory.blobs(user_id="alice")
+        assert exported(copy) == whole
+        assert copy.verify()["ok"]
+
+
+def test_no_import_brings_back_an_erased_blob(memory):
+    done = memory.add({"content": ["Look", blank()]}, user_id="alice")
+    before = exported(memory)
+    memory.erase(done["results"][0]["id"])
+    memory.import_(before)
+    assert memory.engine.store.blobs("default") == []
+    assert tagged(blank()).encode() not in exported(memory)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(b'"data":"', b'"data":"AAAA'), (b'"data":"', b'"data":"!'), (b'"media_type":"image/png"', b'"media_type":7')],
+)
+def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
+    memory.add({"content": ["Look", blank()]}, user_id="alice")
+    spoiled = exported(memory).replace(*change)
+    with Memory("ram://", embedder="none", reader="none") as copy:
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            copy.import_(spoiled)
+        assert copy.engine.store.blobs("default") == []
+
+
+# Documents
+
+
+def test_a_document_is_found_by_what_its_parts_say(memory):
+    done = memory.upload(handbook(), name="handbook.md", user_id="alice")
+    [root] = done["results"]
+    assert (root["event"], root["role"], root["actor_id"]) == ("ADD", "document", "handbook.md")
+    assert root["memory"] == "Handbook\nSetup\nSafety\nCare"
+    assert done["document"] == {"hash": tagged(handbook()), "title": "Handbook", "media_type": "text/markdown"}
+    hit = memory.search("connect the blue cable first", user_id="alice")["results"][0]
+    assert "blue cable" in hit["memory"]
+    assert (hit["kind"], hit["role"], hit["source"]) == ("document", "document", "handbook.md")
+    assert hit["metadata"]["document"] == {"title": "Handbook", "section": "Handbook · Setup"}
+
+
+def test_the_parts_hang_on_the_whole(memory):
+    root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
+    links = memory.engine.store.links("default", [root])
+    assert {link.rel for link in links} == {"part_of"}
+    assert len(links) == len(texts(memory)) - 1 == 3
+
+
+def test_a_short_document_is_one_memory(memory):
+    memory.upload(b"The code is 1234.", name="note.txt", user_id="alice", metadata={"topic": "keys"})
+    assert texts(memory) == ["The code is 1234."]
+    [row] = memory.get_all(user_id="alice", filters={"topic": "keys"})["results"]
+    assert row["metadata"]["document"]["parts"] == 1
+
+
+def test_the_same_document_again_changes_nothing(memory):
+    first = memory.upload(handbook(), name="handbook.md", user_id="alice")
+    before = memory.stats()
+    again = memory.upload(handbook(), name="handbook.md", user_id="alice")
+    assert again["results"][0]["event"] == "NONE"
+    assert again["results"][0]["id"] == first["results"][0]["id"]
+    assert memory.stats() == before
+
+
+def test_a_revision_replaces_what_changed_and_leaves_the_rest(memory):
+    root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
+    old = {row["metadata"]["document"].get("section"): row["id"] for row in memory.get_all(user_id="alice")["results"]}
+    done = memory.upload(handbook(Setup="Connect the green cable first.", Care=""), name="handbook.md", user_id="alice")
+    assert (done["results"][0]["event"], done["results"][0]["id"]) == ("UPDATE", root)
+    new = {row["metadata"]["document"].get("section"): row["id"] for row in memory.get_all(user_id="alice")["results"]}
+    assert new["Safety"] == old["Safety"]
+    assert new[SETUP] != old[SETUP]
+    assert not any("blue cable" in text or "Dust" in text for text in texts(memory))
+    assert [change["event"] for change in memory.history(old[SETUP])][-1] == "DELETE"
+    links = {(link.src, link.rel, link.dst) for link in memory.engine.store.links("default", [old[SETUP]])}
+    assert (new[SETUP], "supersedes", old[SETUP]) in links
+    assert any("blue cable" in row["memory"] for row in memory.get_all(user_id="alice", as_of="#6")["results"])
+
+
+def test_an_earlier_revision_may_come_back(memory):
+    for version in (handbook(), handbook(Setup="Green."), handbook()):
+        memory.upload(version, name="handbook.md", user_id="alice")
+    assert len(texts(memory)) == 4
+    assert "blue cable" in memory.search("cable", user_id="alice")["results"][0]["memory"]
+    assert len(memory.blobs(user_id="alice")["results"]) == 2
+
+
+def test_a_document_may_shrink_to_one_part_and_grow_again(memory):
+    root = memory.upload(handbook(), name="a.md", user_id="alice")["results"][0]["id"]
+    for content, count in ((b"# Handbook\n\nGone.", 1), (handbook(), 4)):
+        assert memory.upload(content, name="a.md", user_id="alice")["results"][0]["id"] == root
+        assert len(texts(memory)) == count
+
+
+def test_documents_of_two_sources_or_scopes_do_not_touch_each_other(memory):
+    memory.upload(b"one", name="a.txt", user_id="alice")
+    memory.upload(b"one", name="b.txt", user_id="alice")
+    memory.upload(b"one", name="a.txt", user_id="bob")
+    memory.upload(b"two", name="a.txt", user_id="alice")
+    assert sorted(texts(memory)) == ["one", "two"]
+    assert texts(memory, user_id="bob") == ["one"]
+    memory.erase(source="b.txt")
+    assert texts(memory) == ["two"]
+    assert [blob.size for blob in memory.engine.store.blobs("default")] == [3, 3]
+
+
+def test_erasing_a_source_destroys_every_revision_of_it(memory):
+    memory.upload(handbook(), name="a.md", user_id="alice")
+    memory.upload(handbook(Setup="Green."), name="a.md", user_id="alice")
+    certificate = memory.erase(source="a.md")
+    assert certificate["destroyed"]["blobs"] == 2
+    assert texts(memory) == []
+    assert memory.blobs(user_id="alice")["results"] == []
+    assert memory.verify()["ok"]
+
+
+def test_a_blob_is_only_for_who_named_it(memory):
+    name = memory.upload(b"secret", name="a.txt", user_id="alice")["document"]["hash"]
+    for ids in ({"user_id": "bob"}, {"agent_id": "alice"}):
+        with pytest.raises(NotFoundError):
+            memory.blob(name, **ids)
+        assert memory.blobs(**ids)["results"] == []
+    with pytest.raises(NotFoundError):
+        memory.blob("sha256:" + "0" * 64, user_id="alice")
+    for call in (lambda: memory.blob(name), memory.blobs):
+        with pytest.raises(ScopeError):
+            call()
+
+
+def test_a_guard_that_hides_documents_hides_their_bytes():
+    with Memory("ram://", embedder="none", reader="none", guard=lambda row: row.get("kind") != "document") as memory:
+        name = memory.upload(b"hidden", name="a.txt", user_id="alice")["document"]["hash"]
+        assert memory.blobs(user_id="alice")["results"] == []
+        with pytest.raises(NotFoundError):
+            memory.blob(name, user_id="alice")
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "kind"),
+    [
+        (pdf("The code is in the drawer"), "a.pdf", "application/pdf"),
+        (docx(paragraph("The code is in the drawer")), "a.docx", "wordprocessingml"),
+        (b"<html><p>The code is in the drawer", "a.html", "text/html"),
+        (b"The code is in the drawer", "", "text/plain"),
+    ],
+    ids=["pdf", "docx", "html", "text"],
+)  # fmt: skip
+def test_every_format_is_found_by_its_words(memory, data, name, kind):
+    done = memory.upload(data, name=name or None, user_id="alice")
+    assert kind in done["document"]["media_type"]
+    assert "drawer" in memory.search("where is the code?", user_id="alice")["results"][0]["memory"]
+
+
+def test_a_picture_is_a_document_of_what_it_says(memory):
+    done = memory.upload(blank(), name="sign.png", user_id="alice")
+    assert done["results"][0]["memory"] == "[OCR text from image #1]\nWIFI CODE ZEBRA"
+    with pytest.raises(MediaError, match="pixels"):
+        memory.upload(png([b"\0"], 60_000, 60_000), name="bomb.png", user_id="alice")
+
+
+def test_a_document_comes_from_a_path_a_file_or_bytes(memory, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("from a file", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = (Path("a.txt"), "a.txt", tmp_path / "a.txt", io.BytesIO(b"from a stream"), b"bytes")
+    for number, content in enumerate(given):
+        memory.upload(content, user_id=f"user{number}")
+        [row] = memory.get_all(user_id=f"user{number}")["results"]
+        assert row["source"] == {0: "a.txt", 1: "a.txt", 2: (tmp_path / "a.txt").as_posix()}.get(number, row["source"])
+    for wrong in (7, None, ["a"], io.StringIO("text")):
+        with pytest.raises(InvalidInput):
+            memory.upload(wrong, user_id="alice")
+    with pytest.raises(MediaError, match="no file"):
+        memory.upload("nothing-here.txt", user_id="alice")
+
+
+def test_what_is_wrong_is_said_before_anything_is_written(memory):
+    for call in (
+        lambda: memory.upload(b"x"),
+        lambda: memory.upload(b"x" * 10, user_id="alice", metadata={"a": "b" * 20_000}),
+        lambda: memory.upload(b"x", user_id="alice", name=" "),
+        lambda: memory.upload(b"x", user_id="alice", source="s" * 2000),
+    ):
+        with pytest.raises((ScopeError, TooLarge, InvalidInput)):
+            call()
+    assert memory.stats()["entries"] == 0
+    assert memory.engine.store.blobs("default") == []
+
+
+def test_a_document_role_in_a_conversation_is_no_user(memory):
+    done = memory.add([{"role": "document", "content": "The router is in the cellar."}], user_id="alice")
+    assert done["results"][0]["role"] == "document"
+    said = next(entry.verb for entry in memory.engine.store.scan("default") if entry.sort == "observed")
+    assert said.evidence.sort == "document"
+
+
+def test_every_part_is_embedded_with_the_rest():
+    with Memory("ram://", embedder=hashing_embedder(), reader="none", document_part=800) as memory:
+        memory.upload(handbook(), name="a.md", user_id="alice")
+        assert memory.stats()["pending_vectors"] == 0
+
+
+@pytest.mark.anyio
+async def test_both_colours_upload():
+    async with AsyncMemory("ram://", embedder="none", reader="none") as memory:
+        done = await memory.upload(handbook(), name="a.md", user_id="alice")
+        assert (await memory.blobs(user_id="alice"))["results"][0]["hash"] == done["document"]["hash"]
+        assert (await memory.blob(done["document"]["hash"], user_id="alice"))["size"] == len(handbook())
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+def test_an_embedder_that_is_down_does_not_stop_a_document():
+    def down(texts):
+        if texts != ["told"]:
+            raise RuntimeError("down")
+        return [[1.0, 0.0]]
+
+    with Memory("ram://", embedder=down, reader="none") as memory:
+        done = memory.upload(b"The code is in the drawer", name="a.txt", user_id="alice")
+        assert "Not embedded yet" in done["warnings"][0]
+        assert memory.search("drawer", user_id="alice")["results"]

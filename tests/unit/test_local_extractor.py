@@ -1,0 +1,151 @@
+"""What always holds of the local extractor, and what it draws for the graph."""
+
+import inspect
+
+import pytest
+from listening import NOW, claims, hear, texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.core.predicates import FAVOURITE, TABLE
+from told.core.text import normalise
+from told.core.scope import Scope
+from told.write.local import LocalExtractor
+from told.write.local.rules import compiled, rules
+from told.write.local.tables import pattern, sections
+from told.write.shape import Extracted, Extractor, Heard
+
+CONVERSATION = (
+    "Hi, I'm Alice. I work at Acme Corp as a data scientist.",
+    ("assistant", "Nice to meet you, Alice! What kind of data science work do you do?"),
+    "Mostly NLP and recommendation systems. I prefer PyTorch over TensorFlow.",
+)
+
+
+def test_a_first_conversation_is_understood_whole():
+    assert texts(*CONVERSATION) == [
+        "User's name is Alice",
+        "User works at Acme Corp as a data scientist",
+        "User specializes in NLP and recommendation systems",
+        "User prefers PyTorch over TensorFlow",
+    ]
+
+
+def test_a_claim_names_the_turn_it_was_found_in():
+    assert [found.turn for found in hear(*CONVERSATION).claims] == [0, 0, 2, 2]
+
+
+def test_it_is_an_extractor_that_answers_at_once():
+    extractor: Extractor = LocalExtractor()
+    assert (extractor.name, extractor.local) == ("local", True)
+
+
+def test_it_asks_nothing_of_the_outside_world():
+    flow = LocalExtractor().extract(Heard((), NOW, Scope("a", user_id="u")))
+    assert inspect.isgenerator(flow)
+    with pytest.raises(StopIteration) as done:
+        next(flow)
+    assert done.value.value == Extracted()
+
+
+# ------------------------------------------------------------------------------------------------------------ always holds
+
+PHRASES = [
+    "I", "I'm", "my", "we", "our", "my wife", "my dog Rex", "live in", "work at", "as a nurse", "love", "don't like", "used to",
+    "have", "two cats", "named", "Luna and Milo", "Berlin", "Acme", "sushi", "since 2019", "last year", "and", "but", ",", ".", "?", "if",
+    "moved", "from", "to", "my name is", "favourite food is", "allergic to", "no longer", "might", "going to", "years old", "34",
+    "called", "because", "please answer", "in German", "ich wohne in", "me llamo", "j'habite à", "it's", "not", "every day", "at", "\n",
+]  # fmt: skip
+anything = st.text(max_size=200) | st.lists(st.sampled_from(PHRASES), max_size=25).map(" ".join)
+
+
+@given(anything, st.sampled_from([None, "Caroline", "\u2019"]), st.sampled_from(["", "What's your name?", "Where do you live?"]))
+def test_any_text_at_all_is_read_and_every_claim_is_grounded_in_it(text, name, asked):
+    found = hear(("assistant", asked), text, name=name).claims
+    assert len(found) <= 12
+    for claim in (each.claim for each in found):
+        start, end = claim.span
+        assert 0 <= start < end <= len(text)
+        assert claim.text.strip() == claim.text != ""
+        if claim.modality != "inferred":
+            said = text[start:end].replace("\u2019", "'").replace("`", "'")
+            assert normalise(claim.object) in normalise(said)
+
+
+@given(anything)
+def test_the_same_text_is_always_read_the_same_way(text):
+    assert hear(text) == hear(text)
+
+
+def test_a_span_covers_the_words_that_say_it():
+    said = "Hello there! By the way, I live in Berlin now, ok?"
+    (claim,) = claims(said)
+    start, end = claim.span
+    assert said[start:end] == "I live in Berlin"
+
+
+def test_a_text_of_any_length_is_read_in_bounded_time():
+    assert len(claims("I like tea and " * 20_000)) <= 12
+    assert claims("a" * 100_000) == []
+    assert claims("my " * 30_000) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------- the graph
+
+
+def drawn(*turns):
+    found = hear(*turns)
+    return {(each.name, each.type) for each in found.entities}, {(each.src, each.rel, each.dst) for each in found.relations}
+
+
+def test_a_person_and_where_they_work_are_drawn():
+    entities, relations = drawn("Alice works at Google")
+    assert {("Alice", "person"), ("Google", "organization")} <= entities
+    assert relations == {("Alice", "works_at", "Google")}
+
+
+def test_somebody_met_at_a_company_is_drawn_less_surely():
+    (relation,) = hear("I had a great call with Alice at Google").relations
+    assert (relation.src, relation.rel, relation.dst) == ("Alice", "works_at", "Google")
+    assert relation.confidence < 0.9
+
+
+def test_a_speaker_goes_by_their_name_once_it_is_stated():
+    entities, relations = drawn(*CONVERSATION)
+    assert ("Alice", "works_at", "Acme Corp") in relations
+    assert ("User", "person") not in entities
+
+
+def test_a_speaker_without_a_name_is_the_user():
+    assert drawn("I live in Rome") == ({("User", "person"), ("Rome", "place")}, {("User", "lives_in", "Rome")})
+
+
+def test_what_holds_no_longer_is_not_drawn():
+    assert drawn("I no longer work at Acme") == (set(), set())
+
+
+# ---------------------------------------------------------------------------------------------------------------- the tables
+
+
+def test_every_rule_is_a_pattern_and_names_a_known_predicate():
+    known = {*TABLE, "diet_again"}
+    for table in rules().values():
+        for rule in table:
+            assert compiled(rule.pattern)
+            assert rule.predicate in known, rule
+            assert not rule.opposite or rule.opposite in known, rule
+
+
+def test_every_pattern_compiles():
+    for head in sections("patterns.txt"):
+        assert pattern(head.partition(" ")[0])
+
+
+def test_every_attribute_names_a_known_predicate():
+    for (row,) in sections("attributes.txt").values():
+        assert row.split(" | ")[0] in TABLE
+
+
+def test_every_answer_names_a_known_predicate():
+    for head in sections("answers.txt"):
+        assert head.split(" | ")[0] in {*TABLE, FAVOURITE.rstrip("_")}
