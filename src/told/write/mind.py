@@ -15,6 +15,7 @@ from told.core.text import shown
 from told.flow import run
 from told.ports import LLM, Embedder, Store
 from told.settings import Settings
+from told.write.alone import Turnstile
 from told.write.curate.model import ModelCurator
 from told.write.curate.rules import RuleCurator
 from told.write.extract.choose import NAMES, extractor_of, unknown
@@ -55,6 +56,7 @@ class Mind:
     ontology: Ontology = field(default_factory=builtin)
     catalogue: Ontology = field(default_factory=builtin)
     echoes: Echoes = field(default_factory=Echoes)
+    alone: Turnstile = field(default_factory=Turnstile)
 
     @property
     def usual(self) -> str:

@@ -203,11 +203,11 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
 def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Receipt]:
     """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
     account, retries = wanted.scope.account, desk.settings.consumer_attempts
-    if not (yield from understand.enough(desk.store, wanted.scope, desk.settings.extract_threshold)):
+    if not (yield from understand.enough(desk.store, account, desk.settings.extract_threshold, wanted.scope)):
         return replace(receipt, extraction=PENDING)
     mine = set(plan.evidence)
     again = yield from _said_again(desk, wanted, plan)
-    progress = yield from understand.drain(desk.store, account, understanding(desk), retries)
+    progress = yield from understand.drain(desk.store, account, understanding(desk), retries, desk.mind.alone)
     done = [*again, *(found for evidence, found in progress.done.items() if not mine.isdisjoint(evidence))]
     failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
     state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
