@@ -18,6 +18,7 @@ OTHERWISE = {
 }
 DECLINED = {
     "waiting": "`stats` counts what waits for a model",
+    "enough": "what the worker behind a memory asks itself before it asks a model",
     "reach": "`erase(dry_run=True)` is the same question",
 }
 BESIDES = {

@@ -35,10 +35,15 @@ class Minding(Base):
     @verb(Action.DERIVE_CLAIMS)
     def catch_up(self) -> Flow[Progress]:
         """Ask the model about everything that waits for it."""
-        attempts = self.settings.consumer_attempts
+        attempts, alone = self.settings.consumer_attempts, self.mind.alone
         if self.mind.llm is None:
             return Progress({})
-        return (yield from understand.drain(self.store, self.account, understanding(self.desk), attempts))
+        return (yield from understand.drain(self.store, self.account, understanding(self.desk), attempts, alone))
+
+    @verb(Action.READ_METADATA)
+    def enough(self) -> Flow[bool]:
+        """Whether so much waits for a model that it is worth a question."""
+        return (yield from understand.enough(self.store, self.account, self.settings.extract_threshold))
 
     @verb(Action.READ_METADATA)
     def waiting(self) -> Flow[int]:
@@ -55,8 +60,9 @@ class Minding(Base):
     def retry_faults(self, chosen: Any = None) -> Flow[Mapping[str, int]]:
         """Ask again about what failed."""
         mended, left = yield from understand.retry(
-            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts
-        )
+            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts,
+            self.mind.alone,
+        )  # fmt: skip
         return {"mended": mended, "left": left}
 
     @verb(Action.WRITE)

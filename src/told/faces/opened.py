@@ -15,7 +15,7 @@ from told.core.text import label, shown
 from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
-from told.flow import run
+from told.flow import Flow, run
 from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
@@ -25,6 +25,7 @@ from told.read.guard import Guard
 from told.settings import Settings, load
 from told.write.extract.choose import NAMES
 from told.write.mind import CURATE, Mind
+from told.write.path import PENDING
 
 VAULTS = "told.vaults"
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
@@ -107,9 +108,21 @@ class Opened:
     def _catch_up(self) -> bool:
         """Do what was put off; whether nothing is left to do."""
         try:
-            return self._engine is None or not run(self._engine.catch_up()).failure
+            return self._engine is None or not run(self._due(self._engine))
         except StoreClosed:
             return True
+
+    def _due(self, engine: Engine) -> Flow[bool]:
+        """Do what was put off, once it is enough to be worth a question; whether some of it failed."""
+        if not (yield from engine.enough()):
+            return False
+        return (yield from engine.catch_up()).failure is not None
+
+    def _put_off(self, receipt: dict[str, Any]) -> dict[str, Any]:
+        """A receipt; where a model far away is still to be asked, somebody begins to."""
+        if receipt.get("extraction") == PENDING and self.engine.mind.remote:
+            self._worker.wake()
+        return receipt
 
 
 def _mind(
