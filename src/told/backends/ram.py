@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from told.backends.ram_account import Account
-from told.backends.ram_index import filtered, search, visible
+from told.backends.ram_index import filtered, fits, quantised, search, visible
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
@@ -25,7 +25,6 @@ from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
 from told.core.scope import Scope
-from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
 
 P = ParamSpec("P")
@@ -83,7 +82,7 @@ class RamStore:
             _storable(batch.ticket.key, batch.ticket.outcome)
         _check(account, batch)
         ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
-        vectors = _quantised(batch.vectors, self._bound()) if ours else {}
+        vectors = quantised(batch.vectors, self._bound()) if ours else {}
         entries = account.append(batch.drafts, self.mint)
         account.grow(entries, fold)
         if batch.step is not None:
@@ -256,8 +255,8 @@ class RamStore:
     @_locked
     def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence, in ledger order."""
-        threads, facts = set(self.derived(account, evidence)), self._account(account).facts.values()
-        return [_own(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
+        threads = set(self.derived(account, evidence))
+        return [_own(fact) for fact in self._account(account).facts.values() if fact.id in threads]
 
     @_locked
     def witnesses(
@@ -283,7 +282,7 @@ class RamStore:
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever."""
         if probe.vector is not None and self._model is not None:
-            _fits(probe.vector, *self._model)
+            fits(probe.vector, *self._model)
             if probe.model not in (None, self._model[0]):
                 raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {probe.model}.")
         return search(self._account(probe.find.scope.account), self._current(), probe)
@@ -343,7 +342,7 @@ class RamStore:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
         _storable(model or "")
         current = model is None or (self._model is not None and model == self._model[0])
-        found = _quantised(vectors, self._bound() if current else None)
+        found = quantised(vectors, self._bound() if current else None)
         known = set[bytes]().union(*map(_texts, self._accounts.values()))
         kept = {key: code for key, code in found.items() if key in known}
         self._vectors.setdefault(model or self._bound()[0], {}).update(kept)
@@ -356,7 +355,7 @@ class RamStore:
         if missing := len(self.pending(NEVER, name)):
             raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
         for vector in vectors.values():
-            _fits(vector, name, dim)
+            fits(vector, name, dim)
         self._model = (name, dim)
         self._vectors = {name: vectors}
 
@@ -489,16 +488,3 @@ def _own(row: Row) -> Row:
 
 def _texts(account: Account) -> set[bytes]:
     return {text_hash(account.embedded(passage)) for passage in account.passages.values()}
-
-
-def _quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:
-    """The vectors as they are kept, once they are known to fit the model."""
-    if model is not None:
-        for vector in vectors.values():
-            _fits(vector, *model)
-    return {key: quantise(vector) for key, vector in vectors.items()}
-
-
-def _fits(vector: Sequence[float], name: str, dim: int) -> None:
-    if len(vector) != dim:
-        raise ModelMismatch(f"The vector has {len(vector)} dimensions; {name} has {dim}.")
