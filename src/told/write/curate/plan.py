@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Retracted, Verb
-from told.core.fact import Fact
+from told.core.fact import UNLISTED, Fact
 from told.core.ids import Mint
 from told.core.query import Event
 from told.core.scope import Scope
@@ -123,8 +123,10 @@ def _links(decision: Decision, thread: str, names: dict[str, str]) -> list[Linke
 
 
 def _event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
-    """What a receipt tells of a decision; of what is not held there is no id to tell."""
+    """What a receipt tells of a decision: of what is not held there is no id, and what was not listed is new."""
     claim = decision.claim
+    if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED:
+        decision, fact = replace(decision, event="ADD"), None
     new = claim.text if claim is not None and decision.event in ("ADD", "UPDATE") else None
     text = new or (fact.text if fact is not None else claim.text if claim is not None else None)
     old = fact.text if fact is not None and decision.event in ("UPDATE", "DELETE") else None

@@ -1,7 +1,8 @@
 """How the memories of a kind are written: the policy picks the thread and has the last word.
 
 A claim with a predicate is one sentence about one thing, and its slot is its thread. A claim without one is a document
-of its kind: a whole profile, all that is known of a topic, a skill. Here documents find their thread: one for each
+of its kind: a whole profile, all that is known of a topic, a skill. One with a subject alone is a sentence nobody could
+read: it is no profile, and known by its words. Here documents find their thread: one for each
 owner (merge), one for each routing key (aggregate, cumulative), or one of their own (append). Whatever was decided, a
 kind that is full lets its oldest or weakest memory go.
 """
@@ -48,7 +49,7 @@ _ITEM: Final = re.compile(r"(?:[-*\u2022]|\d+[.)])\s")
 def decide(scene: Scene, claim: Claim) -> list[Decision]:
     """What becomes of a document of a kind; nothing, if its kind has no thread for it."""
     kind = scene.kind(claim.kind)
-    if kind is None or kind.write is Write.APPEND:
+    if kind is None or kind.write is Write.APPEND or (kind.write is Write.MERGE and claim.subject is not None):
         return []
     key = routed(kind, claim)
     if key is None and kind.keyed:
@@ -79,6 +80,7 @@ def _thread(scene: Scene, kind: Kind, key: str | None) -> Fact | None:
         fact
         for fact in reversed(scene.held)
         if fact.kind == kind.name and fact.predicate is None and not ended(fact, scene.now)
+        and (kind.write is not Write.MERGE or fact.subject is None)
     ]
     if key is None or _latest_only(kind):
         return next(iter(documents), None)
