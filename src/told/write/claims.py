@@ -59,6 +59,8 @@ def _tell(plan: Plan, decisions: Sequence[Decision], written: Written) -> None:
             plan.skipped.append({**_row(why, event.text or ""), "id": event.id, "role": event.role})
         elif event.id:
             plan.events.append(event)
+        else:
+            plan.skipped.append({**_row(decision.why, event.text or ""), "role": event.role})
 
 
 def _row(reason: str, what: str) -> dict[str, Any]:

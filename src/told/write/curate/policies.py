@@ -191,6 +191,15 @@ def checked(kind: Kind, values: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {**defaults, **values}
 
 
+def looked_over(kind: Kind, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What to say of the fields somebody gives to a memory of a kind; one that holds something else is an error."""
+    if wrong := list(misfits(kind, values)):
+        raise InvalidInput(f"This is no {kind.name}: {'; '.join(wrong)}.", hint=f"See `told kinds show {kind.name}`.")
+    if kind.keyed and not address.slug(str(values.get(kind.key or "") or "")):
+        return (f"A {kind.name} without {kind.key} in its metadata has no thread to go on, and is known by its text.",)
+    return ()
+
+
 def misfits(kind: Kind, values: Mapping[str, Any]) -> Iterable[str]:
     """What is wrong with the fields that are given."""
     for field in kind.fields:
