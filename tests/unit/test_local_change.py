@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from listening import claims, hear, triples
 
+from listening import claims, hear, triples
 from told.core.when import ALWAYS, to_us
 
 CHANGES = {
@@ -16,6 +16,9 @@ CHANGES = {
     "I left Google in January": {("-works_at", "Google")},
     "I switched from vim to VS Code": {("uses", "VS Code"), ("-uses", "vim")},
     "We migrated from MySQL to Postgres last quarter": {("uses", "Postgres"), ("-uses", "MySQL")},
+    "We moved from Slack to Teams": {("uses", "Teams"), ("-uses", "Slack")},
+    "I traded in my Civic for a Prius": {("owns", "Prius"), ("-owns", "Civic")},
+    "I used to be a teacher, now I'm a realtor": {("-works_as", "teacher"), ("works_as", "realtor")},
     "I moved back to Spain": {("lives_in", "Spain")},
     "I no longer eat meat": {("avoids", "meat")},
     "I gave up coffee": {("avoids", "coffee")},
@@ -47,7 +50,12 @@ def test_eating_meat_again_denies_a_vegetarian_and_says_that_it_was_inferred(sai
     assert claim.modality == "inferred"
 
 
-DOUBTS = ["I might move to Spain", "I think I'm allergic to cats", "I'm thinking of getting a dog", "I might be allergic to nuts"]
+DOUBTS = [
+    "I might move to Spain",
+    "I think I'm allergic to cats",
+    "I'm thinking of getting a dog",
+    "I might be allergic to nuts",
+]
 
 
 @pytest.mark.parametrize("said", DOUBTS)

@@ -3,13 +3,13 @@
 import inspect
 
 import pytest
-from listening import NOW, claims, hear, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from listening import NOW, claims, hear, texts
 from told.core.predicates import FAVOURITE, TABLE
-from told.core.text import normalise
 from told.core.scope import Scope
+from told.core.text import normalise
 from told.write.local import LocalExtractor
 from told.write.local.rules import compiled, rules
 from told.write.local.tables import pattern, sections
@@ -48,18 +48,23 @@ def test_it_asks_nothing_of_the_outside_world():
     assert done.value.value == Extracted()
 
 
-# ------------------------------------------------------------------------------------------------------------ always holds
+# --------------------------------------------------------------------------------------------------------- always holds
 
-PHRASES = [
-    "I", "I'm", "my", "we", "our", "my wife", "my dog Rex", "live in", "work at", "as a nurse", "love", "don't like", "used to",
-    "have", "two cats", "named", "Luna and Milo", "Berlin", "Acme", "sushi", "since 2019", "last year", "and", "but", ",", ".", "?", "if",
-    "moved", "from", "to", "my name is", "favourite food is", "allergic to", "no longer", "might", "going to", "years old", "34",
-    "called", "because", "please answer", "in German", "ich wohne in", "me llamo", "j'habite à", "it's", "not", "every day", "at", "\n",
-]  # fmt: skip
+PHRASES = """
+    I | I'm | my | we | our | my wife | my dog Rex | live in | work at | as a nurse | love | don't like | used
+    to | have | two cats | named | Luna and Milo | Berlin | Acme | sushi | since 2019 | last year | and | but |
+    , | . | ? | if | moved | from | to | my name is | favourite food is | allergic to | no longer | might |
+    going to | years old | 34 | called | because | please answer | in German | ich wohne in | me llamo |
+    j'habite à | it's | not | every day | at
+""".replace("\n", " ").split(" | ")
 anything = st.text(max_size=200) | st.lists(st.sampled_from(PHRASES), max_size=25).map(" ".join)
 
 
-@given(anything, st.sampled_from([None, "Caroline", "\u2019"]), st.sampled_from(["", "What's your name?", "Where do you live?"]))
+@given(
+    anything,
+    st.sampled_from([None, "Caroline", "\u2019"]),
+    st.sampled_from(["", "What's your name?", "Where do you live?"]),
+)
 def test_any_text_at_all_is_read_and_every_claim_is_grounded_in_it(text, name, asked):
     found = hear(("assistant", asked), text, name=name).claims
     assert len(found) <= 12
@@ -90,12 +95,14 @@ def test_a_text_of_any_length_is_read_in_bounded_time():
     assert claims("my " * 30_000) == []
 
 
-# ---------------------------------------------------------------------------------------------------------------- the graph
+# ------------------------------------------------------------------------------------------------------------ the graph
 
 
 def drawn(*turns):
     found = hear(*turns)
-    return {(each.name, each.type) for each in found.entities}, {(each.src, each.rel, each.dst) for each in found.relations}
+    return {(each.name, each.type) for each in found.entities}, {
+        (each.src, each.rel, each.dst) for each in found.relations
+    }
 
 
 def test_a_person_and_where_they_work_are_drawn():
@@ -124,7 +131,7 @@ def test_what_holds_no_longer_is_not_drawn():
     assert drawn("I no longer work at Acme") == (set(), set())
 
 
-# ---------------------------------------------------------------------------------------------------------------- the tables
+# ----------------------------------------------------------------------------------------------------------- the tables
 
 
 def test_every_rule_is_a_pattern_and_names_a_known_predicate():

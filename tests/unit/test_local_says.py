@@ -1,6 +1,7 @@
 """What people say of themselves and theirs, and the claims the local extractor finds in it."""
 
 import pytest
+
 from listening import claims, texts, triples
 
 SENTENCES = {
@@ -91,6 +92,17 @@ STATED = [
     ("I bought a new car yesterday", "bought", "new car"),
     ("I'm an introvert", "is", "introvert"),
     ("The project needs a login page", "project_needs", "login page"),
+    ("my nmae is kevin", "name", "Kevin"),
+    ("I'm form Chicago", "comes_from", "Chicago"),
+    ("i realy like anime", "likes", "anime"),
+    ("I don't mean to brag but I live in New York", "lives_in", "New York"),
+    ("Moved to Berlin last month.", "lives_in", "Berlin"),
+    ("Allergic to nuts btw", "allergic_to", "nuts"),
+    ("As someone who lives in Seattle, do I need AC?", "lives_in", "Seattle"),
+    ("After ten years at IBM I joined a small startup called Foxtrot", "works_at", "Foxtrot"),
+    ("You can reach me at alice@foo.org", "email", "alice@foo.org"),
+    ("I can't have dairy", "avoids", "dairy"),
+    ("I wear glasses", "has", "glasses"),
     ("My budget is $500", "budget", "$500"),
     ("don't use emojis", "reply_style", "don't use emojis"),
     ("No emojis please", "reply_style", "No emojis"),
@@ -117,6 +129,11 @@ SEVERAL = {
     },
     "I grew up in Ohio but now live in Seattle": {("comes_from", "Ohio"), ("lives_in", "Seattle")},
     "Name: Bob\nFavourite food: ramen": {("name", "Bob"), ("favourite_food", "ramen")},
+    "My kids' names are Ava and Ben": {("has_child", "Ava"), ("has_child", "Ben")},
+    "I'm Maria, 27, living in Lisbon": {("name", "Maria"), ("age", "27"), ("lives_in", "Lisbon")},
+    "I'm allergic to: peanuts, tree nuts, and soy.": {
+        ("allergic_to", "peanuts"), ("allergic_to", "tree nuts"), ("allergic_to", "soy"),
+    },
     "I'm a teacher and I have asthma": {("works_as", "teacher"), ("has_condition", "asthma")},
 }  # fmt: skip
 
@@ -133,6 +150,7 @@ OTHERS = {
         ("User", "has_sibling", "Emma"), ("Emma", "lives_in", "Boston"), ("Emma", "works_as", "lawyer"),
     },
     "can u suggest a gift for my mum? she loves gardening": {("User's mum", "likes", "gardening")},
+    "what's a good gift for my dad who loves fishing?": {("User's dad", "likes", "fishing")},
     "Tom's wife works at the UN": {("Tom's wife", "works_at", "the UN")},
     "My husband is allergic to cats": {("User's husband", "allergic_to", "cats")},
     "my gf and i just moved to chicago": {("User", "lives_in", "chicago")},

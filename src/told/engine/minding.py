@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from told.core.belief import Contradiction
-from told.core.errors import InvalidInput, NotFoundError
+from told.core.errors import ConfigError, InvalidInput, NotFoundError
 from told.core.fact import QUARANTINE, Fact
 from told.core.filter import parse
 from told.core.policy import Action
@@ -18,7 +18,8 @@ from told.ports import Fault
 from told.read import entities, plan
 from told.read.entities import Relation
 from told.read.guard import denials
-from told.write import messages, review, tools, understand
+from told.write import gate, messages, review, tools, understand
+from told.write.change import held
 from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
 from told.write.curate import identity
@@ -104,6 +105,14 @@ class Minding(Base):
         at = yield from self.point()
         only = parse({"kind": QUARANTINE})
         return (yield from call(self.store.facts, plan.find(self.scope(ids), at, only, limit=None)))
+
+    @verb(Action.ADMINISTER)
+    def reveal(self, id: str, *, ids: Mapping[str, Any]) -> Flow[str]:
+        """What a memory says with the secrets in it that are kept encrypted."""
+        fact = yield from held(self.store, self.account, named(id), self.within(ids))
+        if self.mind.vault is None:
+            raise ConfigError("There is no vault here.", hint='Open the memory with secrets="encrypt" and its key.')
+        return gate.revealed(fact.text, fact.meta, self.mind.vault)
 
     @verb(Action.WRITE)
     def review(self, id: str, *, accept: Any, ids: Mapping[str, Any]) -> Flow[Receipt]:

@@ -59,6 +59,12 @@ class Minded(Opened):
         """The claims that wait for a review; no search finds them."""
         return run(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
 
+    def reveal(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a memory says with the secrets in it that are kept encrypted."""
+        return run(understood.reveal(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+
     def review(
         self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
@@ -134,6 +140,12 @@ class AsyncMinded(Opened):
     ) -> dict[str, Any]:  # fmt: skip
         """The claims that wait for a review; no search finds them."""
         return await arun(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def reveal(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a memory says with the secrets in it that are kept encrypted."""
+        return await arun(understood.reveal(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     async def review(
         self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,

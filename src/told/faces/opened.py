@@ -16,7 +16,7 @@ from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
 from told.flow import Flow, run
-from told.open import open_embedder, open_readers, open_reranker, open_store
+from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
 from told.ports import LLM, Embedder
@@ -27,6 +27,7 @@ from told.write.extract.choose import NAMES
 from told.write.mind import CURATE, Mind
 from told.write.path import PENDING
 
+VAULTS = "told.vaults"
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
 
 
@@ -133,10 +134,9 @@ def _mind(
     unknown = [name for name in prompts if name not in (*NAMES, CURATE)]
     if unknown:
         raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
-    if llm is None:
-        return Mind(settings, None, None, prompts, everything, catalogue, echoes)
-    asking, curating = metered(llm, meter, "extract"), metered(llm, meter, "curate")
-    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes)
+    vault = plugin(VAULTS, "keyed")() if settings.secrets == "encrypt" else None
+    asking, curating = (None, None) if llm is None else (metered(llm, meter, "extract"), metered(llm, meter, "curate"))
+    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes, vault)
 
 
 def _kinds(subscribes: Any) -> tuple[str, ...]:

@@ -60,6 +60,11 @@ def quarantine(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     return shapes.listing((yield from engine.quarantine(ids)))
 
 
+def reveal(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """What a memory says with the secrets in it that are kept encrypted."""
+    return {"id": memory_id, "memory": (yield from engine.reveal(memory_id, ids=ids))}
+
+
 def review(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, accept: Any) -> Flow[dict[str, Any]]:
     """Let a claim out of quarantine, or give it up."""
     return shapes.receipt((yield from engine.review(memory_id, accept=accept, ids=ids)))

@@ -319,6 +319,6 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
         understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
         understood.entities, understood.relations, understood.identify, understood.quarantine, understood.review,
-        understood.revoke, understood.infer_kinds, understood.tool_result,
+        understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,
     )
 }  # fmt: skip

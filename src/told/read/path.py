@@ -204,7 +204,7 @@ def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Seque
     denied = denials(facts, eye.guards)
     seen = [fact for fact in facts if fact.seq not in denied]
     told = Sides()
-    if belief is not None:
+    if belief is not None and len(seen) > 1:
         links = yield from call(eye.store.links, find.scope.account, [fact.id for fact in seen], at(find))
         told = sides(seen, links, belief)
     return [fact for fact in seen if fact.id not in told.lost][find.offset :][: find.limit], told

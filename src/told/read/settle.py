@@ -51,8 +51,7 @@ def _sided(eye: Eye, recall: Recall) -> Flow[None]:
     found = (yield from by_id(eye, find, unseen)) if unseen else ()
     denied = denials(found, eye.guards)
     others = [fact for fact in found if fact.seq not in denied]
-    recall.admit(others)
-    recall.shown.update(fact.seq for fact in others)
+    recall.show(others)
     recall.sides = sides([*known.values(), *others], links, recall.want.belief)
 
 
@@ -73,9 +72,8 @@ def _bring_in(eye: Eye, recall: Recall, lives: Sequence[Fact]) -> None:
         words = kin.words if kin.words is not None and _visible(kin.words, find) else None
         recall.kins[evidence] = replace(kin, words=words)
         heirs = [heir for _, heir in kin.ended if heir is not None]
-        recall.admit(fact for fact in (*kin.held, *heirs) if fact.seq in candidates)
-        recall.admit([] if words is None else [words])
-        recall.shown.update(fact.seq for fact in (*kin.held, *heirs, *((words,) if words else ())))
+        found = [fact for fact in (*kin.held, *heirs) if fact.seq in candidates]
+        recall.show(found if words is None else [*found, words])
 
 
 def _visible(fact: Fact, find: Find) -> bool:

@@ -44,7 +44,8 @@ def curated(
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
     _tell(plan, done.decisions, written)
-    plan.skipped += [_row(one.reason, one.what) for one in found.dropped if one.claim is None and one.reason != DUPLICATE]
+    dropped = (one for one in found.dropped if one.claim is None and one.reason != DUPLICATE)
+    plan.skipped += [_row(one.reason, one.what) for one in dropped]
     plan.warnings.update(dict.fromkeys(done.warnings))
     plan.garbled += done.faults
     return done.usage

@@ -13,7 +13,7 @@ from told.core.kind import Ontology, builtin
 from told.core.scope import Scope
 from told.core.text import shown
 from told.flow import run
-from told.ports import LLM, Embedder, Store
+from told.ports import LLM, Embedder, Store, Vault
 from told.settings import Settings
 from told.write.alone import Turnstile
 from told.write.curate.model import ModelCurator
@@ -56,6 +56,7 @@ class Mind:
     ontology: Ontology = field(default_factory=builtin)
     catalogue: Ontology = field(default_factory=builtin)
     echoes: Echoes = field(default_factory=Echoes)
+    vault: Vault | None = None
     alone: Turnstile = field(default_factory=Turnstile)
 
     @property

@@ -64,7 +64,7 @@ class Order:
 
 def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
-    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes)
+    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes, desk.mind.vault)
     verdicts, skipped = found.verdicts, found.skipped
     if ask.by == VERBATIM or kind != PLAIN:
         verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)

@@ -103,6 +103,16 @@ def revoke(shell: Shell, source: Annotated[str, argument("The source not to be b
     shell.show(done, views.receipt)
 
 
+@command(app, rich_help_panel=PANEL)
+def reveal(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+    """Print a memory with the secrets in it that are kept encrypted; needs the key they were kept with."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        found = memory.reveal(memory_id, **scope(user, agent, run))
+    shell.show(found, lambda body: views.safe(body["memory"]))
+
+
 # Faults ---------------------------------------------------------------------------------------------------------------
 
 

@@ -118,7 +118,7 @@ def _links(decision: Decision, thread: str, names: dict[str, str]) -> list[Linke
 
 
 def _event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
-    """What a receipt tells of a decision; of what is not held there is no id to tell, and what was not listed is new."""
+    """What a receipt tells of a decision: of what is not held there is no id, and what was not listed is new."""
     claim = decision.claim
     if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED:
         decision, fact = replace(decision, event="ADD"), None

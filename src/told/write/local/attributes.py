@@ -12,7 +12,7 @@ from told.write.local import dates, people
 from told.write.local.render import article, sentence, theirs, when
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.speaker import USER, titled
+from told.write.local.speaker import USER, Who, titled
 from told.write.local.tables import pattern, sections
 from told.write.local.value import CHECKS, Value, is_name, is_thing, items, trimmed, until
 
@@ -46,7 +46,7 @@ def attribute(talk: Talk, clause: Clause) -> Iterator[Said]:
         yield from _valued(talk, clause, found, talk.speaker)
     elif found := pattern("attributes.turned").match(text, start, end):
         value = trimmed(text, *found.span("value"))
-        if is_thing(value.text) and found["topic"].lower() not in _VAGUE:
+        if is_thing(value.text) and found["topic"].lower().split()[0] not in _VAGUE:
             yield favourite(talk.speaker, found["topic"].lower(), value, start, found.end())
 
 
@@ -69,7 +69,7 @@ def favourite(owner: str, topic: str, value: Value, start: int, end: int) -> Sai
     """The one thing of its sort that somebody likes best; a topic in the plural is the same topic."""
     single = topic.removesuffix("s") if not topic.endswith("ss") else topic
     slug = re.sub(r"[^a-z0-9]+", "_", single)
-    text = f"{owner}'s favourite {topic} is {theirs(value.text)}"
+    text = f"{owner}'s favourite {topic} {'is' if single == topic else 'are'} {theirs(value.text)}"
     return Said(owner, f"favourite_{slug}", value.text, text, start, end)
 
 
@@ -78,7 +78,7 @@ def _valued(talk: Talk, clause: Clause, found: re.Match[str], owner: str) -> Ite
     denied = bool(found.groupdict().get("no"))
     if found["topic"]:
         value = value_at(talk.text, found.end(), clause.end, "thing")
-        if value and found["topic"].lower() not in _VAGUE and not denied:
+        if value and found["topic"].lower().split()[0] not in _VAGUE and not denied:
             yield favourite(owner, found["topic"].lower(), value, clause.start, value.end)
         return
     noun = found["noun"].lower()
@@ -89,7 +89,9 @@ def _valued(talk: Talk, clause: Clause, found: re.Match[str], owner: str) -> Ite
         if value is None or (denied and row.predicate == "goal"):
             continue
         if noun == "name" and found.groupdict().get("kin"):
-            yield people.related(talk.speaker, owner.rpartition(" ")[2], titled(value.text), clause.start, value.end)
+            relation = owner.rpartition(" ")[2]
+            talk.last = Who(titled(value.text), relation=relation)
+            yield people.related(talk.speaker, relation, titled(value.text), clause.start, value.end)
         else:
             yield _dated(talk, _said(owner, noun, row, value, clause.start, denied))
 

@@ -27,7 +27,7 @@ def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     if stance.tense == PRESENT and not stance.future:
         if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
             yield from _habit(talk, clause, who, verb, often)
-    elif not often and verb.lemma not in words("NO_EVENTS"):
+    elif not often:
         yield from _event(talk, clause, who, verb)
 
 
@@ -47,7 +47,9 @@ def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     ahead = stance.future or stance.tense == ING
     time = dates.named(talk.text, clause.lead, clause.end, talk.clock, ahead=ahead)
     great = stance.future and pattern("words.life").match(talk.text, verb.word, clause.end)
-    if (time is None and not great) or (time is not None and time.lasts) or (not ahead and stance.tense != PAST):
+    if (verb.lemma in words("NO_EVENTS") and not great) or (time is None and not great):
+        return
+    if (time is not None and time.lasts) or (not ahead and stance.tense != PAST):
         return
     value = trimmed(talk.text, verb.word, until(talk.text, verb.at, clause.end), article=False)
     if not _says_something(value):

@@ -9,12 +9,14 @@ from told.write.local import attributes, people, projects, requests
 from told.write.local.bare import unsaid
 from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Subject, subject_at, titled
+from told.write.local.speaker import Subject, relative, subject_at, titled
+from told.write.local.tables import pattern
 from told.write.local.verb import verb_at
 from told.write.local.verbal import said_by
 
 _READERS = (
-    requests.nickname, requests.reply_style, attributes.appointment, projects.project, attributes.attribute,
+    requests.nickname, requests.contact, requests.reply_style, attributes.appointment, projects.project,
+    attributes.attribute,
 )  # fmt: skip
 
 
@@ -30,8 +32,7 @@ def understood(talk: Talk, clause: Clause) -> list[Said]:
 
 
 def _doubted(said: Said) -> Said:
-    modality = said.modality if said.modality == "planned" else "hedged"
-    return replace(said, modality=modality, confidence=min(said.confidence, HEDGED))
+    return replace(said, modality="hedged", confidence=min(said.confidence, HEDGED))
 
 
 def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
@@ -55,6 +56,16 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
 def _subject(talk: Talk, clause: Clause) -> Subject | None:
     """Whom a clause is about; one that goes on speaks of the one before."""
     subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last)
+    if subject and not (subject.who.first or subject.who.relation or verb_at(talk.text, subject.at, clause.end)):
+        subject = None  # a capital alone makes no person: Allergic to nuts
     if subject is None and clause.goes_on and talk.subject is not None:
         return Subject(talk.subject, clause.start)
     return subject
+
+
+def in_passing(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What is said beside somebody of the speaker's, even in a question: "a gift for my dad, who loves fishing"."""
+    for found in pattern("people.who").finditer(talk.text, start, end):
+        who = relative(found, talk.speaker).who
+        if verb := verb_at(talk.text, found.end(), end):
+            yield from said_by(talk, Clause(found.start(), end, lead=found.start()), who, verb)

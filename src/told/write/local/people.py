@@ -13,11 +13,18 @@ from told.write.local.speaker import Who, titled
 from told.write.local.tables import pattern, relatives, words
 from told.write.local.value import is_name
 
+_NAMES: Final = re.compile(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
 _ONE: Final = frozenset("a an another one no any some".split())
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
 """What one has one of: the sentence says who it is, not that there is one."""
 _NO_NEWS: Final = frozenset(("has", "manager", "has_colleague", "has_friend"))
 """What everybody has: without a name it says nothing."""
+
+
+def _single(noun: str) -> str:
+    """One of them: kid for kids."""
+    low = noun.lower()
+    return {"children": "child", "puppies": "puppy", "mice": "mouse"}.get(low, low.removesuffix("s"))
 
 
 def predicate_of(noun: str) -> str:
@@ -41,8 +48,8 @@ def household(talk: Talk, clause: Clause, who: Who, at: int, denial: str = "") -
 
 def _named(found: re.Match[str], who: Who, clause: Clause) -> Iterator[Said]:
     group = "names" if found["names"] else "beside"
-    names = list(re.finditer(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?", found[group] or ""))
-    single = found["noun"].lower().removesuffix("s")
+    names = list(_NAMES.finditer(found[group] or ""))
+    single = _single(found["noun"])
     if all(is_name(name[0]) for name in names):
         for name in names:
             text = f"{who.name} has {article(single)} named {titled(name[0])}"
@@ -59,7 +66,7 @@ def _unnamed(talk: Talk, found: re.Match[str], who: Who, clause: Clause, denial:
     has = {"no": f"has no {value}", "no longer": f"no longer has {article(value)}"}.get(denial, f"has {article(value)}")
     if denial or predicate not in _NO_NEWS:
         polarity = NEGATED if denial else ASSERTED
-        meta = {"relation": noun.lower().removesuffix("s")}
+        meta = {"relation": _single(noun)}
         end = found.end("noun")
         yield Said(who.name, predicate, value, f"{who.name} {has}", clause.start, end, polarity, meta=meta)
 
@@ -77,6 +84,16 @@ def beside(talk: Talk, start: int, end: int) -> Iterator[Said]:
         several = relation.endswith("s") and relation in relatives()
         if is_name(name, known=True) and not gone and not several:
             yield related(talk.speaker, relation, titled(name), found.start(), found.start("name") + len(name))
+
+
+def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """Several people or pets at once: "my kids are named Ava and Ben"."""
+    for found in pattern("people.several").finditer(talk.text, start, end):
+        names = list(_NAMES.finditer(found["names"]))
+        if len(names) > 1 and all(is_name(name[0], known=True) for name in names):
+            for name in names:
+                stop = found.start("names") + name.end()
+                yield related(talk.speaker, _single(found["relation"]), titled(name[0]), found.start(), stop)
 
 
 def related(speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED) -> Said:

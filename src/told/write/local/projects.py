@@ -22,7 +22,9 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
     """What a clause says of the speaker's project."""
     text = talk.text
     found = pattern("projects.frame").match(text, clause.start, clause.end)
-    if found is None or (found["the"] and found["part"].lower() not in _KNOWN):
+    if found is None or (found["own"] or "").lower() + found["part"].lower()[-5:] == "mystack":
+        return  # one's own stack is what one uses
+    if found["the"] and found["part"].lower() not in _KNOWN:
         return
     value = trimmed(text, found.start("value"), until(text, found.start("value"), clause.end))
     if not is_thing(value.text, _LONGEST):

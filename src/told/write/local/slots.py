@@ -33,8 +33,10 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
         stop = cut.start()
     if slot in _LISTS:
         return _listed(text, start, stop, end, _LISTS[slot])
-    value = trimmed(text, start, _cut(text, start, stop, slot), article=not rule.spells_out(slot))
-    fits = (rule.spells_out(slot) and slot == "thing") or CHECKS[_SORTS.get(slot, slot)](value.text)
+    spelled_out = rule.spells_out(slot)
+    stop = stop if spelled_out and slot == "known" else _cut(text, start, stop, slot)
+    value = trimmed(text, start, stop, article=not spelled_out)
+    fits = (spelled_out and slot == "thing") or CHECKS[_SORTS.get(slot, slot)](value.text)
     return [value] if value.text and fits else []
 
 

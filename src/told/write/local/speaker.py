@@ -8,6 +8,7 @@ from typing import Final
 
 from told.write.local.tables import pattern, words
 from told.write.local.value import is_name
+from told.write.local.verb import forms
 
 USER: Final = "User"
 _KEPT: Final = frozenset("older younger little big best twin step ex ex- oldest youngest".split())
@@ -42,7 +43,7 @@ def subject_at(text: str, start: int, end: int, speaker: str, last: Who | None) 
     if found := pattern("speaker.first").match(text, start, end):
         return Subject(Who(speaker, first=True), found.end())
     if found := pattern("speaker.mine").match(text, start, end):
-        return _relative(found, speaker)
+        return relative(found, speaker)
     if found := pattern("speaker.theirs").match(text, start, end):
         relation = found["relation"].lower()
         return Subject(Who(f"{found['owner']}'s {relation}", relation=relation), found.end())
@@ -57,10 +58,11 @@ def spoken_of(text: str, start: int, end: int, speaker: str) -> Who | None:
     """The one person of the speaker's a stretch mentions, whom a later "she" can mean; none if there are several."""
     mentions = pattern("speaker.anywhere").finditer(text, start, end)
     people = [found for found in mentions if found["relation"].lower() not in words("PETS")]
-    return _relative(people[0], speaker).who if len(people) == 1 else None
+    return relative(people[0], speaker).who if len(people) == 1 else None
 
 
-def _relative(found: re.Match[str], speaker: str) -> Subject:
+def relative(found: re.Match[str], speaker: str) -> Subject:
+    """Somebody of the speaker's, by name where one stands beside the relation."""
     relation, adjective = found["relation"].lower(), found["adjective"].lower()
     name = found["name"] or ""
     if name and is_name(name, known=True):
@@ -74,9 +76,10 @@ def _named(found: re.Match[str]) -> Subject | None:
         return Subject(Who(USER, first=True), found.end())
     name = found["name"] or found["low"]
     first = name.split()[0].lower()
-    if first in words("NO_PERSON") or not is_name(name, known=True):
+    known = first in words("FIRST_NAMES")
+    if first in words("NO_PERSON") or not is_name(name, known=True) or (first in forms() and not known):
         return None
-    return Subject(Who(titled(name), known=first in words("FIRST_NAMES")), found.end())
+    return Subject(Who(titled(name), known=known), found.end())
 
 
 def titled(name: str) -> str:

@@ -77,6 +77,8 @@ def is_name(value: str, *, known: bool = False) -> bool:
         return False
     parts = value.split()
     low = [part.lower().strip(".") for part in parts]
+    if low[0] in words("TITLES") and len(parts) > 1:
+        return is_name(value.split(None, 1)[1], known=known)
     if low[0] in words("NATIONS") | words("DIETS") or not words("NOT_NAMES").isdisjoint(low):
         return False
     if not known:
@@ -91,7 +93,9 @@ def is_name(value: str, *, known: bool = False) -> bool:
 def is_place(value: str) -> bool:
     """Whether a value can be the name of a place."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or parts[0] in words("PLACE_STOPS") | words("EMPTY") | words("MONTHS"):
+    if not 0 < len(parts) <= 6 or parts[0] in words("PLACE_STOPS") | words("MONTHS"):
+        return False
+    if value.lower() in words("EMPTY") or (value[0].islower() and parts[0] in words("EMPTY")):
         return False
     if re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
         return False
@@ -103,7 +107,7 @@ def is_place(value: str) -> bool:
 def is_organization(value: str) -> bool:
     """Whether a value can be the name of an employer, a school or the like."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or parts[0] in words("NO_WORKPLACE"):
+    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in words("NO_WORKPLACE")):
         return False
     if len(parts) == 1 and parts[0] in words("EMPTY") | words("PLACE_STOPS"):
         return False

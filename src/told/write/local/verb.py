@@ -85,10 +85,11 @@ _SAID: Final = {
     **dict.fromkeys("probably possibly maybe perhaps apparently supposedly".split(), "doubted"),
 }
 _ADVERBS: Final = frozenset(
-    """also really just still actually absolutely totally definitely truly deeply literally especially particularly
-    recently finally already only even very pretty quite so too simply genuinely certainly honestly obviously basically
-    both all kinda kind sort of officially originally mainly primarily largely personally strongly much secretly mostly
-    fully completely seriously super happily proudly lately since long strictly newly once soon right then""".split()
+    """also really realy relly just still actually absolutely totally definitely truly deeply literally especially
+    particularly recently finally already only even very pretty quite so too simply genuinely certainly honestly
+    obviously basically both all kinda kind sort of officially originally mainly primarily largely personally
+    strongly much secretly mostly fully completely seriously super happily proudly lately since long strictly
+    newly once soon right then""".split()
 )
 _CONTRACTED: Final = {
     **dict.fromkeys("don't dont".split(), "do"),

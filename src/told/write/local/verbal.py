@@ -16,11 +16,12 @@ from told.write.local.said import ASSERTED, HEDGED, INFERRED, NEGATED, STATED, S
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, titled
 from told.write.local.tables import names, pattern, words
-from told.write.local.value import Value, is_place
-from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb
+from told.write.local.value import Value, is_place, trimmed
+from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb, verb_at
 
 _OWNING: Final = frozenset("have get adopt own foster".split())
 _TIMELESS: Final = frozenset("born_in born_on comes_from age".split())
+_LONGEST_NOTE: Final = 12
 _TAILS: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
@@ -86,7 +87,7 @@ def _fits(rule: Rule, who: Who, verb: Verb) -> bool:
         return False
     if not who.first and not who.known and rule.predicate not in names("OF_PERSONS"):
         return False
-    if flags & {"denied", "deny"} and not denied:
+    if (flags & {"denied", "deny"} and not denied) or ("able" in flags and not stance.able):
         return False
     if stance.able and not denied and rule.predicate not in ("speaks", "plays"):
         return False
@@ -167,10 +168,10 @@ class _Reading:
         start, end, sure = self.clause.start, max(each.end for each in values.values()), HEDGED if doubted else STATED
         said = Said(who.name, predicate, shown, text, start, end, polarity, modality, sure, valid, meta)
         yield _of_meat(said) if predicate == "diet_again" else said
-        if "old" in values and predicate == "uses":
+        if "old" in values:
             old = values["old"]
-            gone = f"{who.name} no longer uses {old.text}"
-            yield Said(who.name, "uses", old.text, gone, start, old.end, NEGATED, valid=valid)
+            gone = f"{who.name} no longer {predicate} {old.text}"
+            yield Said(who.name, predicate, old.text, gone, start, old.end, NEGATED, valid=valid)
 
     def _polarity(self) -> tuple[str, str, str]:
         """The predicate, polarity and phrase, as a denial or an end turns them; no polarity if it says nothing."""
@@ -218,15 +219,40 @@ def _of_meat(said: Said) -> Said:
 # ---------------------------------------------------------------------------------------------------- what hangs behind
 
 
+def notes(talk: Talk, clause: Clause, who: Who, start: int) -> list[Said]:
+    """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
+    found: list[Said] = []
+    at = start
+    for words_ in talk.text[start : clause.end].split(","):
+        part = trimmed(talk.text, at, at + len(words_))
+        at += len(words_) + 1
+        if len(part.text.split()) > _LONGEST_NOTE:
+            break
+        found += note(talk, who, part)
+    return [said for said in found if said.predicate != "name"]
+
+
+def note(talk: Talk, who: Who, part: Value) -> list[Said]:
+    """What one short note says of somebody: what they have, what they do, what they are."""
+    clause = Clause(part.start, part.end, lead=part.start)
+    has = list(people.household(talk, clause, who, part.start))
+    if has:
+        return has
+    verb = verb_at(talk.text, part.start, part.end)
+    if verb is not None and verb.stance.tense == PRESENT and verb.lemma in words("NOTED") and verb.word == part.start:
+        return list(by_rules(talk, clause, who, verb))
+    return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
+
+
 def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int) -> Iterator[Said]:
     """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
     found: list[Said] = []
-    if rule.predicate in ("name", "age"):
-        at = end if rule.predicate == "name" else verb.at
-        more = pattern(f"verbal.behind_{rule.predicate}").match(talk.text, at, clause.end)
-        behind = by_rules(talk, clause, who, replace(verb, at=more.end())) if more else ()
+    if rule.predicate == "name":
+        found = notes(talk, clause, who, end)
+    elif rule.predicate == "age":
+        behind = by_rules(talk, clause, who, replace(verb, at=verb.at))
         found = [said for said in behind if said.predicate not in ("name", "age", "is")]
-        yield from found
+    yield from found
     if found:
         return
     for predicate, phrase in _TAILS.items():
