@@ -39,6 +39,8 @@ from told.write.curate.verdicts import (
 from told.write.shape import Decision
 
 DAY: Final = 86_400_000_000
+BUMP: Final = 0.3
+"""What saying something again adds to its salience."""
 ABSTRACT_LIMIT: Final = 200
 VALUE: Final = "value"
 USES: Final = "usage_count"
@@ -170,14 +172,14 @@ def evicted(scene: Scene, decision: Decision) -> list[Decision]:
 def _weakest(scene: Scene, kind: Kind, facts: Sequence[Fact]) -> list[Fact]:
     if kind.eviction is Eviction.RECENCY:
         return sorted(facts, key=lambda fact: (said(fact, scene.now), fact.seq))
-    return sorted(facts, key=lambda fact: (salience(kind, fact, scene.now), fact.seq))
+    return sorted(facts, key=lambda fact: (salience(kind, fact, scene.now, scene.votes.get(fact.id, 0)), fact.seq))
 
 
-def salience(kind: Kind, fact: Fact, now: int) -> float:
-    """How much of a memory's weight is left, by the wall clock."""
+def salience(kind: Kind, fact: Fact, now: int, again: int = 0) -> float:
+    """How much of a memory's weight is left, by the wall clock; each time it was said again adds to it."""
     age = max(0, now - fact.updated_at) / DAY
     faded = 1.0 if kind.half_life is None else 0.5 ** (age / kind.half_life)
-    return kind.weight * fact.confidence * faded
+    return kind.weight * fact.confidence * faded * (1.0 + BUMP * again)
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------
