@@ -22,8 +22,10 @@ from told.write import gate, messages, review, tools, understand
 from told.write.change import held
 from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
+from told.write.curate import identity
 from told.write.curate import revoke as revoking
 from told.write.tools import Output
+from told.write.curate.identity import Likely
 from told.write.understand import Progress
 
 
@@ -91,6 +93,11 @@ class Minding(Base):
         """How one that is spoken of bears on others."""
         wanted = label(name, "name", limit=256)
         return (yield from entities.relations(self.store, self.scope(ids), wanted, self.store.mint.now()))
+
+    @verb(Action.DERIVE_CLAIMS)
+    def identify(self, ids: Mapping[str, Any]) -> Flow[Sequence[Likely]]:
+        """Draw edges between names of a scope that may mean the same."""
+        return (yield from identity.recognise(self.desk, self.scope(ids)))
 
     @verb(Action.READ_CONTENT)
     def quarantine(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:

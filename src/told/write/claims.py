@@ -60,6 +60,8 @@ def _tell(plan: Plan, decisions: Sequence[Decision], written: Written) -> None:
             plan.skipped.append({**_row(why, event.text or ""), "id": event.id, "role": event.role})
         elif event.id:
             plan.events.append(event)
+        else:
+            plan.skipped.append({**_row(decision.why, event.text or ""), "role": event.role})
 
 
 def _row(reason: str, what: str) -> dict[str, Any]:
@@ -102,7 +104,8 @@ def understanding(desk: Desk) -> Understand:
             if step is not None and (yield from call(desk.store.cursor, account, step.consumer)) != step.before:
                 raise Overtaken
             seen = (yield from call(desk.store.head, account)).seq
-            plan = Plan([], [], [], evidence=list(case.evidence), fresh=[False] * len(case.evidence))
+            first = step is not None  # whoever is asked once more has been counted as a witness
+            plan = Plan([], [], [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
             everything = range(len(case.turns))
             spans = [lambda span: span for _ in everything]
             asked = yield from curated(

@@ -25,6 +25,7 @@ from told.ledger.consume import Failure, attempt
 from told.ports import Known, Store, Ticket, Vector
 from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
+from told.write.curate.policies import looked_over
 from told.write.desk import Desk, Key, Plan, settle
 from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
@@ -69,7 +70,9 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
         verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
         reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
         skipped = tuple(row for row in skipped if row["reason"] not in reasons)
-    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings)))
+    rules = desk.mind.ontology.get(kind)
+    odd = [] if rules is None else [note for each in verdicts for note in looked_over(rules, each.turn.meta)]
+    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
     return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
 
 
