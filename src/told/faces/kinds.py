@@ -41,10 +41,14 @@ def folder(settings: Settings) -> Path:
 
 
 def ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology]:
-    """All kinds there are, and those that extraction may use: the ones given, or all that told does not make itself."""
+    """All kinds there are, and those that extraction may use: the ones given, or all that told does not make itself.
+
+    An ontology, given here or as the file that the setting `kinds` names, is the whole world; a folder only adds to it.
+    """
     own = _given(given, settings)
     everything = builtin().plus(*own.kinds)
-    chosen = own if given is not None and own.kinds else everything
+    closed = own.kinds and (given not in (None, "auto") or folder(settings).is_file())
+    chosen = own if closed else everything
     usable = tuple(kind for kind in chosen.kinds if kind.enabled and not kind.system)
     return everything, Ontology(usable, own.version, own.description)
 
