@@ -24,8 +24,8 @@ from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
 from told.write.curate import identity
 from told.write.curate import revoke as revoking
-from told.write.tools import Output
 from told.write.curate.identity import Likely
+from told.write.tools import Output
 from told.write.understand import Progress
 
 
