@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from told.backends.ram_account import Account
-from told.core.errors import ModelMismatch
 from told.core.fact import Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
@@ -75,17 +74,3 @@ def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], 
         facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),
         marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip
-
-
-def quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:
-    """The vectors as they are kept, once they are known to fit the model."""
-    if model is not None:
-        for vector in vectors.values():
-            fits(vector, *model)
-    return {key: quantise(vector) for key, vector in vectors.items()}
-
-
-def fits(vector: Sequence[float], name: str, dim: int) -> None:
-    """Raise unless a vector has the dimensions of its model."""
-    if len(vector) != dim:
-        raise ModelMismatch(f"The vector has {len(vector)} dimensions; {name} has {dim}.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from told.core.belief import Sides
-from told.core.blob import Blob
+from told.core.blob import Blob, is_hash
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact, Witness
@@ -141,7 +141,8 @@ class Engine(Minding):
         """The bytes of a document or an image, which evidence of the scope names."""
         scope = self.scope(ids)
         holders = yield from keeping.named(self.store, scope)
-        found = (yield from call(self.store.blob, self.account, hash)) if hash in holders else None
+        named = is_hash(hash) and hash in holders
+        found = (yield from call(self.store.blob, self.account, hash)) if named else None
         if found is None or not (yield from self._shown(holders[hash])):
             raise NotFoundError(f"There is no blob {shown(hash)} here.", hint="List them with blobs().")
         return found

@@ -16,6 +16,8 @@ from told.write.local.answers import answered
 from told.write.local.clean import plain_speech
 from told.write.local.dates import Clock
 from told.write.local.interpret import in_passing, understood
+from told.write.local.noted import noted, pointed
+from told.write.local.requests import asked_for
 from told.write.local.said import Said, Talk
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
 from told.write.local.speaker import USER, spoken_of
@@ -79,6 +81,8 @@ def _read(talk: Talk) -> Iterator[Said]:
     """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
     if talk.text.rstrip().lower().endswith("/s"):
         return
+    yield from noted(talk)
+    yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
             continue
@@ -94,7 +98,9 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
     for clause in clauses(text, replace(sentence, end=end)) if end > sentence.start else ():
         if is_unreal(text, clause.start, clause.end):
             unreal = True
-        elif not clause.asked and not (unreal and clause.goes_on):
+        elif clause.asked:
+            yield from asked_for(talk, clause)
+        elif not (unreal and clause.goes_on):
             yield from understood(talk, clause)
     talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
