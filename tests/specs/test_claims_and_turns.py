@@ -380,7 +380,8 @@ def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None
     with book() as notes:
         notes.said(
             "t", "hello", claim("home", "User lives in Oslo", "t", "lives_in"),
-            claim("dog", "User owns a dog", "t", "owns"), claim("ann", "Ann lives in Bonn", "t", "lives_in", subject="Ann"),
+            claim("dog", "User owns a dog", "t", "owns"),
+            claim("ann", "Ann lives in Bonn", "t", "lives_in", subject="Ann"),
         )  # fmt: skip
         always = notes.memory.context("zebra", **U, budget=400).text.split("Recalled:")[0]
     assert "Oslo" in always
