@@ -395,3 +395,15 @@ def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) ->
     fact = store.fact("default", "doubt")
     assert fact is not None
     assert store.texts("default", [fact.seq]) == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> None:
+    with book(kind) as notes:
+        for minute, (name, text) in enumerate((("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))):
+            said = {"role": "user", "name": name, "content": text, "timestamp": f"2026-01-01T10:0{minute}:00Z"}
+            notes.memory.add([said], **U)
+        facts = notes.memory.engine.store.lives(notes.scope)
+    turns = [fact for fact in facts if fact.text in ("I live in Oslo with my dog", "Which breed?")]
+    assert len(facts) > len(turns) == 2
+    assert turns[1].after == turns[0].id
