@@ -13,7 +13,7 @@ from histories import stage
 from told import InvalidInput
 from told.read.bundle import CHANGED
 
-U = {"user_id": "u"}
+U: dict[str, Any] = {"user_id": "u"}
 KINDS = ("ram", "sqlite")
 DAY = 86_400_000_000
 NYC, SF = "I live in NYC and I work at Acme", "We moved to San Francisco, I love it"
