@@ -47,7 +47,8 @@ class Observer:
     seen: dict[bytes, str]
     last: Spoken | None
     now: int
-    made: dict[str, str] = field(default_factory=dict)
+    made: dict[tuple[str, bool], str] = field(default_factory=dict)
+    """The threads made so far, by the text and whether listings leave it out."""
 
     def observe(self, kept: Kept) -> None:
         """Plan the evidence of a turn, and its thread if it has one."""
@@ -58,7 +59,7 @@ class Observer:
         if kept.kind is None:
             return
         old = None if fresh and self._at_another_time(kept) else self.held.get(kept.md5)
-        thread = self.made.get(kept.md5) or self._holding(kept, old)
+        thread = self._made(kept) or self._holding(kept, old)
         if thread is None:
             self._assert(kept, kept.kind, evidence, before, old)
             return
@@ -80,6 +81,11 @@ class Observer:
         self._draft(Observed(evidence, said))
         self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
+
+    def _made(self, kept: Kept) -> str | None:
+        """The thread that was just made for the same words; one that is not listed is enough for another such."""
+        listed = self.made.get((kept.md5, False))
+        return self.made.get((kept.md5, True)) if listed is None and kept.kind in UNLISTED else listed
 
     def _at_another_time(self, kept: Kept) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
@@ -105,7 +111,7 @@ class Observer:
             self.plan.guards.append(ThreadAt(thread, old.seq))
         elif kept.md5 not in self.held:
             self.plan.guards.append(NoFact(self.scope, kept.md5))
-        self.made[kept.md5] = thread
+        self.made[kept.md5, kind in UNLISTED] = thread
         self.last = talk.spoken(thread, kept.turn) if old is None else None
         self._tell(kept, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
 
