@@ -11,13 +11,13 @@ from told.core.query import Receipt
 from told.core.trust import channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ports import Step, Usage
+from told.ports import Intact, Step, Usage
 from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import Desk, Plan, settle
 from told.write.shape import Extracted, Extractor, Found, Heard
-from told.write.understand import Case, Overtaken, Understand, Understood
+from told.write.understand import Case, Overtaken, Understand, Understood, intact
 
 Back = Callable[[Span], Span]
 
@@ -37,7 +37,10 @@ def curated(
     plan.guards += written.guards
     if found.entities or found.relations:
         told = list(_told(written))
-        drawn = yield from plan_graph(desk.store, place, found.entities, found.relations, told, evidence, _role(heard))
+        said = [turn.evidence.content for turn in heard.turns]
+        drawn = yield from plan_graph(
+            desk.store, place, found.entities, found.relations, told, evidence, _role(heard), said
+        )
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
     plan.events += [event for event in written.events if event.id]
@@ -82,7 +85,10 @@ def understanding(desk: Desk) -> Understand:
             if step is not None and (yield from call(desk.store.cursor, account, step.consumer)) != step.before:
                 raise Overtaken
             seen = (yield from call(desk.store.head, account)).seq
-            plan = Plan([], [], [], evidence=list(case.evidence), fresh=[False] * len(case.evidence))
+            if not (yield from intact(desk.store, account, case)):
+                raise Overtaken
+            told = [Intact(seq) for seq in case.seqs]
+            plan = Plan([], [*told], [], evidence=list(case.evidence), fresh=[False] * len(case.evidence))
             everything = range(len(case.turns))
             spans = [lambda span: span for _ in everything]
             asked = yield from curated(
