@@ -97,8 +97,8 @@ class Settings:
     secrets: str = knob(
         "redact",
         "What becomes of a key, a password or a card number in what is said: `reject` the message, `redact` it, "
-        "or `keep` it, unencrypted and marked in the metadata.",
-        choices=("reject", "redact", "keep"),
+        "`encrypt` it with the key in TOLD_VAULT_KEY, or `keep` it, unencrypted and marked in the metadata.",
+        choices=("reject", "redact", "encrypt", "keep"),
     )
     near_duplicate: float = knob(
         0.92, "The cosine from which a text with the same content as a held one is that one again.", least=0.0, most=1.0

@@ -375,14 +375,21 @@ def test_messages_of_another_shape_are_refused_whole(memory, said):
 
 
 @pytest.mark.parametrize(
-    "content", [[IMAGE], IMAGE, [{"type": "text", "text": "look"}, IMAGE], [{"type": "input_audio"}], [7]]
+    "content", [[{"type": "input_audio"}], {"type": "file"}, [{"type": "text", "text": "look"}, {"type": "video"}], [7]]
 )
-def test_images_and_other_parts_are_refused_clearly(memory, content):
-    with pytest.raises(Unsupported, match="only text is remembered") as refused:
+def test_parts_that_are_neither_text_nor_image_are_refused_clearly(memory, content):
+    with pytest.raises(Unsupported, match="text and images are remembered") as refused:
         memory.add(["tea", {"role": "user", "content": content}], user_id="u")
     assert "Message 1" in str(refused.value)
     assert "in words" in refused.value.hint
     assert texts(memory) == []
+
+
+@pytest.mark.parametrize("content", [[IMAGE], IMAGE, [IMAGE, {"type": "text", "text": "look"}]])
+def test_an_image_that_is_not_fetched_leaves_its_address(memory, content):
+    done = memory.add({"role": "user", "content": content}, user_id="u")
+    assert done["results"][0]["memory"].endswith("[image #1: https://example.org/cat.png]")
+    assert "URLs are not fetched" in done["warnings"][0]
 
 
 def test_a_message_has_its_own_name_time_and_metadata(memory):

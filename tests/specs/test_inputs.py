@@ -255,7 +255,8 @@ ODD_MESSAGES = [
     {"role": "user", "content": "x", "name": 5},
     {"role": "user", "content": "x", "name": []}, {"role": "user", "content": "x", "timestamp": "yesterdayish"},
     {"role": "user", "content": "x", "timestamp": []}, {"role": "user", "content": "x", "timestamp": float("nan")},
-    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]},
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "/x/y.png"}}]},
+    {"role": "user", "content": [{"type": "image_url"}]}, {"type": "image", "source": []}, b"text", Path("none.png"),
     {"role": "user", "content": [{"type": "text"}]}, {"role": "user", "content": [{"type": "text", "text": 5}]},
     {"role": "user", "content": [{"type": []}]}, {"role": "user", "content": [{"type": {}, "text": "x"}]},
 ]  # fmt: skip
@@ -379,6 +380,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "timeline": ("limit",),
     "diff": ("before", "after"),
     "link": ("src", "rel", "dst", "weight", "metadata"),
+    "upload": ("content", "name", "source", "media_type", "metadata", "timestamp", "expiration_date"),
+    "blob": ("hash",),
+    "blobs": (),
     "erase": ("memory_id", "source", "why", "dry_run"),
     "rebuild": ("views",),
     "export": ("target",),
@@ -387,7 +391,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "reindex": ("embedder",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
-SCOPED = {"add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link"}
+SCOPED = {"add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob"}
 
 
 def valid(method: str, id_: str) -> dict[str, Any]:
@@ -397,7 +401,7 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "why_not": {"query": "x", "memory_id": id_}, "get": {"memory_id": id_},
         "update": {"memory_id": id_, "text": "y"}, "delete": {"memory_id": id_}, "retract": {"memory_id": id_},
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
-        "link": {"src": id_, "rel": "supports", "dst": id_},
+        "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 

@@ -175,3 +175,13 @@ def test_39_a_prompt_of_ones_own_takes_the_place_of_the_extractors():
     with Memory("ram://", embedder="none", llm=llm) as memory:
         memory.add("I like tea", user_id="alice", prompt="Only ever look for drinks.")
     assert llm.asked[0][0].startswith("Only ever look for drinks.")
+
+
+def test_9_a_fact_that_was_written_over_is_compared_by_what_it_says_now(memory):
+    [home] = memory.add("I live in Paris", user_id="alice")["results"]
+    memory.update(home["id"], "User lives in Lyon")
+    [again] = memory.add("I live in Lyon", user_id="alice")["results"]
+    assert (again["event"], again["id"]) == ("NONE", home["id"])
+    memory.update(home["id"], "The weather was nice")
+    [anew] = memory.add("I live in Nice", user_id="alice")["results"]
+    assert anew["event"] == "ADD"

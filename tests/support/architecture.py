@@ -20,7 +20,7 @@ FLOORS = (
     ("read", "write", "tend"),
     ("engine", "loop", "open"),
     ("faces",),
-    ("__init__", "__main__"),
+    ("__init__", "__main__", "ontology"),
 )
 BESIDE = ("backends", "testing")
 SEEN_FROM_BESIDE = {"core", "ports"}

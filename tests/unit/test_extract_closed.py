@@ -8,7 +8,7 @@ from hearing import assistant, extract, heard, texts
 from told.core.entry import Claim
 from told.core.errors import ConfigError, InvalidInput, LLMError
 from told.core.kind import Kind, Ontology, load_ontology
-from told.faces.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
+from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.ports import Usage
 from told.testing import ScriptedLLM
 from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, NOT_QUOTED, OUTSIDE, ClosedExtractor
@@ -222,8 +222,9 @@ def test_what_cannot_be_used_is_refused_with_advice():
         build_concept_catalog({"kinds": {}})
     with pytest.raises(InvalidInput, match=r"rules of A\.B"):
         build_concept_catalog({"concepts": {"A.B": 7}})
-    with pytest.raises(ConfigError, match="language model"):
-        extract_facts(TEXT, None, MUSEUM, "openai/gpt-4o-mini")
+    for model in (None, 7, "none"):
+        with pytest.raises(ConfigError, match="language model"):
+            extract_facts(TEXT, None, MUSEUM, model)
     with pytest.raises(LLMError):
         extract_facts(TEXT, None, MUSEUM, ScriptedLLM([]))
 

@@ -11,7 +11,8 @@ from told.core.errors import LLMError
 from told.flow import arun
 from told.ports import Reply, Usage
 from told.testing import ScriptedLLM
-from told.write.extract.facts import FactsExtractor, GivenExtractor
+from told.write.extract.facts import FactsExtractor
+from told.write.extract.given import GivenExtractor
 from told.write.extract.settle import Rules
 
 SAID = heard("Hi, I'm Ines. I live in Porto and I work at Acme.")

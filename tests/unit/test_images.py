@@ -27,6 +27,11 @@ def said(messages, settings=SETTINGS):
     return read(messages, metadata=None, timestamp=None, source=None, settings=settings)
 
 
+def as_url(data):
+    """An image part of whatever bytes, as a stranger could send it."""
+    return {"type": "image", "image": f"data:image/png;base64,{base64.b64encode(data).decode()}"}
+
+
 def look(*readers, settings=SETTINGS, fetch=None):
     return Look(readers, settings, fetch)
 
@@ -133,7 +138,13 @@ def test_a_path_is_a_path_object_and_a_url_a_url():
 def test_too_many_bytes_are_not_even_decoded():
     huge = "data:image/png;base64," + "A" * 4000
     assert "at most 1,000 are accepted" in image({"type": "image", "image": huge}, 1, limit=1000).problem
-    assert image(bytes(1001), 1, limit=1000).data is None
+    assert image(PNG + bytes(1001), 1, limit=1000).data is None
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"tea", bytearray(b"x"), memoryview(b"text")])
+def test_bytes_that_are_no_image_are_a_mistake_of_the_caller(data):
+    with pytest.raises(InvalidInput, match="decode"):
+        image(data, 1, limit=1000)
 
 
 def test_base64_that_is_none_is_a_problem_and_no_exception():
@@ -263,8 +274,8 @@ def test_what_a_reader_says_can_be_kept_whatever_it_is():
     [
         (png([b"\0"], 60_000, 60_000), "3,600,000,000 pixels"),
         (gif(65_535, 65_535), "pixels"),
-        (b"not an image at all", "not a PNG"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(3), "not a PNG"),
+        (as_url(b"not an image at all"), "not a PNG"),
+        (as_url(b"\x89PNG\r\n\x1a\n" + bytes(3)), "not a PNG"),
     ],
 )
 def test_a_bomb_or_a_fake_is_never_handed_to_a_reader(data, why):
@@ -280,10 +291,12 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
     good, large = tmp_path / "a.png", tmp_path / "b.png"
     good.write_bytes(PNG)
     large.write_bytes(PNG + bytes(2000))
-    files = said([good, large, tmp_path, tmp_path / "none.png"])
-    found = run(seen(files, look(Reads(), settings=Settings(image_limit=1000))))
-    assert [turn.evidence.content for turn in found.turns] == ["[OCR text from image #1]\nHELLO", *["[image #1]"] * 3]
-    assert len(found.warnings) == 2  # too large, and not there (twice in the same words)
+    found = run(seen(said([good, large]), look(Reads(), settings=Settings(image_limit=1000))))
+    assert [turn.evidence.content for turn in found.turns] == ["[OCR text from image #1]\nHELLO", "[image #1]"]
+    assert "at most 1,000" in found.warnings[0]
+    for missing in (tmp_path, tmp_path / "none.png"):
+        with pytest.raises(InvalidInput, match="no file"):
+            run(seen(said([missing]), look(Reads())))
 
 
 def test_a_url_is_fetched_only_where_that_is_allowed():

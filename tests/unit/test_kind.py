@@ -59,6 +59,7 @@ BUILTIN = {
     "memory": ("append", "user", False, "ctx://default/users/alice/memories/plain/x1"),
     "turn": ("append", "user", True, "ctx://default/users/alice/memories/turns/x1"),
     "node": ("aggregate", "user", True, "ctx://default/users/alice/memories/nodes/code_style"),
+    "document": ("append", "user", True, "ctx://default/users/alice/memories/documents/x1"),
     "quarantine": ("append", "user", True, "ctx://default/users/alice/memories/quarantines/x1"),
 }
 

@@ -16,6 +16,8 @@ from typing import Final
 from told.core.stem import stem
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
+_WORD: Final = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
+_DIGIT: Final = re.compile(r"\d")
 _ARTICLES: Final = frozenset("a an the my his her their our your its".split())
 _BREAK: Final = ","
 _BREAKS: Final = frozenset(",;:(")
@@ -91,6 +93,13 @@ def _holds(short: str, long: str) -> bool:
 def adds_to(new: str, old: str) -> bool:
     """Whether a text has all the words of another and some of its own."""
     return set(words(old)) < set(words(new))
+
+
+def names(text: str) -> frozenset[str]:
+    """The names and figures of a text: its words with a capital letter, but for the first, and those with a digit."""
+    found = _WORD.findall(text)
+    telling = [word for word in found[1:] if word[0].isupper()] + [word for word in found if _DIGIT.search(word)]
+    return frozenset(stem(word.casefold().removesuffix("'s")) for word in telling)
 
 
 # Names --------------------------------------------------------------------------------------------------------------

@@ -34,12 +34,16 @@ def find(text: str) -> tuple[Secret, ...]:
     return tuple(_apart(found)) if found else ()
 
 
-def redact(text: str) -> str:
-    """The text with a note in the place of each secret."""
+def _noted(secret: Secret, _: str) -> str:
+    return f"[redacted: {secret.kind}]"
+
+
+def redact(text: str, hide: Callable[[Secret, str], str] = _noted) -> str:
+    """The text with a note in the place of each secret, or with what `hide` makes of it."""
     parts: list[str] = []
     end = 0
     for secret in find(text):
-        parts += (text[end : secret.start], f"[redacted: {secret.kind}]")
+        parts += (text[end : secret.start], hide(secret, text[secret.start : secret.end]))
         end = secret.end
     return "".join((*parts, text[end:]))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from told.core.belief import Sides
-from told.core.blob import Blob
+from told.core.blob import Blob, is_hash
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
 from told.core.fact import Fact, Witness
@@ -36,7 +36,7 @@ from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
 from told.views import folding
-from told.write import change, embed, messages, understand
+from told.write import change, embed, gate, messages, understand
 from told.write import path as writing
 from told.write.change import Change
 from told.write.desk import Key
@@ -82,12 +82,16 @@ class Engine(Minding):
             raise InvalidInput("Nothing to update.", hint="Give a text, metadata, a timestamp or an expiration_date.")
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
+        words, warnings = (None, ()) if text is None else gate.screen(
+            clean(text, limit=self.settings.text_limit), self.settings
+        )  # fmt: skip
         anew = Change(
-            None if text is None else clean(text, limit=self.settings.text_limit),
+            words,
             None if metadata is None else messages.check_metadata(metadata, self.settings),
             set_expiry, messages.expiry(expires, self.settings), messages.since(timestamp, self.settings),
         )  # fmt: skip
-        return (yield from change.update(self.desk, self.account, named(id), anew, self.within(ids)))
+        done = yield from change.update(self.desk, self.account, named(id), anew, self.within(ids))
+        return replace(done, warnings=(*warnings, *done.warnings)) if warnings else done
 
     @verb(Action.WRITE)
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
@@ -137,7 +141,8 @@ class Engine(Minding):
         """The bytes of a document or an image, which evidence of the scope names."""
         scope = self.scope(ids)
         holders = yield from keeping.named(self.store, scope)
-        found = (yield from call(self.store.blob, self.account, hash)) if hash in holders else None
+        named = is_hash(hash) and hash in holders
+        found = (yield from call(self.store.blob, self.account, hash)) if named else None
         if found is None or not (yield from self._shown(holders[hash])):
             raise NotFoundError(f"There is no blob {shown(hash)} here.", hint="List them with blobs().")
         return found
@@ -262,6 +267,7 @@ class Engine(Minding):
         was = {"entries": head.seq, "head": f"{HASH}:{head.hash.hex()}"}
         yield from call(self.store.reset, self.account, Draft(Erased((), "reset", was), None, self.caller.name))
         self.overlay.forget(self.account)
+        self.mind.echoes.forget(self.account)
         yield from call(self.store.scrub)
 
     # Care -------------------------------------------------------------------------------------------------------------

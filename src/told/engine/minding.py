@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from told.core.belief import Contradiction
-from told.core.errors import InvalidInput, NotFoundError
+from told.core.errors import ConfigError, InvalidInput, NotFoundError
 from told.core.fact import QUARANTINE, Fact
 from told.core.filter import parse
 from told.core.policy import Action
@@ -18,10 +18,13 @@ from told.ports import Fault
 from told.read import entities, plan
 from told.read.entities import Relation
 from told.read.guard import denials
-from told.write import messages, review, tools, understand
+from told.write import gate, messages, review, tools, understand
+from told.write.change import held
 from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
+from told.write.curate import identity
 from told.write.curate import revoke as revoking
+from told.write.curate.identity import Likely
 from told.write.tools import Output
 from told.write.understand import Progress
 
@@ -34,10 +37,15 @@ class Minding(Base):
     @verb(Action.DERIVE_CLAIMS)
     def catch_up(self) -> Flow[Progress]:
         """Ask the model about everything that waits for it."""
-        attempts = self.settings.consumer_attempts
+        attempts, alone = self.settings.consumer_attempts, self.mind.alone
         if self.mind.llm is None:
             return Progress({})
-        return (yield from understand.drain(self.store, self.account, understanding(self.desk), attempts))
+        return (yield from understand.drain(self.store, self.account, understanding(self.desk), attempts, alone))
+
+    @verb(Action.READ_METADATA)
+    def enough(self) -> Flow[bool]:
+        """Whether so much waits for a model that it is worth a question."""
+        return (yield from understand.enough(self.store, self.account, self.settings.extract_threshold))
 
     @verb(Action.READ_METADATA)
     def waiting(self) -> Flow[int]:
@@ -54,8 +62,9 @@ class Minding(Base):
     def retry_faults(self, chosen: Any = None) -> Flow[Mapping[str, int]]:
         """Ask again about what failed."""
         mended, left = yield from understand.retry(
-            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts
-        )
+            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts,
+            self.mind.alone,
+        )  # fmt: skip
         return {"mended": mended, "left": left}
 
     @verb(Action.WRITE)
@@ -86,12 +95,25 @@ class Minding(Base):
         found = yield from entities.relations(self.store, self.scope(ids), wanted, self.store.mint.now())
         return [each for each in found if not denials((each.source, each.target), self.eye.guards)]
 
+    @verb(Action.DERIVE_CLAIMS)
+    def identify(self, ids: Mapping[str, Any]) -> Flow[Sequence[Likely]]:
+        """Draw edges between names of a scope that may mean the same."""
+        return (yield from identity.recognise(self.desk, self.scope(ids)))
+
     @verb(Action.READ_CONTENT)
     def quarantine(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:
         """The claims that wait for a review."""
         at = yield from self.point()
         only = parse({"kind": QUARANTINE})
         return self._seen((yield from call(self.store.facts, plan.find(self.scope(ids), at, only, limit=None))))
+
+    @verb(Action.ADMINISTER)
+    def reveal(self, id: str, *, ids: Mapping[str, Any]) -> Flow[str]:
+        """What a memory says with the secrets in it that are kept encrypted."""
+        fact = yield from held(self.store, self.account, named(id), self.within(ids))
+        if self.mind.vault is None:
+            raise ConfigError("There is no vault here.", hint='Open the memory with secrets="encrypt" and its key.')
+        return gate.revealed(fact.text, fact.meta, self.mind.vault)
 
     @verb(Action.WRITE)
     def review(self, id: str, *, accept: Any, ids: Mapping[str, Any]) -> Flow[Receipt]:

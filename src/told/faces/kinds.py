@@ -13,10 +13,9 @@ from told.core.errors import ConfigError, InvalidInput
 from told.core.fact import Fact
 from told.core.kind import Kind, Ontology, builtin, load_kind, load_ontology
 from told.settings import Settings
+from told.write.shape import CONCEPT
 
-CONCEPT = "concept"
-"""The metadata of a quarantined claim that names the kind it would have been of."""
-
+PLAIN = "memory"
 TEMPLATE = """\
 name: {name}
 label: {label}
@@ -42,10 +41,14 @@ def folder(settings: Settings) -> Path:
 
 
 def ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology]:
-    """All kinds there are, and those that extraction may use: the ones given, or all that told does not make itself."""
+    """All kinds there are, and those that extraction may use: the ones given, or all that told does not make itself.
+
+    An ontology, given here or as the file that the setting `kinds` names, is the whole world; a folder only adds to it.
+    """
     own = _given(given, settings)
     everything = builtin().plus(*own.kinds)
-    chosen = own if given is not None and own.kinds else everything
+    closed = own.kinds and (given not in (None, "auto") or folder(settings).is_file())
+    chosen = own if closed else everything
     usable = tuple(kind for kind in chosen.kinds if kind.enabled and not kind.system)
     return everything, Ontology(usable, own.version, own.description)
 
@@ -132,10 +135,12 @@ def _quoted(text: str) -> str:
 def inferred(refused: Iterable[Fact], known: Ontology) -> list[dict[str, Any]]:
     """The kinds that claims in quarantine ask for, the most wanted first, each with a draft of its file."""
     wanted: dict[str, list[str]] = defaultdict(list)
+    there = {address.slug(name) for name in known}
     for fact in refused:
-        concept = fact.meta.get(CONCEPT) or fact.predicate
-        if isinstance(concept, str) and concept.strip() and address.slug(concept) not in known:
-            wanted[address.slug(concept)].append(fact.text)
+        homeless = fact.meta.get("kind", PLAIN) == PLAIN
+        slug = address.slug(str(fact.meta.get(CONCEPT) or (fact.predicate if homeless else None) or ""))
+        if slug and slug not in there:
+            wanted[slug].append(fact.text)
     ordered = sorted(wanted.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
         {"name": name, "claims": len(texts), "examples": texts[:3], "yaml": drafted(name, examples=texts[:3])}

@@ -47,11 +47,23 @@ class Minded(Opened):
         """How one that is spoken of bears on others."""
         return run(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
 
+    def identify(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Draw edges between names that may mean the same, for reads with a `lens`; nothing is merged."""
+        return run(understood.identify(self.engine, scope_ids(user_id, agent_id, run_id)))
+
     def quarantine(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The claims that wait for a review; no search finds them."""
         return run(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    def reveal(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a memory says with the secrets in it that are kept encrypted."""
+        return run(understood.reveal(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     def review(
         self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,
@@ -117,11 +129,23 @@ class AsyncMinded(Opened):
         """How one that is spoken of bears on others."""
         return await arun(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
 
+    async def identify(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Draw edges between names that may mean the same, for reads with a `lens`; nothing is merged."""
+        return await arun(understood.identify(self.engine, scope_ids(user_id, agent_id, run_id)))
+
     async def quarantine(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The claims that wait for a review; no search finds them."""
         return await arun(understood.quarantine(self.engine, scope_ids(user_id, agent_id, run_id)))
+
+    async def reveal(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a memory says with the secrets in it that are kept encrypted."""
+        return await arun(understood.reveal(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     async def review(
         self, memory_id: str, accept: bool, *, user_id: str | None = None, agent_id: str | None = None,

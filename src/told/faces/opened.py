@@ -15,8 +15,8 @@ from told.core.text import label, shown
 from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
-from told.flow import run
-from told.open import open_embedder, open_readers, open_reranker, open_store
+from told.flow import Flow, run
+from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
 from told.ports import LLM, Embedder
@@ -25,7 +25,9 @@ from told.read.guard import Guard
 from told.settings import Settings, load
 from told.write.extract.choose import NAMES
 from told.write.mind import CURATE, Mind
+from told.write.path import PENDING
 
+VAULTS = "told.vaults"
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
 
 
@@ -106,9 +108,21 @@ class Opened:
     def _catch_up(self) -> bool:
         """Do what was put off; whether nothing is left to do."""
         try:
-            return self._engine is None or not run(self._engine.catch_up()).failure
+            return self._engine is None or not run(self._due(self._engine))
         except StoreClosed:
             return True
+
+    def _due(self, engine: Engine) -> Flow[bool]:
+        """Do what was put off, once it is enough to be worth a question; whether some of it failed."""
+        if not (yield from engine.enough()):
+            return False
+        return (yield from engine.catch_up()).failure is not None
+
+    def _put_off(self, receipt: dict[str, Any]) -> dict[str, Any]:
+        """A receipt; where a model far away is still to be asked, somebody begins to."""
+        if receipt.get("extraction") == PENDING and self.engine.mind.remote:
+            self._worker.wake()
+        return receipt
 
 
 def _mind(
@@ -120,10 +134,9 @@ def _mind(
     unknown = [name for name in prompts if name not in (*NAMES, CURATE)]
     if unknown:
         raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
-    if llm is None:
-        return Mind(settings, None, None, prompts, everything, catalogue, echoes)
-    asking, curating = metered(llm, meter, "extract"), metered(llm, meter, "curate")
-    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes)
+    vault = plugin(VAULTS, "keyed")() if settings.secrets == "encrypt" else None
+    asking, curating = (None, None) if llm is None else (metered(llm, meter, "extract"), metered(llm, meter, "curate"))
+    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes, vault)
 
 
 def _kinds(subscribes: Any) -> tuple[str, ...]:

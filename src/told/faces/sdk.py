@@ -30,12 +30,12 @@ class Memory(Minded):
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return run(verbs.add(
+        return self._put_off(run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
             deferred=deferred,
-        ))  # fmt: skip
+        )))  # fmt: skip
 
     def search(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
@@ -271,12 +271,12 @@ class AsyncMemory(AsyncMinded):
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return await arun(verbs.add(
+        return self._put_off(await arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
             deferred=deferred,
-        ))  # fmt: skip
+        )))  # fmt: skip
 
     async def search(
         self, query: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,

@@ -150,6 +150,20 @@ class ImageReader(Protocol):
 
 
 @runtime_checkable
+class Vault(Protocol):
+    """Keeps secrets so that only who has its key can read them."""
+
+    def mark(self, secret: str) -> str:
+        """A short name of a secret, the same every time, that says nothing about it without the key."""
+
+    def seal(self, secret: str) -> str:
+        """The secret as only this vault can read it."""
+
+    def open(self, sealed: str) -> str:
+        """A secret that was sealed, or `Denied`."""
+
+
+@runtime_checkable
 class Reranker(Protocol):
     """Judges how well texts answer a query, more slowly and better than the index does."""
 

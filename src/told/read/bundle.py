@@ -9,7 +9,7 @@ from itertools import islice
 from told.core.fact import LEVELS, OVERVIEW, PIECE, TURN, UNLISTED, Fact
 from told.core.filter import All, parse
 from told.core.kind import Semantics
-from told.core.predicates import predicate
+from told.core.predicates import VITAL, predicate
 from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace, listed
 from told.core.text import normalise, piece
 from told.flow import Flow, call
@@ -51,7 +51,7 @@ def lines(budget: int) -> int:
 
 def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundle]:
     """A block of text for a prompt: what answers the query, or without one what was learned last."""
-    pinned = yield from _pinned(eye, find)
+    pinned = yield from _pinned(eye, find, want.belief if want else "latest")
     said = yield from _said_last(eye, find, order.tail) if order.tail else _nothing()
     recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
     chosen = _answers(recall, eye, order) if recall else (yield from _learned(eye, find, order))
@@ -145,25 +145,25 @@ def _newest(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     return [fact for fact in reversed(facts) if fact.seq not in denied]
 
 
-def _pinned(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
-    """The facts of pinned kinds, oldest first, so that they stand in the same place every time."""
+def _pinned(eye: Eye, find: Find, belief: str) -> Flow[Sequence[Fact]]:
+    """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time."""
     kinds = eye.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
         return ()
     wanted = replace(find, filter=All((find.filter, parse({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
-    facts = yield from call(eye.store.facts, wanted)
-    denied = denials(facts, eye.guards)
-    return [fact for fact in facts if fact.seq not in denied and _is_lasting(fact)]
+    facts, told = yield from path.listing(eye, wanted, belief)
+    return [fact for fact in facts if fact.id not in told.lost and _is_lasting(fact)]
 
 
 def _is_lasting(fact: Fact) -> bool:
-    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort.
+    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort or vital.
 
-    Where the user lives is, but neither the many things the user owns nor where somebody else lives.
+    Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
     """
-    single = fact.predicate is None or predicate(fact.predicate).semantics is not Semantics.MULTI
+    known = None if fact.predicate is None else predicate(fact.predicate)
+    lasting = known is None or known.semantics is not Semantics.MULTI or known.name in VITAL
     about = fact.subject is None or normalise(fact.subject) in (USER, normalise(fact.scope.user_id or ""))
-    return single and about
+    return lasting and about
 
 
 def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:

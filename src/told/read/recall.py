@@ -103,6 +103,11 @@ class Recall:
         """Facts that every guard lets through came in."""
         self.facts |= {fact.seq: fact for fact in facts}
 
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Facts that every guard lets through came in, and may come to be shown."""
+        self.admit(facts)
+        self.shown.update(fact.seq for fact in facts)
+
 
 def first(scored: Sequence[Scored], facts: int) -> Iterator[Scored]:
     """The passages up to so many different facts."""

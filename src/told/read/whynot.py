@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.errors import NotFoundError
-from told.core.fact import Fact
+from told.core.fact import QUARANTINE, Fact
 from told.core.filter import matches, record
 from told.core.query import Find
 from told.flow import Flow, call
@@ -76,6 +76,8 @@ def _absent(eye: Eye, find: Find, thread: str) -> Flow[Reason]:
 
 
 def _obstacle(fact: Fact, find: Find) -> str:
+    if fact.kind == QUARANTINE:
+        return "it is in quarantine, and waits for somebody to look at it"
     if not find.show_expired and fact.expires <= find.as_of.at:
         return "it has expired; show_expired=True shows it"
     return "" if matches(find.filter, record(fact)) else "the filters leave it out"

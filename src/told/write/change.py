@@ -17,6 +17,7 @@ from told.ledger.commit import commit, decided
 from told.ports import Batch, Store, ThreadAt
 from told.write.desk import Desk, Plan, settle
 from told.write.embed import catch_up
+from told.write.mind import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,21 @@ def _changed(fact: Fact, change: Change) -> Claim:
     expires = change.expires if change.set_expiry else None if fact.expires == NEVER else fact.expires
     anew = said_again or change.valid is not ALWAYS
     valid = change.valid if anew else fact.valid()
+    said = _read(fact, change.text if said_again else None)
     return Claim(
-        fact.text if change.text is None else change.text, fact.kind, fact.subject, fact.predicate, fact.object,
-        fact.polarity, fact.modality, fact.confidence, valid, expires,
+        fact.text if change.text is None else change.text, fact.kind, said.subject, said.predicate, said.object,
+        said.polarity, said.modality, said.confidence, valid, expires,
         evidence=None if said_again else fact.evidence, role=fact.role, actor=fact.actor,
         said_at=change.valid.start if anew else fact.said_at, source=fact.source, after=None if anew else fact.after,
         meta=fact.meta if change.meta is None else change.meta,
     )  # fmt: skip
+
+
+def _read(fact: Fact, text: str | None) -> Fact | Claim:
+    """What a fact says in subject, predicate and object: as before, or as its new text reads."""
+    if text is None or fact.predicate is None:
+        return fact
+    return read(text) or Claim(text)
 
 
 def retract(desk: Desk, account: str, thread: str, why: str, scope: Scope | None = None) -> Flow[Receipt]:

@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from told.core.echo import Span
+from told.core.fact import QUARANTINE
 from told.core.query import Receipt
 from told.core.trust import channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ports import Intact, Step, Usage
+from told.ports import Guard, Intact, Step, Usage
 from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
-from told.write.desk import Desk, Plan, settle
-from told.write.shape import Extracted, Extractor, Found, Heard
+from told.write.desk import FACT, Desk, Plan, settle
+from told.write.extract.parse import DUPLICATE
+from told.write.shape import Decision, Extracted, Extractor, Found, Heard
 from told.write.understand import Case, Overtaken, Understand, Understood, intact
 
 Back = Callable[[Span], Span]
@@ -27,7 +29,8 @@ def curated(
     spans: Sequence[Back], expires: int | None, seen: int,
 ) -> Flow[Usage]:  # fmt: skip
     """Add to a plan what becomes of the claims; `places` says which turn of the plan each heard turn is."""
-    claims = [_rooted(heard, one, spans[one.turn], expires) for one in found.claims]
+    aside = [Found(one.claim, one.turn or 0) for one in found.dropped if one.claim is not None]
+    claims = [_rooted(heard, one, spans[one.turn], expires) for one in (*found.claims, *aside)]
     done = yield from desk.mind.curator(extractor, desk.store, desk.embedder).decide(heard, claims)
     evidence = [plan.evidence[place] for place in places]
     fresh = [plan.fresh[place] for place in places]
@@ -43,10 +46,29 @@ def curated(
         )
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
-    plan.events += [event for event in written.events if event.id]
+    _tell(plan, done.decisions, written)
+    dropped = (one for one in found.dropped if one.claim is None and one.reason != DUPLICATE)
+    plan.skipped += [_row(one.reason, one.what) for one in dropped]
     plan.warnings.update(dict.fromkeys(done.warnings))
     plan.garbled += done.faults
     return done.usage
+
+
+def _tell(plan: Plan, decisions: Sequence[Decision], written: Written) -> None:
+    """Tell what became of each claim: what is held now, and what waits for somebody to look at it."""
+    for decision, event in zip(decisions, written.events, strict=True):
+        claim, fact = decision.claim, decision.fact
+        if claim is not None and QUARANTINE in (claim.kind, fact.kind if fact else None):
+            why = str(claim.meta.get("why") or decision.why)
+            plan.skipped.append({**_row(why, event.text or ""), "id": event.id, "role": event.role})
+        elif event.id:
+            plan.events.append(event)
+        else:
+            plan.skipped.append({**_row(decision.why, event.text or ""), "role": event.role})
+
+
+def _row(reason: str, what: str) -> dict[str, Any]:
+    return {"reason": reason, FACT: what}
 
 
 def _told(written: Written) -> Iterator[tuple[str, str]]:
@@ -76,7 +98,7 @@ def understanding(desk: Desk) -> Understand:
     def understand(case: Case, step: Step | None) -> Flow[Understood]:
         extractor = desk.extractor(str(case.ask["by"]))
         heard = _heard(desk, case)
-        found = yield from chunk.extract(extractor, heard, desk.settings)
+        found = yield from chunk.extract(extractor, replace(heard, ontology=desk.mind.catalogue), desk.settings)
         usage = found.usage
 
         def decide() -> Flow[tuple[Receipt, Plan]]:
@@ -87,8 +109,9 @@ def understanding(desk: Desk) -> Understand:
             seen = (yield from call(desk.store.head, account)).seq
             if not (yield from intact(desk.store, account, case)):
                 raise Overtaken
-            told = [Intact(seq) for seq in case.seqs]
-            plan = Plan([], [*told], [], evidence=list(case.evidence), fresh=[False] * len(case.evidence))
+            guards: list[Guard] = [Intact(seq) for seq in case.seqs]
+            first = step is not None  # whoever is asked once more has been counted as a witness
+            plan = Plan([], guards, [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
             everything = range(len(case.turns))
             spans = [lambda span: span for _ in everything]
             asked = yield from curated(
@@ -100,7 +123,7 @@ def understanding(desk: Desk) -> Understand:
 
         receipt, plan = yield from decided(desk.settings.conflict_retries, decide)
         warnings = (*found.warnings, *receipt.warnings)
-        return Understood(receipt.events, warnings, (*found.faults, *plan.garbled), usage)
+        return Understood(receipt.events, warnings, (*found.faults, *plan.garbled), usage, receipt.skipped)
 
     return understand
 

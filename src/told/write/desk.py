@@ -21,6 +21,9 @@ from told.write.embed import UNSEEN, Looked
 from told.write.mind import Mind
 from told.write.shape import Extractor
 
+FACT = "fact"
+"""What a row of the skipped says that was found; the rest of the row says why it is not held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -65,6 +68,8 @@ class Plan:
     vectors: Mapping[bytes, Vector] = field(default_factory=dict)
     """Vectors that were asked for already, by the hash of their text."""
     warnings: dict[str, None] = field(default_factory=dict)
+    skipped: list[Mapping[str, Any]] = field(default_factory=list)
+    """What was found and is not held, with the reason."""
     looked: Looked = UNSEEN
 
 
@@ -75,6 +80,7 @@ def settle(
     """Commit a plan and write its receipt; with nothing to say, no key to keep and no step to take, nothing."""
     tx: int | None = None
     warnings: tuple[str, ...] = ()
+    skipped = (*skipped, *plan.skipped)
     if plan.drafts or key or step:
         vectors, warnings = yield from embed.before_commit(
             desk.store, desk.embedder, plan.drafts, plan.turns, plan.looked, plan.vectors
@@ -84,12 +90,13 @@ def settle(
         batch = Batch(scope.account, plan.drafts, plan.guards, seen, ticket, vectors, model, step, plan.blobs)
         entries = yield from commit(desk.store, batch)
         tx = entries[0].tx if entries else None
-    return Receipt(tuple(plan.events), tuple(skipped), (*plan.warnings, *warnings), tx)
+    return Receipt(tuple(plan.events), skipped, (*plan.warnings, *warnings), tx)
 
 
 def _outcome(plan: Plan, skipped: Sequence[Mapping[str, Any]]) -> str:
     """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
     rows = [[event.event, event.id, event.role, event.actor] for event in plan.events]
-    return json.dumps({"events": rows, "skipped": list(skipped), "warnings": list(plan.warnings)})
+    passed = [{name: value for name, value in row.items() if name != FACT} for row in skipped]
+    return json.dumps({"events": rows, "skipped": passed, "warnings": list(plan.warnings)})
 
 

@@ -6,19 +6,26 @@ is to extract nothing from it and to make no memory of it; the receipt names the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from told.core import noise, secrets
 from told.core.echo import Echoes, Own, Span
-from told.core.errors import InvalidInput
+from told.core.errors import ConfigError, InvalidInput
+from told.core.secrets import Secret
+from told.ports import Vault
 from told.settings import Settings
 from told.write.messages import SILENT_ROLES, Said, Turn
 
 SECRETS = "secrets"
 """Where the metadata of a turn whose secrets are kept names their sorts."""
 
+SEALED = "sealed"
+"""Where the metadata of a turn whose secrets are encrypted keeps them, by their marks."""
+
+_MARKED = re.compile(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
 ECHOED = "What told itself had put into the prompt was left out of what was said."
 
 Outcome = Literal["keep", "skip", "refuse"]
@@ -60,11 +67,13 @@ class Admitted:
     warnings: tuple[str, ...]
 
 
-def admit(said: Said, account: str, settings: Settings, echoes: Echoes) -> Admitted:
+def admit(
+    said: Said, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None
+) -> Admitted:
     """Judge every turn; the rows of the receipt are in the order of the messages."""
     before = {row["index"]: row for row in said.skipped}
     numbers = [number for number in range(len(said.turns) + len(before)) if number not in before]
-    verdicts = [judge(turn, account, settings, echoes) for turn in said.turns]
+    verdicts = [judge(turn, account, settings, echoes, vault) for turn in said.turns]
     rows = {
         number: {"index": number, "role": verdict.turn.evidence.role, "reason": verdict.reason}
         for number, verdict in zip(numbers, verdicts, strict=True)
@@ -77,9 +86,11 @@ def admit(said: Said, account: str, settings: Settings, echoes: Echoes) -> Admit
     )
 
 
-def judge(turn: Turn, account: str, settings: Settings, echoes: Echoes) -> Verdict:
+def judge(
+    turn: Turn, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None
+) -> Verdict:
     """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
-    turn, found = _guarded(turn, settings.secrets)
+    turn, found = _guarded(turn, settings.secrets, vault)
     words = echoes.own(account, turn.evidence.content)
     if found and settings.secrets == "reject":
         return Verdict("refuse", turn, words, f"secret: {', '.join(found)}")
@@ -125,7 +136,7 @@ def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
     return kept, (_warning(found, settings.secrets),)
 
 
-def _guarded(turn: Turn, policy: str) -> tuple[Turn, tuple[str, ...]]:
+def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     said = turn.evidence
     texts = [said.content, *filter(None, (said.name, said.source)), *_strings(turn.meta)]
@@ -135,13 +146,36 @@ def _guarded(turn: Turn, policy: str) -> tuple[Turn, tuple[str, ...]]:
     if policy == "keep":
         marked = replace(said, meta={**said.meta, SECRETS: list(found)})
         return replace(turn, evidence=marked, meta={SECRETS: list(found), **turn.meta}), found
+    content, sealed = _sealed(said.content, vault) if policy == "encrypt" else (secrets.redact(said.content), {})
     clean = replace(
         said,
-        content=secrets.redact(said.content),
+        content=content,
         name=said.name and secrets.redact(said.name),
         source=said.source and secrets.redact(said.source),
     )
-    return replace(turn, evidence=clean, meta=_redacted(turn.meta)), found
+    meta = _redacted(turn.meta)
+    return replace(turn, evidence=clean, meta={**meta, SEALED: sealed} if sealed else meta), found
+
+
+def _sealed(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
+    """A text with a mark in the place of each secret, and what the vault made of them by their marks."""
+    if vault is None:
+        raise ConfigError("Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY.")
+    kept: dict[str, str] = {}
+
+    def hide(secret: Secret, words: str) -> str:
+        mark = vault.mark(words)
+        kept.setdefault(mark, vault.seal(words))
+        return f"[sealed {mark}: {secret.kind}]"
+
+    return secrets.redact(text, hide), kept
+
+
+def revealed(text: str, meta: Mapping[str, Any], vault: Vault) -> str:
+    """A text with the secrets that its metadata keeps sealed."""
+    sealed = meta.get(SEALED)
+    kept = sealed if isinstance(sealed, Mapping) else {}
+    return _MARKED.sub(lambda found: vault.open(kept[found[1]]) if found[1] in kept else found[0], text)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -162,5 +196,5 @@ def _redacted(value: Any) -> Any:
 
 
 def _warning(found: tuple[str, ...], policy: str) -> str:
-    done = "kept as they are, unencrypted" if policy == "keep" else "redacted"
+    done = {"keep": "kept as they are, unencrypted", "encrypt": "encrypted"}.get(policy, "redacted")
     return f"Secrets were {done}: {', '.join(found)}."

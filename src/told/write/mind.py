@@ -13,17 +13,22 @@ from told.core.kind import Ontology, builtin
 from told.core.scope import Scope
 from told.core.text import shown
 from told.flow import run
-from told.ports import LLM, Embedder, Store
+from told.ports import LLM, Embedder, Store, Vault
 from told.settings import Settings
+from told.write.alone import Turnstile
 from told.write.curate.model import ModelCurator
 from told.write.curate.rules import RuleCurator
 from told.write.extract.choose import NAMES, extractor_of, unknown
+from told.write.extract.closed import ClosedExtractor
+from told.write.extract.react import ReactExtractor
 from told.write.extract.shelf import StoreShelf
 from told.write.local import LocalExtractor
 from told.write.messages import Turn
 from told.write.shape import Curator, Extractor, Heard
 
-VERBATIM, LOCAL, FACTS, CURATE = "verbatim", "local", "facts", "curate"
+VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
+RULED = (ClosedExtractor, ReactExtractor)
+"""Extractors whose claims are of kinds that say themselves how they are written, so that no model is asked twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Mind:
     ontology: Ontology = field(default_factory=builtin)
     catalogue: Ontology = field(default_factory=builtin)
     echoes: Echoes = field(default_factory=Echoes)
+    vault: Vault | None = None
+    alone: Turnstile = field(default_factory=Turnstile)
 
     @property
     def usual(self) -> str:
@@ -82,12 +89,13 @@ class Mind:
         def shelf(scope: Scope) -> StoreShelf:
             return StoreShelf(store, scope, now())
 
-        kinds = self.catalogue if name in ("closed", "react") else self.ontology
-        return extractor_of(name, self.llm, self.settings, kinds, LocalExtractor(), reader=read, shelf=shelf)
+        rules = LocalExtractor()
+        return extractor_of(name, self.llm, self.settings, self.catalogue, rules, reader=read, shelf=shelf)
 
     def curator(self, extractor: Extractor, store: Store, embedder: Embedder | None) -> Curator:
-        """Who decides about what an extractor found: rules about what rules found, the model about what it found."""
-        by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not extractor.local)
+        """Who decides about what an extractor found: rules about what rules and kinds say, the model about the rest."""
+        ruled = extractor.local or isinstance(extractor, RULED)
+        by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not ruled)
         llm = self.curating or self.llm
         if not by_model or llm is None:
             return RuleCurator(store)

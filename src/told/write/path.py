@@ -25,13 +25,15 @@ from told.ledger.consume import Failure, attempt
 from told.ports import Known, Store, Ticket, Vector
 from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
+from told.write.curate.policies import looked_over
 from told.write.desk import Desk, Key, Plan, settle
 from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
+from told.write.extract.given import GivenExtractor
 from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
 from told.write.messages import Said, Turn
-from told.write.mind import LOCAL, VERBATIM, Ask
+from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
 from told.write.observe import Kept, observed, question_of
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
@@ -62,13 +64,15 @@ class Order:
 
 def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
-    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes)
+    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes, desk.mind.vault)
     verdicts, skipped = found.verdicts, found.skipped
     if ask.by == VERBATIM or kind != PLAIN:
         verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
         reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
         skipped = tuple(row for row in skipped if row["reason"] not in reasons)
-    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings)))
+    rules = desk.mind.ontology.get(kind)
+    odd = [] if rules is None else [note for each in verdicts for note in looked_over(rules, each.turn.meta)]
+    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
     return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
 
 
@@ -79,7 +83,8 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
     heard = _heard(desk, wanted)
-    found = (yield from chunk.extract(first, heard, desk.settings)) if first and heard.turns else NOTHING
+    hearing = replace(heard, ontology=desk.mind.catalogue)
+    found = (yield from chunk.extract(first, hearing, desk.settings)) if first and heard.turns else NOTHING
     receipt, plan = yield from _written(desk, wanted, heard, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
     if not asks_model or plan is None or not heard.turns:
@@ -94,7 +99,9 @@ def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
     kind = desk.mind.ontology.get(wanted.kind)
     if kind is not None and kind.write is not Write.APPEND:
         return KindExtractor(kind.name, desk.author)
-    return None if wanted.ask.by == VERBATIM or wanted.kind != PLAIN else desk.extractor(wanted.ask.by)
+    if wanted.ask.by == VERBATIM or wanted.kind != PLAIN:
+        return None
+    return GivenExtractor(read) if wanted.ask.facts else desk.extractor(wanted.ask.by)
 
 
 def _heard(desk: Desk, wanted: Order) -> Heard:
@@ -169,7 +176,7 @@ def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | N
         if any(normalise(text) == said for text in texts):
             kinds.append(None)
         else:
-            kinds.append(TURN if texts or asks_model else wanted.kind)
+            kinds.append(TURN if texts or asks_model or wanted.ask.by == CLOSED else wanted.kind)
         heard += 1
     return kinds
 
@@ -199,11 +206,11 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
 def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Receipt]:
     """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
     account, retries = wanted.scope.account, desk.settings.consumer_attempts
-    if not (yield from understand.enough(desk.store, wanted.scope, desk.settings.extract_threshold)):
+    if not (yield from understand.enough(desk.store, account, desk.settings.extract_threshold, wanted.scope)):
         return replace(receipt, extraction=PENDING)
     mine = set(plan.evidence)
     again = yield from _said_again(desk, wanted, plan)
-    progress = yield from understand.drain(desk.store, account, understanding(desk), retries)
+    progress = yield from understand.drain(desk.store, account, understanding(desk), retries, desk.mind.alone)
     done = [*again, *(found for evidence, found in progress.done.items() if not mine.isdisjoint(evidence))]
     failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
     state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
@@ -213,6 +220,7 @@ def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Rece
     warnings = (*receipt.warnings, *(note for found in done for note in found.warnings), *notes)
     return replace(
         receipt, events=(*receipt.events, *(event for found in done for event in found.events)),
+        skipped=(*receipt.skipped, *(row for found in done for row in found.skipped)),
         warnings=tuple(dict.fromkeys(warnings)), extraction=state, usage=understand.total(done).as_dict(),
     )  # fmt: skip
 

@@ -19,10 +19,10 @@ from told.write.curate.rules import RuleCurator
 from told.write.desk import Desk, Plan, settle
 from told.write.embed import catch_up
 from told.write.messages import Turn
-from told.write.shape import Found, Heard
+from told.write.shape import CONCEPT, Found, Heard
 
 ACCEPTED, REJECTED = "accepted", "rejected"
-ASIDE = frozenset({"kind", "why", "modality", "concept", STAMP})
+ASIDE = frozenset({"kind", "why", "modality", CONCEPT, STAMP})
 """The metadata of a claim in doubt that it has only there."""
 
 

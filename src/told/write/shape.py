@@ -18,6 +18,10 @@ QUARANTINED = "quarantined"
 """The modality of a claim that waits for somebody to look at it; no read but a review shows it."""
 
 
+CONCEPT = "concept"
+"""The metadata of a claim in quarantine that names the kind it would have been of, were there one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What an extractor is given: turns in order, when they are written down, where, and what is known there.
@@ -66,11 +70,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What an extractor saw and did not let through, and why."""
+    """What an extractor saw and did not let through, and why; a `claim` is in quarantine, ready to be looked at."""
 
     reason: str
     what: str
     turn: int | None = None
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ What the model's answer comes to is committed together with the cursor, so nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -19,6 +20,7 @@ from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
 from told.write import chunk
+from told.write.alone import Turnstile
 from told.write.messages import Turn
 
 CONSUMER = "extraction"
@@ -29,6 +31,7 @@ META = "meta"
 """The metadata of such evidence that is to be attached to what is found in it."""
 
 PAGE = 256
+PATIENCE = 0.25
 FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
 GARBLED = "The model's answer could not be read."
 UNSAID = "It failed; what the model answered was erased with what it spoke of."
@@ -58,6 +61,7 @@ class Understood:
     warnings: tuple[str, ...] = ()
     garbled: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    skipped: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,22 @@ Understand = Callable[[Case, "Step | None"], Flow[Understood]]
 """What asks an extractor about a case and commits what comes of it, together with the step."""
 
 
-def drain(store: Store, account: str, understand: Understand, attempts: int) -> Flow[Progress]:
-    """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again."""
+def drain(
+    store: Store, account: str, understand: Understand, attempts: int, alone: Turnstile
+) -> Flow[Progress]:
+    """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again.
+
+    Whoever else in this process would ask the same waits until it is answered.
+    """
+    while not alone.enter():
+        yield from call(alone.wait, PATIENCE)
+    try:
+        return (yield from _drain(store, account, understand, attempts))
+    finally:
+        alone.leave()
+
+
+def _drain(store: Store, account: str, understand: Understand, attempts: int) -> Flow[Progress]:
     done: dict[tuple[str, ...], Understood] = {}
     failed: list[tuple[str, ...]] = []
     while True:
@@ -145,9 +163,9 @@ def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int
 
 def intact(store: Store, account: str, case: Case) -> Flow[bool]:
     """Whether all of a case is still there; what was erased while a model was asked about it is to be asked no more."""
-    for seq in case.seqs:
-        [entry] = yield from call(store.scan, account, seq - 1, 1)
-        if entry.envelope is None:
+    for seq, evidence in zip(case.seqs, case.evidence, strict=bool(case.seqs)):
+        entries = yield from call(store.scan, account, seq - 1, 1)
+        if not entries or not waits(entries[0]) or _said(entries[0]).id != evidence:
             return False
     return True
 
@@ -197,11 +215,11 @@ def _turn(said: Observed) -> Turn:
 
 
 def retry(
-    store: Store, account: str, understand: Understand, chosen: Sequence[int], attempts: int
+    store: Store, account: str, understand: Understand, chosen: Sequence[int], attempts: int, alone: Turnstile
 ) -> Flow[tuple[int, int]]:
     """Ask again about what failed; how many of these faults are mended, and how many are not."""
     wanted = yield from _chosen(store, account, chosen)
-    yield from drain(store, account, understand, attempts)
+    yield from drain(store, account, understand, attempts, alone)
     passed = yield from call(store.cursor, account, CONSUMER)
     for fault in (yield from _chosen(store, account, chosen)):
         if fault.seq <= passed and fault in wanted:
@@ -241,15 +259,15 @@ def unsay(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
             yield from call(store.fault, account, CONSUMER, fault.seq, UNSAID)
 
 
-def enough(store: Store, scope: Scope, threshold: int) -> Flow[bool]:
-    """Whether so much waits in a scope that it is worth a question to a model."""
+def enough(store: Store, account: str, threshold: int, scope: Scope | None = None) -> Flow[bool]:
+    """Whether so much waits in a scope, or in any, that it is worth a question to a model."""
     if not threshold:
         return True
-    after, tokens = (yield from call(store.cursor, scope.account, CONSUMER)), 0
-    while entries := (yield from call(store.scan, scope.account, after, PAGE)):
-        mine = (_said(entry) for entry in entries if waits(entry) and _scope(entry) == scope)
-        tokens += sum(chunk.tokens(said.evidence.content) for said in mine)
-        if tokens >= threshold:
+    after, tokens = (yield from call(store.cursor, account, CONSUMER)), Counter[Scope]()
+    while entries := (yield from call(store.scan, account, after, PAGE)):
+        for entry in filter(waits, entries):
+            tokens[_scope(entry)] += chunk.tokens(_said(entry).evidence.content)
+        if any(count >= threshold for where, count in tokens.items() if scope in (None, where)):
             return True
         after = entries[-1].seq
     return False

@@ -59,7 +59,21 @@ def show(shell: Shell, name: Name) -> None:
     settings = shell.loaded().settings
     kind = files.ontology(None, settings)[0].named(name)
     own = builtin().get(name) is not kind
-    shell.show(files.written(kind, str(files.folder(settings)) if own else "told"), views.pairs)
+    found = files.written(kind, str(files.folder(settings)) if own else "told")
+    first = {"name": kind.name, **found}
+    shell.show(found, lambda _: views.pairs({name: _plain(value) for name, value in first.items()}))
+
+
+def _plain(value: Any) -> Any:
+    """A rule as people write it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(str(each["name"] if isinstance(each, dict) else each) for each in value)
+    return value
 
 
 @command(app)
@@ -102,6 +116,11 @@ def infer(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
     def drafts(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
             return views.quiet("Nothing in quarantine asks for a kind of its own.")
-        return views.safe("\n".join(f"# {row['claims']} claims\n{row['yaml']}" for row in body["results"]))
+        return views.safe("\n".join(_draft(row) for row in body["results"]))
 
     shell.show(found, drafts)
+
+
+def _draft(row: Mapping[str, Any]) -> str:
+    """The file of a kind, under a line that says how many claims ask for it."""
+    return f"# {row['claims']} {'claim' if row['claims'] == 1 else 'claims'}\n{row['yaml']}"

@@ -1,4 +1,4 @@
-"""The commands about what was understood: wait, contradictions, entities, relations, revoke, and two groups of them."""
+"""The commands about what was understood: wait, contradictions, entities, relations, identify, revoke, and two groups."""
 
 from __future__ import annotations
 
@@ -70,6 +70,17 @@ def relations(
     shell.show(found, lambda body: _grid(body, "source", "relation", "target") or views.quiet("No relation yet."))
 
 
+@command(app, rich_help_panel=PANEL)
+def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
+    """Note which names may mean the same, for searches with --lens; nothing is merged."""
+    from told.faces.cli import views
+
+    with shell.memory() as memory:
+        found = memory.identify(**scope(user, agent, run))
+    columns = ("source", "target", "weight", "method")
+    shell.show(found, lambda body: _grid(body, *columns) or views.quiet("No names look alike that were not noted yet."))
+
+
 def _grid(body: Mapping[str, Any], *names: str) -> Any:
     """A table of some fields of the results, if there are any."""
     from told.faces.cli import views
@@ -90,6 +101,16 @@ def revoke(shell: Shell, source: Annotated[str, argument("The source not to be b
     with shell.words() as memory:
         done = memory.revoke(source)
     shell.show(done, views.receipt)
+
+
+@command(app, rich_help_panel=PANEL)
+def reveal(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+    """Print a memory with the secrets in it that are kept encrypted; needs the key they were kept with."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        found = memory.reveal(memory_id, **scope(user, agent, run))
+    shell.show(found, lambda body: views.safe(body["memory"]))
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------

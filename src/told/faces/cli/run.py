@@ -96,7 +96,8 @@ def _say(error: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(error, ensure_ascii=False, default=str), file=sys.stderr)
         return
-    words = f"{error['message']} {error.get('hint', '')}"
+    message, hint = str(error["message"]), error.get("hint", "")
+    words = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"
     print("error:", " ".join(words.split()), file=sys.stderr)
 
 

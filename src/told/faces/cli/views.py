@@ -127,8 +127,16 @@ def receipt(body: Mapping[str, Any]) -> RenderableType:
         text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
         table.add_row(_event(row["event"]), text, safe(row["id"], "dim"))
     for row in body.get("skipped", ()):
-        table.add_row(Text("SKIP", style="dim"), quiet(f"message {row['index']}: {row['reason']}"), "")
+        table.add_row(Text("SKIP", style="dim"), _skipped(row), safe(row.get("id", ""), "dim"))
+    if body.get("extraction") == "pending":
+        table.add_row(Text("LATER", style="dim"), quiet("a language model is still to be asked; see `told wait`"), "")
     return table if table.row_count else quiet("Nothing to do.")
+
+
+def _skipped(row: Mapping[str, Any]) -> Text:
+    """A message or a fact that became no memory, and why."""
+    what = row["fact"] if "fact" in row else f"message {row['index']}"
+    return safe(f"{what}: {row['reason']}", "dim")
 
 
 def _event(name: str) -> Text:

@@ -293,6 +293,27 @@ class ReadingLaws(Laws):
         assert list(book.store.derived(ACCOUNT, ["e1", "e2"])) == ["t1", "t2", "t3"]
         assert list(book.store.derived(ACCOUNT, [])) == list(book.store.derived("umbrella", ["e1"])) == []
 
+    def test_the_lives_of_what_was_taken_from_evidence_are_told_whole(self, book: Scribe) -> None:
+        first = book.tell("lives in Rome", "home", evidence="e1")
+        book.tell("likes tea", "drink", evidence="e1")
+        book.tell("from elsewhere", "other", evidence="e2")
+        book.tell("lives in Oslo", "home", evidence="e3")
+        book.retract("drink")
+        lives = book.store.taken(ACCOUNT, ["e1"])
+        assert [(fact.text, fact.until) for fact in lives] == [
+            ("lives in Rome", 4), ("likes tea", 5), ("lives in Oslo", NEVER),
+        ]  # fmt: skip
+        assert lives[0].seq == first.seq
+        assert [fact.id for fact in book.store.taken(ACCOUNT, ["e3", "e2"])] == ["home", "other", "home"]
+        assert list(book.store.taken(ACCOUNT, [])) == list(book.store.taken("umbrella", ["e1"])) == []
+
+    def test_what_is_in_quarantine_is_held_and_found_by_nothing(self, book: Scribe) -> None:
+        book.tell("xyzzy", "doubt", kind="quarantine")
+        assert book.texts() == ["xyzzy"]
+        assert book.search("xyzzy") == {}
+        assert not book.store.check()
+        assert book.store.stats(ACCOUNT)["memories"] == 0
+
     def test_evidence_is_found_by_scope_source_and_id(self, book: Scribe) -> None:
         below = Scope(ACCOUNT, user_id="alice", run_id="r")
         book.observe("one", "e1", source="a.txt")

@@ -50,14 +50,24 @@ def plan_graph(
     drawn = Drawn()
     for slug, entity in named.items():
         _put(drawn, place, entity, known.get(slug), slug, _taken(entity, relations, evidence, said), role)
-    nodes = [*(fact.id for fact in held), *(thread for thread, _ in claims)]
-    links = (yield from call(store.links, place.scope.account, nodes)) if nodes else ()
+    wanted = [*_related(drawn, relations, evidence), *_mentioned(drawn, named, claims)]
+    ends = _ends(wanted, {fact.id for fact in held})
+    links = (yield from call(store.links, place.scope.account, ends)) if ends else ()
     there = {(link.src, link.rel, link.dst) for link in links}
-    for link in (*_related(drawn, relations, evidence), *_mentioned(drawn, named, claims)):
+    for link in wanted:
         if (link.src, link.rel, link.dst) not in there:
             there.add((link.src, link.rel, link.dst))
             drawn.drafts.append(_draft(place, link))
     return drawn
+
+
+def _ends(wanted: Sequence[Linked], held: set[str]) -> list[str]:
+    """One end of every link that may be there already, the one that fewer links are likely to have.
+
+    Whoever speaks has links to everything they speak of, and what is new has none.
+    """
+    ends = (link.src if link.rel == MENTIONS else link.dst for link in wanted if link.dst in held)
+    return list(dict.fromkeys(ends))
 
 
 def _named(entities: Sequence[Entity], relations: Sequence[Relation]) -> dict[str, Entity]:
@@ -139,14 +149,12 @@ def _related(drawn: Drawn, relations: Sequence[Relation], evidence: Sequence[str
 
 def _mentioned(drawn: Drawn, named: Mapping[str, Entity], claims: Sequence[tuple[str, str]]) -> list[Linked]:
     """Which claims name which entities, as whole words."""
-    patterns = {
-        slug: re.compile(rf"(?<!\w){re.escape(entity.name)}(?!\w)", re.IGNORECASE) for slug, entity in named.items()
-    }
+    names = {slug: entity.name.lower() for slug, entity in named.items()}
     return [
         Linked(thread, MENTIONS, drawn.nodes[slug])
-        for thread, text in claims
-        for slug, pattern in patterns.items()
-        if pattern.search(text)
+        for thread, low in ((thread, text.lower()) for thread, text in claims)
+        for slug, name in names.items()
+        if name in low and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", low)
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from told.core.alike import Likeness, adds_to, compare, same_text
+from told.core.alike import Likeness, adds_to, compare, names, same_text
 from told.core.entry import Claim
 from told.core.fact import QUARANTINE, UNLISTED, Fact
 from told.core.kind import Semantics, Write
@@ -93,6 +93,8 @@ def _by_text(scene: Scene, claim: Claim) -> Decision:
     exact = scene.same(claim)
     if exact is None:
         return add(claim, "nothing held says this")
+    if exact.kind in UNLISTED and claim.kind not in UNLISTED:
+        return update(claim, exact, "what was evidence is a memory now")
     if exact.expires <= scene.now:
         return update(claim, exact, "it had expired and is said again")
     return none(claim, exact, "it is held in these very words")
@@ -141,16 +143,14 @@ def _asserted(scene: Scene, claim: Claim) -> list[Decision]:
 def _bearing(scene: Scene, claim: Claim, fact: Fact) -> tuple[Likeness, Claim]:
     """What a claim is to one memory of its slot, and the claim that says both where they complete each other."""
     slot = slot_of(claim.predicate or "")
-    if slot in FORMS:
-        return completed(slot, claim, fact)
-    likeness = _of_value(claim, fact)
-    if likeness is SAME and adds_to(claim.text, fact.text):
+    likeness, both = completed(slot, claim, fact) if slot in FORMS else (_of_value(claim, fact), claim)
+    if likeness is SAME and (adds_to(claim.text, fact.text) or names(claim.text) - names(f"{fact.text} {fact.object}")):
         likeness = MORE
     kind = scene.kind(claim.kind)
     if kind is not None and kind.write is Write.APPEND:
         unlike = likeness is not SAME or _another_day(claim, fact)
         likeness = OTHER if unlike else SAME
-    return likeness, claim
+    return likeness, both
 
 
 def _of_value(claim: Claim, fact: Fact) -> Likeness:

@@ -39,15 +39,17 @@ class Handed:
 
 
 def upload(
-    desk: Desk, scope: Scope, content: Any, look: Look, *, name: str | None = None, source: str | None = None,
-    media_type: str | None = None, metadata: Mapping[str, Any] = NO_META, valid: Interval = ALWAYS,
+    desk: Desk, scope: Scope, content: Any, look: Look, *, name: Any = None, source: Any = None,
+    media_type: Any = None, metadata: Mapping[str, Any] = NO_META, valid: Interval = ALWAYS,
     expires: int | None = None,
 ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
     """Remember a file, bytes, or what a URL names."""
     taken = yield from _taken(content, look)
-    called = label(name, "name", limit=NAME_LIMIT) if name else taken.name
-    origin = label(source or taken.source or called or tagged(taken.data), "source", limit=SOURCE_LIMIT)
-    handed = replace(taken, name=called, source=origin, media_type=media_type or taken.media_type)
+    called = taken.name if name is None else label(name, "name", limit=NAME_LIMIT)
+    found_at = taken.source or called or tagged(taken.data)
+    origin = label(found_at if source is None else source, "source", limit=SOURCE_LIMIT)
+    kind = taken.media_type if media_type is None else label(media_type, "media_type", limit=NAME_LIMIT)
+    handed = replace(taken, name=called, source=origin, media_type=kind)
     found = yield from _read(handed, look)
     receipt = yield from ingest(
         desk, scope, found, source=origin, data=handed.data, name=called, metadata=metadata, valid=valid,

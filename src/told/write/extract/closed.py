@@ -14,12 +14,12 @@ from told.flow import Flow
 from told.ports import LLM
 from told.write.extract.brief import asked, conversation, page, spoken
 from told.write.extract.facts import MOST
-from told.write.extract.ground import Ground
+from told.write.extract.ground import Ground, Place
 from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
 from told.write.extract.parse import Answer, Unread, first, line, read_items, take
-from told.write.extract.settle import BY_ASSISTANT, Rules, extracted, settle, speaker_of
+from told.write.extract.settle import BY_ASSISTANT, Rules, extracted, quarantined, settle, signed, speaker_of
 from told.write.extract.words import Needle, Sort, alike, needles, words
-from told.write.shape import Dropped, Extracted, Extractor, Found, Heard
+from told.write.shape import CONCEPT, Dropped, Extracted, Extractor, Found, Heard
 
 PLAIN: Final = "memory"
 """The kind of what is no kind in particular; no catalogue offers it."""
@@ -33,9 +33,9 @@ VALUE: Final = "value"
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["facts"], "additionalProperties": False,
     "properties": {"facts": {"type": "array", "items": {
-        "type": "object", "required": ["concept", "value", "polarity", "evidence"], "additionalProperties": False,
+        "type": "object", "required": [CONCEPT, "value", "polarity", "evidence"], "additionalProperties": False,
         "properties": {
-            "concept": {"type": "string"}, "value": {"type": "string"}, "evidence": {"type": "string"},
+            CONCEPT: {"type": "string"}, "value": {"type": "string"}, "evidence": {"type": "string"},
             "polarity": {"type": "string", "enum": [ASSERTED, NEGATED]},
         },
     }}},
@@ -95,17 +95,17 @@ def check(item: Any, names: Mapping[str, Concept], ground: Ground, *, replies: b
     """A line of the form: a concept of the list, a value, a polarity, and evidence that stands in what was said."""
     if not isinstance(item, Mapping):
         return Unread()
-    concept, value, evidence = (line(first(item, name)) for name in ("concept", VALUE, "evidence"))
+    concept, value, evidence = (line(first(item, name)) for name in (CONCEPT, VALUE, "evidence"))
     if concept is None and value is None:
         return Unread()
+    place = None if evidence is None else ground.quote(evidence)
     if concept not in names:
-        return Unread(OUTSIDE)
+        return Unread(OUTSIDE, _homeless(concept, value, ground, place) if concept and value and place else None)
     polarity = str(first(item, "polarity")).strip().casefold()
     if polarity not in (ASSERTED, NEGATED):
         return Unread(NO_POLARITY)
     if value is None or evidence is None:
         return Unread(NO_VALUE if value is None else NO_EVIDENCE)
-    place = ground.quote(evidence)
     if place is None:
         return Unread(NOT_QUOTED)
     if place.unconfirmed and not replies:
@@ -113,11 +113,18 @@ def check(item: Any, names: Mapping[str, Concept], ground: Ground, *, replies: b
     return Filled(str(concept), value, polarity, evidence)
 
 
+def _homeless(concept: str, value: str, ground: Ground, place: Place) -> Dropped:
+    """What was said and has no concept: it is dropped, and lies where a new kind can be made for it."""
+    text = f"{concept}: {value}"
+    claim = signed(Claim(text, object=value, meta={CONCEPT: concept}), ground.turns[place.turn], place.span)
+    return Dropped(OUTSIDE, text, place.turn, quarantined(claim, OUTSIDE))
+
+
 def read_form(raw: object, concepts: Sequence[Concept], ground: Ground, who: str, most: int = MOST,
               *, replies: bool = False) -> tuple[list[Filled], Answer]:  # fmt: skip
     """The lines of the form that hold, and what is to be said of the others."""
     names = {concept.name: concept for concept in concepts}
-    answer = read_items(raw, ("facts",), marks=("concept",), most=most, who=who)
+    answer = read_items(raw, ("facts",), marks=(CONCEPT,), most=most, who=who)
     return take(answer, raw, lambda item: check(item, names, ground, replies=replies))
 
 
@@ -172,10 +179,14 @@ class ClosedExtractor:
         system += f"\n\n{page('replies')}" if replies else ""
         raw, usage = yield from asked(llm, system, conversation(heard, replies=replies), SCHEMA)
         filled, answer = read_form(raw, concepts, ground, self.name, self.most, replies=replies)
-        speaker = speaker_of(heard)
-        made = [Proposal(claim_of(one, heard.ontology[one.concept], speaker, self.reader), one.evidence)
-                for one in filled]  # fmt: skip
+        made = proposed(heard, filled, self.reader)
         return extracted(settle(heard, ground, made, replace(self.rules, replies=replies)), answer, usage)
+
+
+def proposed(heard: Heard, filled: Iterable[Filled], reader: Reader) -> list[Proposal]:
+    """The lines of a form as claims, each with its evidence."""
+    speaker = speaker_of(heard)
+    return [Proposal(claim_of(one, heard.ontology[one.concept], speaker, reader), one.evidence) for one in filled]
 
 
 def claim_of(filled: Filled, kind: Kind, speaker: str, reader: Reader) -> Claim:
@@ -211,10 +222,14 @@ def within(heard: Heard, found: Extracted) -> Extracted:
     for one in found.claims:
         kind = _concept(kinds, one.claim, _said(heard, one))
         if kind is None:
-            dropped.append(Dropped(OUTSIDE, one.claim.text, one.turn))
+            dropped.append(Dropped(OUTSIDE, one.claim.text, one.turn, _aside(one.claim)))
         else:
             claims.append(Found(_under(kind, one.claim), one.turn))
     return replace(found, claims=tuple(claims), dropped=(*found.dropped, *dropped), entities=(), relations=())
+
+
+def _aside(claim: Claim) -> Claim:
+    return quarantined(replace(claim, meta={**claim.meta, CONCEPT: claim.predicate or claim.kind}), OUTSIDE)
 
 
 def _said(heard: Heard, one: Found) -> str:

@@ -56,20 +56,6 @@ class FactsExtractor:
         return extracted(settle(heard, Ground(heard.turns), proposals, self.rules), answer, usage)
 
 
-@dataclass(frozen=True, slots=True)
-class GivenExtractor:
-    """Reads facts somebody else extracted; nothing is asked."""
-
-    reader: Reader = unread
-    name: str = "given"
-    local: bool = True
-
-    def extract(self, heard: Heard) -> Flow[Extracted]:
-        """The facts that came with what was heard."""
-        return given(heard, self.reader)
-        yield  # a flow, though it asks for nothing
-
-
 def given(heard: Heard, reader: Reader) -> Extracted:
     """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
     speaker = speaker_of(heard)

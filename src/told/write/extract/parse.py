@@ -55,9 +55,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why an item was not taken."""
+    """Why an item was not taken, and what it would have been where somebody may want to look at it."""
 
     reason: str = MALFORMED
+    dropped: Dropped | None = None
 
 
 # Answers --------------------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def take(answer: Answer, raw: object, read: Callable[[Any], T | Unread]) -> tupl
     for item in answer.items:
         got = read(item)
         if isinstance(got, Unread):
-            dropped.append(Dropped(got.reason, display(item)))
+            dropped.append(got.dropped or Dropped(got.reason, display(item)))
         else:
             taken.append(got)
     hopeless = bool(dropped) and not taken and all(one.reason == MALFORMED for one in dropped)

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from told.core.entry import Claim
 from told.core.fact import Fact, Link
-from told.core.kind import Field, Kind
+from told.core.kind import Field, Kind, Write
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.core.text import normalise, snippet
+from told.core.text import normalise, sentences, snippet
 from told.core.when import iso
 from told.flow import Flow
 from told.ports import Line, Tool, ToolCall, ToolLLM, ToolReply, Usage
@@ -39,6 +39,8 @@ KNOWN: Final = "already known"
 NOWHERE: Final = "There is no memory with that id here."
 _TEXTS: Final = ("content", "abstract", VALUE, "steps", "overview")
 _APART: Final = frozenset(("confidence", "evidence", "evidence_quote", "polarity", "content"))
+_OF_ALL: Final = frozenset(("abstract", "overview"))
+"""Fields that speak of all sentences of a memory, and so of none of them."""
 _NOTHING: Final = re.compile(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
 _FRESH: Final = " Only what this conversation says of it; what is held already is added by itself."
 _UNFIT: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -144,27 +146,36 @@ class _Work:
             wrong = f"missing or of the wrong type: {', '.join(missing) or 'content'}"
             self.dropped.append(Dropped(wrong, f"{kind.name} {display(dict(given))}"))
             return f"Not written: {wrong}."
-        claim = _claim(kind, text, values, given, self.speaker, self.reader)
-        if normalise(claim.text) in self.held and claim.polarity == ASSERTED:
-            self.dropped.append(Dropped(KNOWN, claim.text))
-            return "Not written: it is already held."
-        self.held.add(normalise(claim.text))
-        self.proposals.append(Proposal(claim, line(first(given, "evidence", "evidence_quote")) or ""))
-        return "Written down."
+        quote = line(first(given, "evidence", "evidence_quote")) or ""
+        claims = _claims(kind, text, values, given, self.speaker, self.reader)
+        fresh = [claim for claim in claims if claim.polarity == NEGATED or normalise(claim.text) not in self.held]
+        self.dropped += [Dropped(KNOWN, claim.text) for claim in claims if claim not in fresh]
+        self.held |= {normalise(claim.text) for claim in fresh}
+        self.proposals += [Proposal(claim, quote) for claim in fresh]
+        return "Written down." if fresh else "Not written: it is already held."
 
 
-def _claim(
+def _claims(
     kind: Kind, text: str, values: Mapping[str, Any], given: Mapping[str, Any], speaker: str, reader: Reader
-) -> Claim:
+) -> list[Claim]:
+    """What a memory of a kind claims: a document with a key is one, a profile as much as it has sentences."""
     negated = str(first(given, "polarity")).strip().casefold() == NEGATED
-    polarity = NEGATED if negated else ASSERTED
     confidence = share(first(given, "confidence"))
     if kind.key == VALUE:
-        return replace(claim_of(Filled(kind.name, text, polarity, ""), kind, speaker, reader), confidence=confidence)
-    meta = {name: value for name, value in values.items() if value is not None and name not in _APART}
-    said = from_sentence(text, reader)
-    polarity = NEGATED if negated else said.polarity
-    return replace(said, kind=kind.name, polarity=polarity, confidence=confidence, meta={**said.meta, **meta})
+        form = Filled(kind.name, text, NEGATED if negated else ASSERTED, "")
+        return [replace(claim_of(form, kind, speaker, reader), confidence=confidence)]
+    parts = sentences(text) if kind.write is Write.MERGE else [text if kind.keyed else " ".join(text.split())]
+    beside = _APART if len(parts) == 1 else _APART | _OF_ALL
+    meta = {name: value for name, value in values.items() if value is not None and name not in beside}
+    claims = [from_sentence(part, unread if kind.keyed else reader) for part in parts]
+    return [
+        replace(
+            said, kind=kind.name,
+            subject=speaker if said.subject is None and kind.write is Write.MERGE else said.subject,
+            polarity=NEGATED if negated else said.polarity, confidence=confidence, meta={**said.meta, **meta},
+        )
+        for said in claims
+    ]  # fmt: skip
 
 
 def _value(one: Field, given: Any) -> Any:
@@ -173,12 +184,19 @@ def _value(one: Field, given: Any) -> Any:
         return None
     match str(one.type):
         case "string":
-            value: Any = line(" ".join(map(str, given)) if isinstance(given, list) else given, CONTENT)
+            value: Any = _lines(given)
         case "boolean":
             value = flag(given)
         case sort:
             value = _numeral(given, whole=sort == "integer")
     return value if not one.enum or value in one.enum else None
+
+
+def _lines(given: Any) -> str | None:
+    """A text with its lines, such as the steps of a skill, or a list as one."""
+    parts = given if isinstance(given, list) else given.splitlines() if isinstance(given, str) else [given]
+    text = "\n".join(filter(None, (line(part, CONTENT) for part in parts[:CONTENT])))
+    return text if text and len(text) <= CONTENT else None
 
 
 def _numeral(given: Any, *, whole: bool) -> int | float | None:

@@ -74,11 +74,11 @@ def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found
     place = _placed(ground, one, quoted)
     if place is None:
         turn = quoted.turn if quoted else ground.last()
-        claim = _signed(one.claim, heard.turns[turn], quoted.span if quoted else None)
+        claim = signed(one.claim, heard.turns[turn], quoted.span if quoted else None)
         return Found(quarantined(claim, UNGROUNDED) if rules.strict else _marked(claim), turn)
     if place.unconfirmed and not rules.replies:
         return Dropped(BY_ASSISTANT, one.claim.text, place.turn)
-    return Found(_signed(one.claim, heard.turns[place.turn], place.span), place.turn)
+    return Found(signed(one.claim, heard.turns[place.turn], place.span), place.turn)
 
 
 def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None:
@@ -97,7 +97,7 @@ def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None
     return place
 
 
-def _signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
+def signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
     """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
     said = turn.evidence
     return replace(

@@ -27,13 +27,16 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
     elif verb := _verb(talk, clause):
         found = said_by(talk, clause, who, verb)
         yield from (replace(said, confidence=min(said.confidence, BARE)) for said in found if said.predicate != "name")
+        comma = talk.text.find(",", verb.at, clause.end)
+        if comma > 0:
+            yield from (replace(said, confidence=BARE) for said in notes(talk, clause, who, comma + 1))
     else:
         yield from _fragments(talk, clause, who)
 
 
 def _is_known(name: str) -> bool:
     """Whether it is a given name: "Same here" says nobody's."""
-    return name.split(maxsplit=1)[0].lower() in words("FIRST_NAMES")
+    return name.partition(" ")[0].lower() in words("FIRST_NAMES")
 
 
 def _verb(talk: Talk, clause: Clause) -> Verb | None:

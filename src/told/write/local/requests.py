@@ -33,6 +33,12 @@ def reply_style(talk: Talk, clause: Clause) -> Iterator[Said]:
             return
 
 
+def asked_for(talk: Talk, clause: Clause) -> Iterator[Said]:
+    """How the assistant is asked to speak for good, put as a question: "Can you always answer in German?"."""
+    if pattern("requests.lasting").search(talk.text, clause.lead, clause.end):
+        yield from reply_style(talk, clause)
+
+
 def contact(talk: Talk, clause: Clause) -> Iterator[Said]:
     """Where "you can reach me at …" says one is to be found."""
     found = pattern("requests.contact").match(talk.text, clause.start, clause.end)

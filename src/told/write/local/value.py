@@ -77,6 +77,8 @@ def is_name(value: str, *, known: bool = False) -> bool:
         return False
     parts = value.split()
     low = [part.lower().strip(".") for part in parts]
+    if low[0] in words("TITLES") and len(parts) > 1:
+        return is_name(value.split(None, 1)[1], known=known)
     if low[0] in words("NATIONS") | words("DIETS") or not words("NOT_NAMES").isdisjoint(low):
         return False
     if not known:

@@ -17,12 +17,16 @@ from urllib.parse import unquote_to_bytes
 from told.core.errors import InvalidInput
 from told.core.ids import tagged
 from told.core.text import shown
+from told.write.media.header import header
 
 SORTS: Final = frozenset({"image_url", "input_image", "image"})
 """The types of the parts of a message that are images."""
 
 SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
 """How the names of image files end."""
+
+HEAD: Final = 2**20
+"""So many bytes hold the header of any image."""
 
 URL_LIMIT: Final = 2048
 _DATA: Final = re.compile(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
@@ -59,6 +63,8 @@ def image(part: Any, number: int, *, limit: int) -> Image:
     """The image a part of a message holds; more than `limit` bytes are not even decoded."""
     value = _value(part) if isinstance(part, Mapping) else part
     if isinstance(value, bytes | bytearray | memoryview):
+        if header(bytes(value[:HEAD])) is None:
+            raise InvalidInput(f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode().")
         return _bounded(number, bytes(value), limit)
     if isinstance(value, Path):
         return Image(number, path=value)

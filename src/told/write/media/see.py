@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from told.core.blob import NAMED, Blob
 from told.core.entry import Evidence
-from told.core.errors import MediaError, ToldError
+from told.core.errors import InvalidInput, MediaError, ToldError
 from told.core.text import snippet, storable
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -93,7 +93,7 @@ def _told(turn: Turn, sights: Sequence[Sight], limit: int) -> Turn:
 
 
 def sight_of(image: Image, look: Look) -> Flow[Sight]:
-    """What an image says; whatever goes wrong is a mark and a problem, never an exception."""
+    """What an image says; what is wrong with it is a mark and a problem; only a file that is not there is an error."""
     data, problem = yield from _bytes(image, look)
     if data is None:
         return _unseen(image, problem)
@@ -142,16 +142,18 @@ def _bytes(image: Image, look: Look) -> Flow[tuple[bytes | None, str]]:
         return None, NOT_FETCHED
     else:
         done = yield from attempt(call(look.fetch, image.url, ACCEPTED))
+    if isinstance(done, Failure) and isinstance(done.error, InvalidInput) and image.path is not None:
+        raise done.error
     if isinstance(done, Failure):
         return None, done.error.message.rstrip(".") if isinstance(done.error, ToldError) else str(done)
     return done if isinstance(done, bytes) else done.data, ""
 
 
 def _file(path: Path, number: int, limit: int) -> bytes:
-    """The bytes of a file, which is a plain one and not too large."""
+    """The bytes of a file that is not too large."""
     try:
         if not path.is_file():
-            raise MediaError("its file is not there")
+            raise InvalidInput(f"There is no file {snippet(str(path), 200)}.", hint="Check the path.")
         size = path.stat().st_size
         if size > limit:
             raise MediaError(too_large(number, size, limit).problem)

@@ -1,0 +1,67 @@
+"""The commands about what was understood, as somebody at a terminal meets them."""
+
+import json
+
+import pytest
+
+SAID = "I live in Lisbon and I'm allergic to peanuts"
+ALLERGY = {"label": "Food allergy", "examples": ["I'm allergic to X"], "persistence_class": "permanent"}
+CONCEPTS = {"Diet.Allergy": {**ALLERGY, "salience_weight": 0.9}}
+
+
+@pytest.fixture
+def ontology(tmp_path, monkeypatch):
+    """An ontology with one concept, named by the setting `kinds`."""
+    file = tmp_path / "ontology.json"
+    file.write_text(json.dumps({"concepts": CONCEPTS}), "utf-8")
+    monkeypatch.setenv("TOLD_KINDS", str(file))
+    return file
+
+
+def test_an_ontology_in_the_settings_is_the_whole_world_of_the_closed_extractor(told, sdk, ontology):
+    told("add", SAID, "-u", "mara", "--extract", "closed")
+    assert [row["kind"] for row in sdk("get_all", user_id="mara")["results"]] == ["Diet.Allergy"]
+
+
+def test_a_folder_of_kinds_adds_to_those_told_has(told, sdk, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOLD_KINDS", str(tmp_path / "kinds"))
+    told("kinds", "new", "recipe", "--into", str(tmp_path / "kinds"))
+    told("add", SAID, "-u", "mara", "--extract", "closed")
+    assert {row["kind"] for row in sdk("get_all", user_id="mara")["results"]} == {"profile"}
+
+
+def test_a_fact_that_became_no_memory_is_shown_with_the_reason_and_its_id(told, ontology):
+    shown = told("add", SAID, "-u", "mara", "--extract", "closed").out
+    (waiting,) = told("quarantine", "list", "-u", "mara", "--json").json["results"]
+    (line,) = [row for row in shown.splitlines() if row.startswith("SKIP")]
+    assert "User lives in Lisbon: outside the ontology" in line
+    assert waiting["id"] in line
+
+
+def test_what_waits_can_be_accepted_and_the_receipt_names_the_memory_it_became(told, sdk, ontology):
+    told("add", SAID, "-u", "mara", "--extract", "closed")
+    (waiting,) = told("quarantine", "list", "-u", "mara", "--json").json["results"]
+    (row,) = told("quarantine", "accept", waiting["id"], "--json").json["results"]
+    assert row["event"] == "ADD"
+    assert sdk("get", row["id"])["memory"] == "User lives in Lisbon"
+    assert "Nothing is in doubt" in told("quarantine", "list", "-u", "mara").out
+
+
+def test_kinds_infer_writes_a_file_that_kinds_check_accepts(told, tmp_path, ontology):
+    told("add", SAID, "-u", "mara", "--extract", "closed")
+    draft = tmp_path / "lives_in.yaml"
+    draft.write_text(told("kinds", "infer", "-u", "mara").out, "utf-8")
+    assert draft.read_text("utf-8").startswith("# 1 claim\n")
+    assert told("kinds", "check", str(draft), "--json").json[0]["kinds"] == ["lives_in"]
+
+
+def test_the_rules_of_a_kind_are_shown_as_people_write_them(told):
+    shown = dict(line.split(None, 1) for line in told("kinds", "show", "preference").out.splitlines())
+    assert shown["name"] == "preference"
+    assert shown["fields"].startswith("slug, content")
+    assert shown["levels"] == "L0, L1, L2"
+    assert shown["system"] == "no"
+
+
+def test_a_message_without_a_full_stop_is_told_apart_from_its_hint(told):
+    assert "must be provided. Pass --user" in told("list", code=2).err

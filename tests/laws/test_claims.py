@@ -1,0 +1,182 @@
+"""Turns and their claims, whatever happened to them: the past stays, nothing is lost, every store says the same."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claimed import Notebook, claim
+from histories import stage, tried
+from told.core.fact import NEVER
+
+U = {"user_id": "u"}
+KINDS = ["ram", "sqlite"]
+PLACES = ("Oslo", "Rome", "Lima", "Bonn")
+QUERIES = ("Where does the user live?", "Oslo", "where did the user live before?", "tea in Rome", "work", "zebra")
+THREADS = ("home", "tea", "job", "ann")
+PREDICATES = {"home": "lives_in", "tea": "likes", "job": "works_at", "ann": "born_in"}
+
+threads = st.lists(st.sampled_from(THREADS), max_size=2, unique=True)
+steps = st.one_of(
+    st.tuples(st.just("say"), threads, st.sampled_from(PLACES)),
+    st.tuples(st.just("say"), threads, st.sampled_from(PLACES)),
+    st.tuples(st.just("plain"), st.just(()), st.sampled_from(PLACES)),
+    st.tuples(st.just("retract"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")),
+    st.tuples(st.just("link"), st.lists(st.sampled_from(THREADS), min_size=2, max_size=2, unique=True),
+              st.sampled_from(("contradicts", "supersedes", "relates_to", "supports"))),
+    st.tuples(st.just("mention"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")),
+    st.tuples(st.just("doubt"), st.just(()), st.sampled_from(PLACES)),
+)  # fmt: skip
+pasts = st.lists(steps, min_size=1, max_size=9)
+
+
+class Past:
+    """Acts steps out on a notebook; what a step says depends on nothing but the steps before it."""
+
+    def __init__(self, notes: Notebook) -> None:
+        self.notes = notes
+        self.held: set[str] = set()
+        self.turns = 0
+
+    def act(self, step: tuple[str, Any, str]) -> None:
+        notes = self.notes
+        match step:
+            case "say", threads, place:
+                self.turns += 1
+                name = f"t{self.turns}"
+                made = [self._claim(thread, place, name) for thread in threads]
+                notes.said(name, f"I said {self.turns} of {place}: {' and '.join(threads)}", *made, said_at=self.turns)
+            case "plain", _, place:
+                notes.memory.add(f"we walked to {place}", **U, infer=False)
+            case "retract", [thread], _ if thread in self.held:
+                notes.retract(thread)
+                self.held.discard(thread)
+            case "link", [one, other], rel if {one, other} <= self.held:
+                notes.link(one, rel, other, 0.8)
+            case "mention", [thread], _ if thread in self.held:
+                notes.node("oslo", "Oslo (place)")
+                notes.link(thread, "mentions", "oslo")
+            case "doubt", _, place:
+                notes.doubt(f"doubt {place}", f"User hides in {place}", "t1.said")
+
+    def _claim(self, thread: str, place: str, turn: str) -> Any:
+        verbs = {"home": "lives in", "tea": "drinks tea in", "job": "works in", "ann": "was born in"}
+        since = 1 if thread in self.held else None
+        self.held.add(thread)
+        text = f"User {verbs[thread]} {place}"
+        return claim(thread, text, turn, PREDICATES[thread], since=since, said_at=self.turns)
+
+
+def answers(notes: Notebook, query: str, **options: Any) -> dict[str, Any]:
+    """Everything the asking verbs say, without what only measures the machine."""
+    memory, asking = notes.memory, {**U, **options}
+    explained = memory.explain(query, **asking)
+    for step in explained["steps"]:
+        del step["micros"]
+    bundle = memory.context(query, budget=150, tail=1, **asking)
+    return {
+        "search": memory.search(query, explain=True, **asking), "explain": explained, "text": bundle.text,
+        "hits": [(replace(hit.fact, until=NEVER, gone=NEVER), hit.score, hit.also) for hit in bundle.hits],
+        "all": memory.get_all(**asking), "sided": memory.get_all(**asking, belief="latest"),
+        "every side": memory.search(query, **asking, belief="all"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
+@tried(15)
+def test_a_read_of_the_past_says_what_it_said_then(kind, past, later, query):
+    with stage(kind) as here:
+        notes = Notebook(here.memory)
+        acted = Past(notes)
+        for step in past:
+            acted.act(step)
+        moment = here.head
+        before = answers(notes, query, as_of=f"#{moment}") if moment else None
+        for step in later:
+            acted.act(step)
+        if before is not None:
+            assert answers(notes, query, as_of=f"#{moment}") == before
+
+
+@given(past=pasts, query=st.sampled_from(QUERIES))
+@tried(20)
+def test_every_store_says_the_same(past, query):
+    with ExitStack() as stack:
+        said = []
+        for kind in KINDS:
+            notes = Notebook(stack.enter_context(stage(kind)).memory)
+            acted = Past(notes)
+            for step in past:
+                acted.act(step)
+            said.append([answers(notes, query, as_of="#1000"), notes.memory.stats()["memories"]])
+        assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts, query=st.sampled_from(QUERIES), limits=st.lists(st.integers(1, 12), min_size=1, max_size=3))
+@tried(15)
+def test_asking_for_more_never_moves_what_came_first(kind, past, query, limits):
+    with stage(kind, spare=0) as here:
+        notes = Notebook(here.memory)
+        acted = Past(notes)
+        for step in past:
+            acted.act(step)
+        asking = {**U, "as_of": f"#{max(here.head, 1)}"}
+        everything = here.memory.search(query, **asking, limit=150)["results"]
+        for limit in limits:
+            few = here.memory.search(query, **asking, limit=limit)["results"]
+            assert [(row["id"], row["score"]) for row in few] == [
+                (row["id"], row["score"]) for row in everything[:limit]
+            ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts, query=st.sampled_from(QUERIES))
+@tried(20)
+def test_folding_never_loses_the_only_evidence(kind, past, query):
+    """Whatever is not shown gave way to something that is, or was given up, or leads and is no memory."""
+    with stage(kind) as here:
+        notes = Notebook(here.memory)
+        acted = Past(notes)
+        for step in past:
+            acted.act(step)
+        rows = {row["id"]: row for row in here.memory.explain(query, **U, limit=150)["candidates"]}
+        shown = {row["id"] for row in here.memory.search(query, **U, limit=150)["results"]}
+        for row in rows.values():
+            if row["id"] not in shown and row["reason"].startswith(("folded into", "superseded by", "contradicted by")):
+                assert _leads_to(rows, row["id"], shown), row
+        bundle = here.memory.context(query, **U, budget=100_000)
+        printed = {hit.fact.id for hit in bundle.hits} | {thread for hit in bundle.hits for thread in hit.also}
+        given_up = {row["id"] for row in rows.values() if "given up" in row["reason"]}
+        assert shown <= printed | given_up
+
+
+def _leads_to(rows: dict[str, Any], thread: str, shown: set[str]) -> bool:
+    """Whether what gave way leads, over at most a few others, to something that is shown."""
+    for _ in range(10):
+        if thread in shown:
+            return True
+        thread = rows[thread]["reason"].rpartition(" ")[2]
+        if thread not in rows:
+            return False
+    return False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(past=pasts)
+@tried(10)
+def test_views_rebuilt_are_the_views_that_were_grown(kind, past):
+    with stage(kind) as here:
+        acted = Past(Notebook(here.memory))
+        for step in past:
+            acted.act(step)
+        grown = here.rows()
+        here.memory.rebuild()
+        assert here.rows() == grown
+        assert here.memory.verify()["ok"]

@@ -1,0 +1,405 @@
+"""A turn and the claims taken from it: one answer, the newest first, nothing lost; and what contradicts what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from claimed import Notebook, claim, texts
+from histories import stage
+from told import InvalidInput, Memory
+from told.read.bundle import CHANGED
+
+U = {"user_id": "u"}
+KINDS = ("ram", "sqlite")
+DAY = 86_400_000_000
+NYC, SF = "I live in NYC and I work at Acme", "We moved to San Francisco, I love it"
+
+
+@contextmanager
+def book(kind: str = "ram", **knobs: Any) -> Iterator[Notebook]:
+    with stage(kind, **knobs) as here:
+        yield Notebook(here.memory)
+
+
+@pytest.fixture(params=KINDS)
+def mover(request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """Somebody who lived in NYC, works at Acme, and moved to San Francisco."""
+    with book(request.param) as notes:
+        notes.said(
+            "t1", NYC, claim("home", "User lives in NYC", "t1", "lives_in"),
+            claim("job", "User works at Acme", "t1", "works_at"), said_at=100 * DAY,
+        )  # fmt: skip
+        notes.said("t2", "The tram was late again", said_at=101 * DAY)
+        notes.said(
+            "t3", SF, claim("home", "User lives in San Francisco", "t3", "lives_in", since=1), said_at=200 * DAY
+        )
+        yield notes
+
+
+def found(notes: Notebook, query: str, **options: Any) -> list[str]:
+    return texts(notes.memory.search(query, **U, **options)["results"])
+
+
+def told(notes: Notebook, query: str, **options: Any) -> str:
+    return notes.memory.context(query, **U, **{"budget": 300, **options}).text
+
+
+# What listings leave out ----------------------------------------------------------------------------------------------
+
+
+def test_a_listing_shows_memories_and_not_what_stands_behind_them(mover: Notebook) -> None:
+    mover.node("acme", "Acme (organization)")
+    mover.doubt("doubt", "User is a spy", "t1.said")
+    memory = mover.memory
+    assert texts(memory.get_all(**U)["results"]) == ["User works at Acme", "User lives in San Francisco"]
+    assert memory.stats()["memories"] == 2
+    assert texts(memory.get_all(**U, kinds=["turn"])["results"]) == [NYC, "The tram was late again", SF]
+    assert texts(memory.get_all(**U, filters={"kind": {"in": ["node", "quarantine"]}})["results"]) == [
+        "Acme (organization)", "User is a spy",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_of_a_listing_have_no_holes(kind: str) -> None:
+    with book(kind) as notes:
+        for number in range(9):
+            made = claim(f"c{number}", f"User likes thing{number}", f"t{number}")
+            notes.said(f"t{number}", f"I like thing{number}", made)
+        pages = [texts(notes.memory.get_all(**U, limit=4, offset=offset)["results"]) for offset in (0, 4, 8, 12)]
+    assert pages == [
+        [f"User likes thing{number}" for number in page] for page in (range(4), range(4, 8), range(8, 9), ())
+    ]
+
+
+def test_forgetting_a_scope_takes_what_no_listing_shows(mover: Notebook) -> None:
+    mover.node("acme", "Acme (organization)")
+    mover.doubt("doubt", "User is a spy", "t1.said")
+    gone = mover.memory.delete_all(**U)["results"]
+    assert {row["id"] for row in gone} == {"t1", "t2", "t3", "home", "job", "acme", "doubt"}
+    everything = {"kind": {"in": ["turn", "node", "quarantine"]}}
+    assert mover.memory.get_all(**U, filters=everything)["results"] == []
+    certificate = mover.memory.erase(**U)
+    assert {"t1", "acme", "doubt"} <= set(certificate["memories"])
+    assert mover.memory.verify()["ok"]
+
+
+def test_what_is_in_quarantine_is_nowhere_but_in_its_own_list(mover: Notebook) -> None:
+    mover.doubt("doubt", "User lives on the moon", "t1.said")
+    memory = mover.memory
+    shown = [memory.search("lives moon", **U), memory.explain("lives moon", **U), told(mover, "lives moon", tail=9)]
+    assert "the moon" not in repr(shown)
+    assert "the moon" not in memory.context(None, **U, budget=500).text
+    reason = memory.why_not("lives moon", "doubt", **U)
+    assert (reason["found"], "quarantine" in reason["reason"]) == (False, True)
+    assert memory.verify()["ok"]
+
+
+# One answer -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_shows_the_claim_and_names_the_turn_behind_it(mover: Notebook) -> None:
+    first = mover.memory.search("Where does the user work, at Acme?", **U)["results"][0]
+    assert (first["memory"], first["also"]) == ("User works at Acme", ["t1"])
+    rows = {row["id"]: row for row in mover.memory.explain("work at Acme", **U)["candidates"]}
+    assert (rows["t1"]["kept"], rows["t1"]["stage"], rows["t1"]["reason"]) == (False, "fold", "folded into job")
+    missing = mover.memory.why_not("work at Acme", "t1", **U)
+    assert (missing["found"], missing["reason"]) == (False, "folded into job")
+
+
+def test_the_claim_takes_the_better_score_of_the_two() -> None:
+    with book(embedder=None) as notes:
+        notes.said("t", "my green violin tea garden", claim("c", "User likes gardens and green", "t"))
+        notes.memory.add("a red tea", **U, infer=False)
+        [first, *_] = notes.memory.search("green violin tea garden", **U, explain=True)["results"]
+    assert first["id"] == "c"
+    assert first["score_details"]["turn"] > 0
+
+
+def test_a_turn_whose_claims_are_no_candidates_is_itself_the_hit() -> None:
+    with book(embedder=None) as notes:
+        notes.said("t", "I bought a red canoe, it hangs in the boathouse", claim("c", "User owns something", "t"))
+        assert found(notes, "boathouse") == ["I bought a red canoe, it hangs in the boathouse"]
+
+
+def test_a_context_prints_the_words_once_with_their_claims_folded_in(mover: Notebook) -> None:
+    text = told(mover, "What is the job at Acme?", limit=2).split("Recalled:")[1]
+    assert text.count("Acme") == 1
+    assert "11 Apr user: I live in NYC and I work at Acme" in text
+    bundle = mover.memory.context("job at Acme", **U, budget=300)
+    assert next(hit for hit in bundle.hits if hit.fact.id == "t1").also == ("job",)
+
+
+def test_a_claim_leads_to_words_that_no_search_would_find() -> None:
+    with book(embedder=None) as notes:
+        notes.said("t", "so I said, why not move up north", claim("c", "User lives in Tromsø", "t", "likes"))
+        assert "so I said, why not move up north" in told(notes, "Tromsø")
+        assert "Tromsø" not in told(notes, "Tromsø")
+        assert found(notes, "Tromsø") == ["User lives in Tromsø"]
+
+
+def test_a_context_of_claims_alone_prints_claims(mover: Notebook) -> None:
+    text = told(mover, "What is the job at Acme?", kinds=["profile"])
+    assert "User works at Acme" in text
+    assert NYC not in text
+
+
+def test_asking_for_turns_gives_turns(mover: Notebook) -> None:
+    assert found(mover, "work at Acme", kinds=["turn"])[0] == NYC
+
+
+def test_the_last_turns_are_printed_as_they_were_said(mover: Notebook) -> None:
+    bundle = mover.memory.context("zebra", **U, budget=300, tail=2, kinds=None, min_score=1.0)
+    assert [hit.fact.id for hit in bundle.hits if hit.fact.kind == "turn"][:2] == ["t3", "t2"]
+
+
+def test_a_guard_that_hides_the_turn_hides_that_there_is_one() -> None:
+    with book(guard=lambda row: "I live" not in row["memory"]) as notes:
+        notes.said("t1", "I live in NYC with a parrot", claim("home", "User lives in NYC", "t1", "lives_in"))
+        seen = [notes.memory.search("NYC", **U), notes.memory.explain("NYC", **U), told(notes, "NYC")]
+    assert "parrot" not in repr(seen)
+    assert "t1" not in repr(seen[0]["results"][0].get("also"))
+    assert texts(seen[0]["results"]) == ["User lives in NYC"]
+
+
+# What no longer holds -------------------------------------------------------------------------------------------------
+
+
+def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> None:
+    query = "Where does the user live?"
+    rows = mover.memory.search(query, **U)["results"]
+    assert rows[0]["memory"] == "User lives in San Francisco"
+    assert NYC not in texts(rows)
+    bundle = mover.memory.context(query, **U, budget=300)
+    ids = [hit.fact.id for hit in sorted(bundle.hits, key=lambda hit: -hit.score)]
+    assert ids.index("t3") < ids.index("t1")
+    assert f"{NYC}{CHANGED}" in bundle.text
+    assert {hit.fact.id: hit.superseded for hit in bundle.hits}["t1"] == "home"
+
+
+def test_a_stale_turn_says_what_it_was_superseded_by(mover: Notebook) -> None:
+    rows = {row["id"]: row for row in mover.memory.explain("Where does the user live?", **U)["candidates"]}
+    assert (rows["t1"]["stage"], rows["t1"]["reason"]) == ("fold", "superseded by home")
+    assert mover.memory.why_not("Where does the user live?", "t1", **U)["reason"] == "superseded by home"
+
+
+def test_what_still_holds_of_a_turn_is_not_stale(mover: Notebook) -> None:
+    assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
+    assert CHANGED not in told(mover, "Does the user work at Acme?")
+
+
+@pytest.mark.parametrize("query", ["Where did the user live before San Francisco?", "Where did I live previously?"])
+def test_who_asks_for_the_past_gets_it(mover: Notebook, query: str) -> None:
+    row = next(row for row in mover.memory.search(query, **U)["results"] if row["id"] == "t1")
+    assert (row["memory"], row["superseded_by"]) == (NYC, "home")
+    assert NYC in told(mover, query)
+
+
+def test_the_past_is_what_it_was(mover: Notebook) -> None:
+    assert found(mover, "Where does the user live?", as_of="#4")[0] == "User lives in NYC"
+    assert [row["new_memory"] for row in mover.memory.history("home")] == [
+        "User lives in NYC", "User lives in San Francisco",
+    ]  # fmt: skip
+    assert f"{NYC}\n" in told(mover, "Where does the user live?", as_of="#4")
+
+
+def test_all_sides_are_shown_if_all_are_asked_for(mover: Notebook) -> None:
+    rows = mover.memory.search("Where does the user live?", **U, belief="all")["results"]
+    assert {row["id"]: row.get("superseded_by") for row in rows}["t1"] == "home"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_given_up_is_not_recalled_by_the_words_it_was_taken_from(kind: str) -> None:
+    with book(kind) as notes:
+        notes.said("t", "I'm vegetarian and I play the violin", claim("diet", "User is vegetarian", "t", "diet"))
+        notes.memory.delete("diet")
+        assert found(notes, "Is the user vegetarian?") == []
+        assert "vegetarian" not in told(notes, "Is the user vegetarian?")
+        reason = notes.memory.why_not("Is the user vegetarian?", "t", **U)
+        assert (reason["found"], reason["reason"]) == (False, "what was taken from it was given up")
+        assert found(notes, "Who plays the violin?") == ["I'm vegetarian and I play the violin"]
+        assert found(notes, "Was the user vegetarian before?") == ["I'm vegetarian and I play the violin"]
+
+
+def test_new_metadata_makes_no_turn_stale(mover: Notebook) -> None:
+    mover.memory.update("job", metadata={"checked": True})
+    assert CHANGED not in told(mover, "Does the user work at Acme?")
+    assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
+
+
+def test_a_corrected_claim_goes_before_its_turn(mover: Notebook) -> None:
+    mover.memory.update("job", text="User works at Initech")
+    assert found(mover, "Where does the user work?")[0] == "User works at Initech"
+
+
+# Contradictions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=KINDS)
+def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """Somebody who was born twice: the user said Rome, twice; a tool said Oslo later; an assistant guessed Bern."""
+    with book(request.param) as notes:
+        def at(thread: str, town: str, turn: str, day: int, role: str = "user") -> Any:
+            return claim(thread, f"User was born in {town}", turn, "born_in", role=role, said_at=day * DAY)
+
+        notes.said("t1", "I was born in Rome", at("rome", "Rome", "t1", 1), said_at=DAY)
+        notes.said("t2", "records: born in Oslo", at("oslo", "Oslo", "t2", 2, "tool"), said_at=2 * DAY)
+        notes.link("oslo", "contradicts", "rome", slot="born_in")
+        notes.link("t1.said", "supports", "rome", said="again")
+        yield notes
+
+
+@pytest.mark.parametrize(
+    ("belief", "towns"),
+    [(None, ["Oslo"]), ("latest", ["Oslo"]), ("majority", ["Rome"]), ("trusted", ["Rome"]), ("all", ["Oslo", "Rome"])],
+)
+def test_one_side_of_a_contradiction_is_believed(born: Notebook, belief: str | None, towns: list[str]) -> None:
+    query = "Where was the user born?"
+    rows = born.memory.search(query, **U, kinds=["profile"], belief=belief)["results"]
+    assert sorted(row["memory"].split()[-1] for row in rows) == towns
+    other = {"rome": ["oslo"], "oslo": ["rome"]}
+    assert all(row["conflicts"] == other[row["id"]] for row in rows)
+    text = told(born, query, kinds=["profile"], belief=belief)
+    assert [town for town in ("Oslo", "Rome") if town in text] == towns
+    if belief:
+        listed = born.memory.get_all(**U, belief=belief)["results"]
+        assert sorted(row["memory"].split()[-1] for row in listed) == towns
+
+
+def test_the_side_that_is_not_believed_says_who_contradicts_it(born: Notebook) -> None:
+    rows = {row["id"]: row for row in born.memory.explain("Where was the user born?", **U)["candidates"]}
+    assert (rows["rome"]["stage"], rows["rome"]["reason"]) == ("believe", "contradicted by oslo")
+    assert born.memory.why_not("Where was the user born?", "rome", **U)["reason"] == "contradicted by oslo"
+
+
+def test_a_listing_that_is_asked_for_no_belief_lists_both(born: Notebook) -> None:
+    assert len(born.memory.get_all(**U)["results"]) == 2
+
+
+def test_what_contradicts_unfound_things_stands_and_says_so() -> None:
+    with book(embedder=None) as notes:
+        notes.said("t1", "aaa", claim("one", "User likes canoes", "t1"), said_at=DAY)
+        notes.said("t2", "bbb", claim("two", "User hates rowing", "t2"), said_at=2 * DAY)
+        notes.link("two", "contradicts", "one")
+        [row] = notes.memory.search("canoes", **U)["results"]
+        assert (row["id"], row["conflicts"], row["superseded_by"]) == ("one", ["two"], "two")
+
+
+@pytest.mark.parametrize(("option", "value"), [("belief", "mine"), ("belief", 3), ("lens", "sharp"), ("lens", 0.9)])
+def test_options_nobody_knows_are_refused(mover: Notebook, option: str, value: Any) -> None:
+    with pytest.raises(InvalidInput):
+        mover.memory.search("live", **U, **{option: value})
+    with pytest.raises(InvalidInput):
+        mover.memory.context("live", **U, **{option: value})
+
+
+def test_options_that_need_a_query_are_refused_without_one(mover: Notebook) -> None:
+    for options in ({"belief": "all"}, {"lens": "likely"}):
+        with pytest.raises(InvalidInput):
+            mover.memory.context(None, **U, **options)
+
+
+# The graph ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=KINDS)
+def graph(request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """Alice works at Google; what is said of her names neither."""
+    with book(request.param, embedder=None) as notes:
+        notes.node("google", "Google (organization)")
+        notes.node("alice", "Alice (person)")
+        notes.said("t1", "she got the job", claim("hired", "Alice works at Google", "t1", "works_at"))
+        notes.said("t2", "and she is good at it", claim("chess", "Her openings win every tournament", "t2"))
+        notes.said("t3", "rain all day", claim("rain", "It rains in Bergen", "t3"))
+        notes.link("alice", "works_at", "google", 0.9)
+        notes.link("hired", "mentions", "google")
+        notes.link("hired", "mentions", "alice")
+        notes.link("chess", "mentions", "alice")
+        yield notes
+
+
+def test_a_node_leads_to_memories_of_connected_entities(graph: Notebook) -> None:
+    assert found(graph, "Google") == ["Alice works at Google", "Her openings win every tournament"]
+    rows = {row["id"]: row for row in graph.memory.explain("Google", **U)["candidates"]}
+    assert "graph" in rows["chess"]["sources"]
+    assert (rows["google"]["kept"], rows["google"]["stage"]) == (False, "expand")
+
+
+def test_nodes_are_results_only_where_they_are_asked_for(graph: Notebook) -> None:
+    assert found(graph, "Google", kinds=["node"]) == ["Google (organization)", "Alice (person)"]
+    assert "(organization)" not in told(graph, "Google")
+    assert "(organization)" not in graph.memory.context(None, **U, budget=300).text
+
+
+def test_a_memory_does_not_lead_to_everything_that_mentions_the_same(graph: Notebook) -> None:
+    assert found(graph, "works") == ["Alice works at Google"]
+
+
+def test_a_node_that_everything_mentions_leads_nowhere() -> None:
+    with book(embedder=None, expand_width=3) as notes:
+        notes.node("bob", "Bob (person)")
+        for number in range(5):
+            notes.said(f"t{number}", "hm", claim(f"c{number}", f"He likes thing{number}", f"t{number}"))
+            notes.link(f"c{number}", "mentions", "bob")
+        assert found(notes, "Bob") == []
+
+
+@pytest.mark.parametrize(
+    ("lens", "titles"),
+    [("strict", []), ("likely", ["He sails"]), ("exploratory", ["He sails", "His knee hurts"])],
+)
+def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> None:
+    with book(embedder=None) as notes:
+        for name, text, said in (
+            ("bob", "Robert Smith (person)", ""), ("rob", "Rob (person)", "He sails"),
+            ("rs", "RS (person)", "His knee hurts"),
+        ):  # fmt: skip
+            notes.node(name, text)
+            if said:
+                notes.said(f"t-{name}", "hm", claim(f"c-{name}", said, f"t-{name}"))
+                notes.link(f"c-{name}", "mentions", name)
+        notes.link("bob", "same_as", "rob", 0.9)
+        notes.link("rob", "same_as", "rs", 0.7)
+        assert sorted(found(notes, "Robert Smith", lens=lens)) == titles
+
+
+# Contexts -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> None:
+    text = told(mover, "Where does the user live?")
+    line = next(line for line in text.splitlines() if "San Francisco" in line)
+    assert mover.memory.engine.mind.echoes.own("default", line).text == ""
+    assert mover.memory.engine.mind.echoes.own("default", "I live in Lima now").text == "I live in Lima now"
+
+
+def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None:
+    with book() as notes:
+        notes.said(
+            "t", "hello", claim("home", "User lives in Oslo", "t", "lives_in"),
+            claim("dog", "User owns a dog", "t", "owns"),
+            claim("ann", "Ann lives in Bonn", "t", "lives_in", subject="Ann"),
+        )  # fmt: skip
+        always = notes.memory.context("zebra", **U, budget=400).text.split("Recalled:")[0]
+    assert "Oslo" in always
+    assert "dog" not in always
+    assert "Bonn" not in always
+
+
+def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) -> None:
+    mover.doubt("doubt", "User is a spy", "t1.said")
+    store = mover.memory.engine.store
+    fact = store.fact("default", "doubt")
+    assert fact is not None
+    assert store.texts("default", [fact.seq]) == {}
+
+
+def test_what_can_hurt_the_user_stands_in_every_context():
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("I'm allergic to peanuts and I own a bike", user_id="ann")
+        told = memory.context("what should I cook?", user_id="ann").text
+        assert "allergic to peanuts" in told
+        assert "bike" not in told

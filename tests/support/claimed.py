@@ -1,0 +1,74 @@
+"""Turns and the claims taken from them, written straight into a store: what an extractor and a curator would commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from told import Memory
+from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
+from told.core.fact import NODE, QUARANTINE, TURN
+from told.core.predicates import predicate
+from told.core.scope import Scope
+from told.flow import run
+from told.ports import Batch
+from told.views import fold_all
+from told.write import embed
+
+EXTRACTOR = "local"
+
+
+@dataclass(slots=True)
+class Notebook:
+    """Writes turns, claims, nodes and links of one user, each in few words; every id is given by whoever writes."""
+
+    memory: Memory
+    scope: Scope = field(default_factory=lambda: Scope(user_id="u"))
+
+    def write(self, *verbs: Verb, author: str = EXTRACTOR) -> int:
+        """Commit verbs together; return where the ledger ends then."""
+        engine = self.memory.engine
+        drafts = [Draft(verb, self.scope, "user" if isinstance(verb, Observed) else author) for verb in verbs]
+        vectors, _ = run(embed.before_commit(engine.store, engine.embedder, drafts, {}, embed.UNSEEN))
+        model = engine.embedder.model if engine.embedder else None
+        engine.store.commit(Batch("default", drafts, vectors=vectors, model=model), fold_all)
+        return engine.store.head("default").seq
+
+    def said(self, name: str, text: str, *claims: Verb, said_at: int | None = None, **more: Any) -> int:
+        """A turn called `name`, kept as evidence `name.said`, with what was taken from it."""
+        claim = Claim(text, TURN, evidence=f"{name}.said", role="user", said_at=said_at, **more)
+        self.write(Observed(f"{name}.said", Evidence(text, said_at=said_at)), Asserted(name, claim), author="user")
+        return self.write(*claims) if claims else self.memory.engine.store.head("default").seq
+
+    def node(self, name: str, text: str) -> None:
+        """A node of the graph."""
+        self.write(Asserted(name, Claim(text, NODE, meta={"slug": name})))
+
+    def doubt(self, name: str, text: str, evidence: str) -> None:
+        """A claim in quarantine."""
+        self.write(Asserted(name, Claim(text, QUARANTINE, evidence=evidence, meta={"kind": "profile", "why": "new"})))
+
+    def link(self, src: str, rel: str, dst: str, weight: float = 1.0, **meta: Any) -> int:
+        """One thing bears on another."""
+        return self.write(Linked(src, rel, dst, weight, meta))
+
+    def retract(self, thread: str) -> int:
+        """Give up a claim."""
+        return self.write(Retracted(thread, "negated"))
+
+
+def claim(
+    thread: str, text: str, turn: str, name: str = "likes", object: str | None = None, *, since: int | None = None,
+    **more: Any,
+) -> Asserted:  # fmt: skip
+    """A claim taken from a turn; with `since`, another version of its thread."""
+    value = object or text.rsplit(maxsplit=1)[-1]
+    fields: dict[str, Any] = {"role": "user", "subject": "User", "object": value, **more}
+    kind = predicate(name).kind
+    return Asserted(thread, Claim(text, kind, predicate=name, evidence=f"{turn}.said", **fields), since)
+
+
+def texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What some memories say."""
+    return [row["memory"] for row in rows]
