@@ -74,10 +74,10 @@ class Told:
         self.memory = Memory(f"sqlite:///{folder / 'told.db'}", embedder=embedder, durability=durability)
 
     def add(self, text: str, user: str) -> None:
-        self.memory.add(text, user_id=user)
+        self.memory.add(text, user_id=user, infer=False)
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        done = self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+        done = self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
         assert "warnings" not in done, done["warnings"]
 
     def search(self, query: str, user: str) -> int:

@@ -90,7 +90,7 @@ class Filled:
         settings = {"durability": "normal", **knobs}
         memory = Memory(f"sqlite:///{path}", embedder=Precomputed(stored, queries), **settings)
         for user, texts in stored.lists():
-            done = memory.add([{"role": "user", "content": text} for text in texts], user_id=user)
+            done = memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
             assert "warnings" not in done, done["warnings"]
         return cls(memory, stored, queries, path)
 
@@ -122,7 +122,7 @@ class Filled:
         embedder = self.memory.embedder
         assert isinstance(embedder, Precomputed)
         embedder.rows.update(zip(extra.texts, extra.vectors, strict=True))
-        return lambda number: self.memory.add(next(fresh), user_id=self.queries.users[number])
+        return lambda number: self.memory.add(next(fresh), user_id=self.queries.users[number], infer=False)
 
     def forget(self, _: int) -> None:
         """Drop what the index keeps in memory."""
@@ -279,7 +279,7 @@ def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
         def work(place: int) -> None:
             while time.perf_counter() < stop:
                 number = next(numbers)
-                filled.memory.add(stored.texts[number], user_id=stored.users[number])
+                filled.memory.add(stored.texts[number], user_id=stored.users[number], infer=False)
                 done[place] += 1
 
         crowd = [threading.Thread(target=work, args=(place,)) for place in range(threads)]

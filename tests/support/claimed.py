@@ -63,7 +63,8 @@ def claim(
     **more: Any,
 ) -> Asserted:  # fmt: skip
     """A claim taken from a turn; with `since`, another version of its thread."""
-    fields: dict[str, Any] = {"role": "user", "subject": "User", "object": object or text.split()[-1], **more}
+    value = object or text.rsplit(maxsplit=1)[-1]
+    fields: dict[str, Any] = {"role": "user", "subject": "User", "object": value, **more}
     kind = predicate(name).kind
     return Asserted(thread, Claim(text, kind, predicate=name, evidence=f"{turn}.said", **fields), since)
 

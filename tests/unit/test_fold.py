@@ -99,7 +99,7 @@ def test_a_turn_is_stale_where_what_replaced_it_answers_as_well_and_better_than_
 )  # fmt: skip
 def test_of_what_was_given_up_the_words_decide(query: set[str], held: tuple[Fact, ...], is_stale: bool) -> None:
     kin = Kin(TURN_1, held, ((HOME, None),))
-    assert (stale(kin, {}.get, frozenset(query)) == Stale()) is is_stale
+    assert (stale(kin, lambda _: None, frozenset(query)) == Stale()) is is_stale
 
 
 def test_what_was_never_replaced_is_never_stale() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
@@ -18,19 +17,18 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from told.backends.ram_account import Account
 from told.backends.ram_index import filtered, search, visible
+from told.backends.ram_rows import expected, fits, owned, quantised, storable, texts_of
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
-from told.core.errors import ConfigError, Conflict, InvalidInput, ModelMismatch, StoreClosed, Unsupported
+from told.core.errors import ConfigError, Conflict, ModelMismatch, StoreClosed, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
 from told.core.scope import Scope
-from told.core.score import quantise
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Row = TypeVar("Row", Fact, Link)
 
 
 def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
@@ -77,13 +75,13 @@ class RamStore:
     @_locked
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
-        _storable(batch.account)
+        storable(batch.account)
         account = self._account(batch.account).copy()
         if batch.ticket is not None:
-            _storable(batch.ticket.key, batch.ticket.outcome)
-        _check(account, batch)
+            storable(batch.ticket.key, batch.ticket.outcome)
+        expected(account, batch)
         ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
-        vectors = _quantised(batch.vectors, self._bound()) if ours else {}
+        vectors = quantised(batch.vectors, self._bound()) if ours else {}
         entries = account.append(batch.drafts, self.mint)
         account.grow(entries, fold)
         if batch.step is not None:
@@ -99,13 +97,13 @@ class RamStore:
     @_locked
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere; a tombstone among them erases here too."""
-        _storable(account)
+        storable(account)
         changed = self._account(account).copy()
         before = changed.head.seq
         changed.adopt(entries, self._buried())
         new = changed.entries[before:]
         changed.grow(new, fold)
-        texts = _texts(changed)
+        texts = texts_of(changed)
         changed.obey(new)
         self._accounts[account] = changed
         self._forget(texts)
@@ -115,7 +113,7 @@ class RamStore:
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of entries with all that was derived from it, and append the tombstone."""
         changed = self._account(account).copy()
-        texts = _texts(changed)
+        texts = texts_of(changed)
         counts = changed.destroy(seqs)
         [tombstone] = changed.told(changed.append([draft], self.mint))
         self._accounts[account] = changed
@@ -128,9 +126,9 @@ class RamStore:
     @_locked
     def reset(self, account: str, draft: Draft) -> Entry:
         """Begin the account's ledger anew; what was erased stays erased, and so does all that is destroyed now."""
-        _storable(account)
+        storable(account)
         before = self._account(account)
-        texts = _texts(before)
+        texts = texts_of(before)
         changed = Account(account, tombstones=before.tombstones | {entry.digest for entry in before.entries})
         [entry] = changed.told(changed.append([draft], self.mint))
         self._accounts[account] = changed
@@ -194,7 +192,7 @@ class RamStore:
         ticket = None if key is None else account.tickets.get(key)
         return Known(
             account.head.seq,
-            {md5: _own(fact) for md5, fact in facts.items() if fact is not None},
+            {md5: owned(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             ticket,
             account.newest(scope) if last else None,
@@ -207,7 +205,7 @@ class RamStore:
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
         found = self._account(scope.account).about(scope, set(about), set(kinds) - {"memory"})
-        return [_own(fact) for fact in found if fact.expires > now]
+        return [owned(fact) for fact in found if fact.expires > now]
 
     @_locked
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
@@ -220,31 +218,31 @@ class RamStore:
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
         found = filtered(visible(self._account(find.scope.account), find), find)
-        return list(map(_own, found[find.offset :][: find.limit]))
+        return list(map(owned, found[find.offset :][: find.limit]))
 
     @_locked
     def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
         known = self._account(account)
         found = known.latest(thread) if as_of is None else counting(known.versions(thread), as_of)
-        return None if found is None else _own(found)
+        return None if found is None else owned(found)
 
     @_locked
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The versions asserted by entries."""
         facts = self._account(account).facts
-        return {seq: _own(facts[seq]) for seq in seqs if seq in facts}
+        return {seq: owned(facts[seq]) for seq in seqs if seq in facts}
 
     @_locked
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version the scope covers, closed and retracted ones too."""
-        return [_own(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
+        return [owned(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
 
     @_locked
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
         at, asked = NEVER - 1 if seq is None else seq, set(nodes)
-        return [_own(x) for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
+        return [owned(x) for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
 
     @_locked
     def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
@@ -257,7 +255,7 @@ class RamStore:
     def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence, in ledger order."""
         threads, facts = set(self.derived(account, evidence)), self._account(account).facts.values()
-        return [_own(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
+        return [owned(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
 
     @_locked
     def witnesses(
@@ -283,7 +281,7 @@ class RamStore:
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever."""
         if probe.vector is not None and self._model is not None:
-            _fits(probe.vector, *self._model)
+            fits(probe.vector, *self._model)
             if probe.model not in (None, self._model[0]):
                 raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {probe.model}.")
         return search(self._account(probe.find.scope.account), self._current(), probe)
@@ -300,7 +298,7 @@ class RamStore:
 
     def _forget(self, texts: Iterable[bytes]) -> int:
         """Drop the vectors of those texts that no passage has any more, under every model."""
-        strays = set(texts).difference(*map(_texts, self._accounts.values()))
+        strays = set(texts).difference(*map(texts_of, self._accounts.values()))
         gone = [(known, key) for known in self._vectors.values() for key in strays & known.keys()]
         for known, key in gone:
             del known[key]
@@ -314,7 +312,7 @@ class RamStore:
     @_locked
     def use_model(self, name: str, dim: int) -> None:
         """Bind the store to its first embedder, or insist on it."""
-        _storable(name)
+        storable(name)
         if self._model not in (None, (name, dim)):
             raise ModelMismatch(
                 f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), not {name} ({dim}).",
@@ -341,22 +339,22 @@ class RamStore:
     @_locked
     def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
-        _storable(model or "")
+        storable(model or "")
         current = model is None or (self._model is not None and model == self._model[0])
-        found = _quantised(vectors, self._bound() if current else None)
-        known = set[bytes]().union(*map(_texts, self._accounts.values()))
+        found = quantised(vectors, self._bound() if current else None)
+        known = set[bytes]().union(*map(texts_of, self._accounts.values()))
         kept = {key: code for key, code in found.items() if key in known}
         self._vectors.setdefault(model or self._bound()[0], {}).update(kept)
 
     @_locked
     def switch_model(self, name: str, dim: int) -> None:
         """Search with another model from now on and forget the vectors of all others."""
-        _storable(name)
+        storable(name)
         vectors = self._vectors.get(name, {})
         if missing := len(self.pending(NEVER, name)):
             raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
         for vector in vectors.values():
-            _fits(vector, name, dim)
+            fits(vector, name, dim)
         self._model = (name, dim)
         self._vectors = {name: vectors}
 
@@ -370,13 +368,13 @@ class RamStore:
     @_locked
     def advance(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
-        _storable(account, consumer)
+        storable(account, consumer)
         self._accounts.setdefault(account, Account(account)).cursors[consumer] = seq
 
     @_locked
     def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
-        _storable(account, consumer, error, raw)
+        storable(account, consumer, error, raw)
         faults = self._accounts.setdefault(account, Account(account)).faults
         self._faults += 1
         known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
@@ -401,7 +399,7 @@ class RamStore:
     @_locked
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes under their hash, once."""
-        _storable(account, media_type)
+        storable(account, media_type)
         blob = Blob.of(data, media_type)
         self._accounts.setdefault(account, Account(account)).blobs.setdefault(blob.hash, blob)
         return blob.hash
@@ -458,47 +456,3 @@ class RamStore:
         with self._lock:
             self._closed = True
             self._accounts, self._vectors = {}, {}
-
-
-def _check(account: Account, batch: Batch) -> None:
-    """Raise if somebody else wrote what this batch relies on being absent or unchanged."""
-    if batch.ticket is not None and batch.ticket.key in account.tickets:
-        raise Conflict("The idempotency key was handed in meanwhile.", hint="Read what is known and decide again.")
-    if batch.step is not None and account.cursors.get(batch.step.consumer, 0) != batch.step.before:
-        raise Conflict("Another worker of this consumer was quicker.", hint="Read its cursor and go on from there.")
-    if batch.seen == account.head.seq:
-        return
-    for guard in batch.guards:
-        if not account.holds(guard):
-            raise Conflict(guard=type(guard).__name__)
-
-
-def _storable(*texts: str) -> None:
-    """Raise unless these are texts that a store on disk could keep."""
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
-
-
-def _own(row: Row) -> Row:
-    """A row whose metadata is the caller's own."""
-    return replace(row, meta=deepcopy(row.meta))
-
-
-def _texts(account: Account) -> set[bytes]:
-    return {text_hash(account.embedded(passage)) for passage in account.passages.values()}
-
-
-def _quantised(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:
-    """The vectors as they are kept, once they are known to fit the model."""
-    if model is not None:
-        for vector in vectors.values():
-            _fits(vector, *model)
-    return {key: quantise(vector) for key, vector in vectors.items()}
-
-
-def _fits(vector: Sequence[float], name: str, dim: int) -> None:
-    if len(vector) != dim:
-        raise ModelMismatch(f"The vector has {len(vector)} dimensions; {name} has {dim}.")

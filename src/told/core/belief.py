@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -106,20 +107,17 @@ def _rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[str]]
 def _worth(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[float, ...]]:
     """By what memories are put in order; of two that are worth the same, the later."""
     if belief == "majority":
-        votes = _votes(links)
-        return lambda fact: (votes.get(fact.id, 0), *_when(fact))
+        count = votes(links)
+        return lambda fact: (count.get(fact.id, 0), *_when(fact))
     if belief == "trusted":
         return lambda fact: (trust_of(fact), fact.confidence, *_when(fact))
     return _when
 
 
-def _votes(links: Sequence[Link]) -> Mapping[str, int]:
+def votes(links: Sequence[Link]) -> Mapping[str, int]:
     """How often each memory was said again; only what users say counts, so that nobody can stuff the ballot."""
     said = {(link.src, link.dst) for link in links if link.rel == SUPPORTS and STAMP not in link.meta}
-    votes: dict[str, int] = {}
-    for _, thread in said:
-        votes[thread] = votes.get(thread, 0) + 1
-    return votes
+    return Counter(thread for _, thread in said)
 
 
 def _when(fact: Fact) -> tuple[int, int]:

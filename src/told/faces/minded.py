@@ -47,6 +47,12 @@ class Minded(Opened):
         """How one that is spoken of bears on others."""
         return run(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
 
+    def identify(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Draw edges between names that may mean the same, for reads with a `lens`; nothing is merged."""
+        return run(understood.identify(self.engine, scope_ids(user_id, agent_id, run_id)))
+
     def quarantine(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
@@ -122,6 +128,12 @@ class AsyncMinded(Opened):
     ) -> dict[str, Any]:  # fmt: skip
         """How one that is spoken of bears on others."""
         return await arun(understood.relations(self.engine, name, scope_ids(user_id, agent_id, run_id)))
+
+    async def identify(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Draw edges between names that may mean the same, for reads with a `lens`; nothing is merged."""
+        return await arun(understood.identify(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def quarantine(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,

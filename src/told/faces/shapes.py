@@ -26,8 +26,29 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
         "kind": None if fact.kind == "memory" else fact.kind,
         "said_at": None if fact.said_at is None else iso(fact.said_at),
         "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
+        **_claimed(fact), **_valid(fact),
     }  # fmt: skip
     return {**row, **{name: value for name, value in extras.items() if value is not None}}
+
+
+def _claimed(fact: Fact) -> dict[str, Any]:
+    """What a memory says of whom, and how that is meant, as far as it is known and out of the ordinary."""
+    triple = (fact.subject, fact.predicate, fact.object) if fact.predicate is not None else (None, None, None)
+    return {
+        **dict(zip(("subject", "predicate", "object"), triple, strict=True)),
+        "polarity": None if fact.polarity == "asserted" else fact.polarity,
+        "modality": None if fact.modality == "stated" else fact.modality,
+        "confidence": None if fact.confidence == 1.0 else fact.confidence,
+    }  # fmt: skip
+
+
+def _valid(fact: Fact) -> dict[str, Any]:
+    """When a memory holds in the world, where that is more than since it was said."""
+    valid = fact.valid()
+    if valid.precision == "open" or (valid.end is None and valid.start == fact.said_at):
+        return {}
+    ends = {"valid_from": valid.start, "valid_to": valid.end}
+    return {**{name: iso(at) for name, at in ends.items() if at is not None}, "precision": valid.precision}
 
 
 def _copied(value: Any) -> Any:

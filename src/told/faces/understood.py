@@ -50,6 +50,11 @@ def relations(engine: Engine, name: str, ids: Mapping[str, Any]) -> Flow[dict[st
     return {"results": [shapes.relation(each) for each in (yield from engine.relations(name, ids))]}
 
 
+def identify(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Draw edges between names that may mean the same."""
+    return {"results": [each.as_dict() for each in (yield from engine.identify(ids))]}
+
+
 def quarantine(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """The claims that wait for a review."""
     return shapes.listing((yield from engine.quarantine(ids)))

@@ -54,7 +54,9 @@ def add(
         key=idempotency_key, kind=label(kind, "kind", limit=KIND_LIMIT) if kind is not None else meant or "memory",
         ask=ask,
     )  # fmt: skip
-    unread = {"filters": filters, "prompt": prompt if ask.by in (VERBATIM, LOCAL) else None}
+    whole = ask.by == VERBATIM or kind is not None or meant is not None
+    unread = {"filters": filters, "prompt": prompt if whole or ask.by == LOCAL or facts else None,
+              "facts": facts if whole else None}  # fmt: skip
     return _warn(shapes.receipt(done), UNREAD, **unread)
 
 
@@ -316,7 +318,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
         diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
         understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
-        understood.entities, understood.relations, understood.quarantine, understood.review, understood.revoke,
-        understood.infer_kinds, understood.tool_result, understood.reveal,
+        understood.entities, understood.relations, understood.identify, understood.quarantine, understood.review,
+        understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,
     )
 }  # fmt: skip

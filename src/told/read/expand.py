@@ -17,7 +17,7 @@ from told.core.query import LATEST, Probe, Ranked, Touch
 from told.flow import Flow, call
 from told.read import cache
 from told.read.gather import Eye, ask, by_id
-from told.read.rank import Scored, best_of_facts, heat, ordered
+from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
 
 PART_OF, IN_TOPIC, CO_OCCURS = "part_of", "in_topic", "co_occurs"
 MENTIONS = "mentions"
@@ -29,11 +29,12 @@ SCALE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Where a hit points to: from which thread, how firmly, and by which source."""
+    """Where a hit points to: from which thread, how firmly, by which source, and whether only for naming it."""
 
     parent: str
     weight: float
     source: str
+    mentioned: bool = False
 
 
 Leads: TypeAlias = dict[str, Lead]
@@ -118,7 +119,7 @@ def _leads(
         elif link.rel not in APART and "graph" in eye.sources:
             for here, there, weight in _ways(link, one):
                 if here in own:
-                    _offer(leads, there, Lead(here, weight, "graph"), scores)
+                    _offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
     if topics and "topics" in eye.sources:
         leads = (yield from _members(eye, probe, topics, scores)) | leads
     return leads
@@ -178,16 +179,30 @@ def _links(eye: Eye, probe: Probe, nodes: Sequence[str]) -> Flow[Sequence[Link]]
 # Following them -------------------------------------------------------------------------------------------------------
 
 
-def _visible(eye: Eye, probe: Probe, leads: Sequence[str], most: int) -> Flow[dict[int, str]]:
+def _visible(eye: Eye, probe: Probe, leads: Sequence[str], most: int) -> Flow[dict[int, Fact]]:
     """The first so many of these threads that the read can see, by position."""
-    threads: dict[int, str] = {}
+    found: dict[int, Fact] = {}
     for start in range(0, len(leads), most):
         several = leads[start : start + most]
-        seen = {fact.id: fact.seq for fact in (yield from by_id(eye, probe.find, several))}
-        threads |= {seen[thread]: thread for thread in several if thread in seen}
-        if len(threads) >= most:
+        seen = {fact.id: fact for fact in (yield from by_id(eye, probe.find, several))}
+        found |= {seen[thread].seq: seen[thread] for thread in several if thread in seen}
+        if len(found) >= most:
             break
-    return dict(list(threads.items())[:most])
+    return dict(list(found.items())[:most])
+
+
+def _measured(
+    eye: Eye, probe: Probe, rank: Ranking, facts: Mapping[int, Fact], leads: Leads, known: Sequence[Scored]
+) -> Flow[list[Scored]]:
+    """Each of these facts as it is known, or else by the index; what the graph only names is taken as it is."""
+    there = {one.mark.seq for one in known}
+    unseen = [fact for seq, fact in facts.items() if seq not in there]
+    named = [fact for fact in unseen if fact.kind == NODE or leads[fact.id].mentioned]
+    found = Ranked()
+    if others := sorted({fact.seq for fact in unseen} - {fact.seq for fact in named}):
+        found, _ = yield from ask(eye, replace(probe, also=tuple(others), spans=(), depth=1))
+    plain = (Scored(unmeasured(fact), 0.0, {}) for fact in named)
+    return best_of_facts(one for one in (*known, *rank(found), *plain) if one.mark.seq in facts)
 
 
 def _followed(
@@ -195,19 +210,17 @@ def _followed(
 ) -> Flow[list[tuple[Scored, str, Lead]]]:
     """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
     account, as_of = probe.find.scope.account, probe.find.as_of
-    threads = yield from _visible(eye, probe, list(leads), eye.settings.expand_width)
-    if not threads:
+    facts = yield from _visible(eye, probe, list(leads), eye.settings.expand_width)
+    if not facts:
         return []
-    found = Ranked()
-    if unseen := threads.keys() - {one.mark.seq for one in known}:
-        found, _ = yield from ask(eye, replace(probe, also=tuple(sorted(unseen)), spans=(), depth=1))
+    found = yield from _measured(eye, probe, rank, facts, leads, known)
     touches: Mapping[str, Touch] = {}
     if eye.settings.expand_hot and as_of.seq >= LATEST:
-        touches = yield from cache.touched(eye.store, eye.overlay, account, list(threads.values()))
+        touches = yield from cache.touched(eye.store, eye.overlay, account, [fact.id for fact in facts.values()])
     alpha, warm = eye.settings.expand_own, eye.settings.expand_hot
     followed: list[tuple[Scored, str, Lead]] = []
-    for one in best_of_facts(one for one in (*known, *rank(found)) if one.mark.seq in threads):
-        thread = threads[one.mark.seq]
+    for one in found:
+        thread = facts[one.mark.seq].id
         lead = leads[thread]
         blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
         hot = SCALE * heat(touches[thread], as_of.at, eye.settings) if thread in touches else 0.0

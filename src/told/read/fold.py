@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from told.core.fact import PIECE, TURN, UNLISTED, Fact
-from told.core.query import AsOf, Mark, counting
+from told.core.query import AsOf, counting
 from told.core.text import terms
-from told.read.rank import NUDGE, Scored, best_of_facts, ordered
+from told.read.rank import NUDGE, Scored, best_of_facts, ordered, unmeasured
 from told.read.render import PEOPLE
 
 SLACK: Final = 2.0
@@ -188,9 +188,7 @@ def _fold(
 
 def led(words: Fact, claim: Scored, share: float) -> Scored:
     """Words that a claim leads to, worth a share of what the claim is."""
-    said = words.updated_at if words.said_at is None else words.said_at
-    mark = Mark(words.seq, 0, said, words.seq, words.role, words.actor, hub=claim.mark.hub, code=claim.mark.code)
-    return Scored(mark, share * claim.score, {"parent": share * claim.score})
+    return Scored(unmeasured(words, claim.mark), share * claim.score, {"parent": share * claim.score})
 
 
 def _raise(raised: dict[int, tuple[str, float]], one: Scored, part: str, score: float) -> None:

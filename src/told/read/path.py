@@ -133,7 +133,7 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
         recall.clock.mark("guard", len(recall.facts))
         settled(recall, eye.settings)
         left = len(rank.best_of_facts(recall.scored))
-        if left >= recall.want.limit or all(one.mark.seq in recall.shown | recall.denied.keys() for one in everything):
+        if left >= _least(recall, eye.settings) or wanted >= len(everything):
             break
         recall.begin_again(everything)
         recall.clock.steps.pop()
@@ -152,12 +152,17 @@ def _count_denied(recall: Recall) -> None:
     ]
 
 
-def _most(recall: Recall, settings: Settings) -> int:
-    """How many facts are fetched: more than asked for, and all that a later step looks at."""
+def _least(recall: Recall, settings: Settings) -> int:
+    """How many answers there must be: as many as asked for, and all that a later step looks at."""
     judged = settings.rerank_depth if recall.want.rerank else 0
-    followed = settings.expand_from if recall.found.linked else 0
     spread = rank.DIVERSE if settings.diversity else 0
-    return max(recall.want.limit + settings.spare, settings.newest_among, judged, followed, spread)
+    return max(recall.want.limit, settings.newest_among, judged, spread)
+
+
+def _most(recall: Recall, settings: Settings) -> int:
+    """How many facts are fetched: some more than needed, for some of them may be one."""
+    followed = settings.expand_from if recall.found.linked else 0
+    return max(recall.want.limit + settings.spare, _least(recall, settings), followed)
 
 
 def _above(recall: Recall, settings: Settings) -> list[Scored]:

@@ -53,6 +53,13 @@ class Scored(NamedTuple):
         return Scored(self.mark, self.score + sum(given.values()), {**self.parts, **given}) if given else self
 
 
+def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
+    """A fact that no search offered, as one would mark it; it may be taken to be like another."""
+    said = fact.updated_at if fact.said_at is None else fact.said_at
+    mark = Mark(fact.seq, 0, said, fact.seq, fact.role, fact.actor)
+    return mark if like is None else mark._replace(hub=like.hub, code=like.code)
+
+
 def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> list[Scored]:
     """Every passage offered, best first; the newer of equals before the older."""
     relevance = fusion(found, settings, spread)

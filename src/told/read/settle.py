@@ -16,13 +16,14 @@ from told.core.filter import matches, record, speaks_of
 from told.core.query import LATEST, Find
 from told.core.text import normalise
 from told.flow import Flow, call
-from told.read.fold import folded, is_extracted, kindred, stale
+from told.read.fold import Kin, folded, is_extracted, kindred, stale
 from told.read.gather import Eye, by_id
 from told.read.guard import denials
 from told.read.rank import Scored, best_of_facts, ordered
 from told.read.recall import Recall, first
 from told.settings import Settings
 
+NO_KIN: Final = Kin()
 A_NODE: Final = "it leads to memories and is none"
 
 
@@ -38,7 +39,7 @@ def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
     evidence = {fact.evidence for fact in facts if is_extracted(fact) and fact.evidence}
     if missing := sorted(evidence - recall.kins.keys()):
         lives = yield from call(eye.store.taken, recall.want.find.scope.account, missing)
-        _bring_in(eye, recall, lives)
+        _bring_in(eye, recall, missing, lives)
 
 
 def _sided(eye: Eye, recall: Recall) -> Flow[None]:
@@ -60,17 +61,19 @@ def at(find: Find) -> int | None:
     return None if find.as_of.seq >= LATEST else find.as_of.seq
 
 
-def _bring_in(eye: Eye, recall: Recall, lives: Sequence[Fact]) -> None:
-    """Take in what was said and what is held of it, as far as this read may see it."""
+def _bring_in(eye: Eye, recall: Recall, evidence: Sequence[str], lives: Sequence[Fact]) -> None:
+    """Take in what was said and what is held of it, as far as this read may see it; of other evidence that is half."""
     find = recall.want.find
     denied = denials(lives, eye.guards)
     seen = [fact for fact in lives if fact.seq not in denied and find.scope.covers(fact.scope)]
     known = {fact.id: fact for fact in recall.facts.values()}
     lost = {loser: known[winner] for loser, winner in recall.sides.lost.items()}
     candidates = {one.mark.seq for one in recall.scored}
-    for evidence, kin in kindred(seen, find.as_of, lost).items():
+    kins = kindred(seen, find.as_of, lost)
+    for name in evidence:
+        kin = kins.get(name, NO_KIN)
         words = kin.words if kin.words is not None and _visible(kin.words, find) else None
-        recall.kins[evidence] = replace(kin, words=words)
+        recall.kins[name] = replace(kin, words=words)
         heirs = [heir for _, heir in kin.ended if heir is not None]
         found = [fact for fact in (*kin.held, *heirs) if fact.seq in candidates]
         recall.show(found if words is None else [*found, words])

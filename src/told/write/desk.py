@@ -21,7 +21,6 @@ from told.write.embed import UNSEEN, Looked
 from told.write.mind import Mind
 from told.write.shape import Extractor
 
-
 FACT = "fact"
 """What a row of the skipped says that was found; the rest of the row says why it is not held."""
 

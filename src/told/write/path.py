@@ -25,6 +25,7 @@ from told.ledger.consume import Failure, attempt
 from told.ports import Known, Store, Ticket, Vector
 from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
+from told.write.curate.policies import looked_over
 from told.write.desk import Desk, Key, Plan, settle
 from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
@@ -69,7 +70,9 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
         verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
         reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
         skipped = tuple(row for row in skipped if row["reason"] not in reasons)
-    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings)))
+    rules = desk.mind.ontology.get(kind)
+    odd = [] if rules is None else [note for each in verdicts for note in looked_over(rules, each.turn.meta)]
+    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
     return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
 
 
@@ -162,18 +165,21 @@ def _nearly(
 
 def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    texts: dict[int, list[str]] = {}
+    for one in found.claims:
+        texts.setdefault(one.turn, []).append(one.claim.text)
     kinds: list[str | None] = []
     heard = 0
     for verdict in wanted.verdicts:
         if verdict.outcome == "skip":
             kinds.append(None)
             continue
-        texts = [one.claim.text for one in found.claims if one.turn == heard]
+        claimed = texts.get(heard, ())
         said = normalise(verdict.turn.evidence.content)
-        if any(normalise(text) == said for text in texts):
+        if any(normalise(text) == said for text in claimed):
             kinds.append(None)
         else:
-            kinds.append(TURN if texts or asks_model or wanted.ask.by == CLOSED else wanted.kind)
+            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else wanted.kind)
         heard += 1
     return kinds
 

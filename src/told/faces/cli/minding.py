@@ -1,4 +1,4 @@
-"""The commands about what was understood: wait, contradictions, entities, relations, revoke, and two groups of them."""
+"""The commands about what was understood: wait, contradictions, entities, relations, identify, revoke, and two groups."""
 
 from __future__ import annotations
 
@@ -68,6 +68,17 @@ def relations(
     with shell.words() as memory:
         found = memory.relations(name, **scope(user, agent, run))
     shell.show(found, lambda body: _grid(body, "source", "relation", "target") or views.quiet("No relation yet."))
+
+
+@command(app, rich_help_panel=PANEL)
+def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
+    """Note which names may mean the same, for searches with --lens; nothing is merged."""
+    from told.faces.cli import views
+
+    with shell.memory() as memory:
+        found = memory.identify(**scope(user, agent, run))
+    columns = ("source", "target", "weight", "method")
+    shell.show(found, lambda body: _grid(body, *columns) or views.quiet("No names look alike that were not noted yet."))
 
 
 def _grid(body: Mapping[str, Any], *names: str) -> Any:

@@ -7,17 +7,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 from told.core.alike import likeness
-from told.core.entry import Linked
+from told.core.entry import Draft, Linked
 from told.core.fact import NODE, Fact
 from told.core.identity import DISTINCT, LENSES, SAME_AS
 from told.core.scope import Scope
 from told.core.score import cosine, quantise
 from told.flow import Flow, call
+from told.ledger.commit import commit
 from told.ledger.consume import Failure, attempt
-from told.ports import Embedder, Store, sound
+from told.ports import Batch, Embedder, Store, sound
+from told.write.desk import Desk
 
 LEAST: Final = min(lens.same for lens in LENSES.values())
 """An edge that no lens would see is not worth keeping."""
@@ -107,6 +109,34 @@ def identify(store: Store, scope: Scope, now: int, embedder: Embedder | None = N
     links = yield from call(store.links, scope.account, [node.id for node in nodes])
     known = {frozenset((link.src, link.dst)) for link in links if link.rel in (SAME_AS, DISTINCT)}
     return [edge for edge in edges(references, vectors) if frozenset((edge.src, edge.dst)) not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """Two names that may mean the same, how surely, and by which method that was found."""
+
+    one: Reference
+    other: Reference
+    weight: float
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The pair as JSON."""
+        pair = {"source": self.one.name, "relation": SAME_AS, "target": self.other.name}
+        return {**pair, "weight": self.weight, "method": self.method, "ids": [self.one.thread, self.other.thread]}
+
+
+def recognise(desk: Desk, scope: Scope) -> Flow[list[Likely]]:
+    """Draw the edges nobody has drawn yet between names that may mean the same; no name is merged or changed."""
+    now = desk.mint.now()
+    found = yield from identify(desk.store, scope, now, desk.embedder)
+    if not found:
+        return []
+    nodes = yield from call(desk.store.held, scope, now, kinds=[NODE])
+    named = {node.id: reference(node) for node in nodes}
+    drafts = [Draft(edge, scope, desk.author) for edge in found]
+    yield from commit(desk.store, Batch(scope.account, drafts))
+    return [Likely(named[edge.src], named[edge.dst], edge.weight, str(edge.meta["method"])) for edge in found]
 
 
 def _meanings(embedder: Embedder | None, references: Sequence[Reference]) -> Flow[Mapping[str, Sequence[float]]]:

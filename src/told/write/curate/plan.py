@@ -43,6 +43,8 @@ class Written:
     guards: dict[Guard, None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     threads: list[str | None] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """The thread each decision is about, by the name that later decisions have for it."""
     attested: set[tuple[str | None, str]] = field(default_factory=set)
     """Which evidence already speaks for which thread."""
 
@@ -64,7 +66,7 @@ def plan_claims(
 
 
 def _carry_out(plan: Written, place: Place, decision: Decision, witness: str | None, *, new: bool) -> None:
-    names = {made(number): thread for number, thread in enumerate(plan.threads) if thread is not None}
+    names = plan.names
     fact = None if decision.fact is None else replace(decision.fact, id=names.get(decision.fact.id, decision.fact.id))
     thread = place.mint.id() if decision.event == "ADD" else None if fact is None else fact.id
     plan.threads.append(thread)
@@ -74,6 +76,7 @@ def _carry_out(plan: Written, place: Place, decision: Decision, witness: str | N
         verbs = _verbs(decision, fact, thread, witness, speaks=speaks)
         plan.drafts += [Draft(verb, place.scope, place.author) for verb in (*verbs, *_links(decision, thread, names))]
         plan.attested.add((witness, thread))
+        names[made(len(plan.threads) - 1)] = thread
     plan.events.append(_event(decision, fact, thread))
 
 
@@ -112,13 +115,15 @@ def _again(claim: Claim | None) -> dict[str, str]:
 
 
 def _links(decision: Decision, thread: str, names: dict[str, str]) -> list[Linked]:
+    if not decision.links:
+        return []
     known = {**names, SELF: thread}
     ends = ((link, known.get(link.src, link.src), known.get(link.dst, link.dst)) for link in decision.links)
     return [replace(link, src=src, dst=dst) for link, src, dst in ends]
 
 
 def _event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
-    """What a receipt tells of a decision; of what is not held there is no id to tell, and what was not listed is new."""
+    """What a receipt tells of a decision: of what is not held there is no id, and what was not listed is new."""
     claim = decision.claim
     if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED:
         decision, fact = replace(decision, event="ADD"), None

@@ -39,6 +39,8 @@ from told.write.curate.verdicts import (
 from told.write.shape import Decision
 
 DAY: Final = 86_400_000_000
+BUMP: Final = 0.3
+"""What saying something again adds to its salience."""
 ABSTRACT_LIMIT: Final = 200
 VALUE: Final = "value"
 USES: Final = "usage_count"
@@ -170,14 +172,14 @@ def evicted(scene: Scene, decision: Decision) -> list[Decision]:
 def _weakest(scene: Scene, kind: Kind, facts: Sequence[Fact]) -> list[Fact]:
     if kind.eviction is Eviction.RECENCY:
         return sorted(facts, key=lambda fact: (said(fact, scene.now), fact.seq))
-    return sorted(facts, key=lambda fact: (salience(kind, fact, scene.now), fact.seq))
+    return sorted(facts, key=lambda fact: (salience(kind, fact, scene.now, scene.votes.get(fact.id, 0)), fact.seq))
 
 
-def salience(kind: Kind, fact: Fact, now: int) -> float:
-    """How much of a memory's weight is left, by the wall clock."""
+def salience(kind: Kind, fact: Fact, now: int, again: int = 0) -> float:
+    """How much of a memory's weight is left, by the wall clock; each time it was said again adds to it."""
     age = max(0, now - fact.updated_at) / DAY
     faded = 1.0 if kind.half_life is None else 0.5 ** (age / kind.half_life)
-    return kind.weight * fact.confidence * faded
+    return kind.weight * fact.confidence * faded * (1.0 + BUMP * again)
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------
@@ -189,6 +191,15 @@ def checked(kind: Kind, values: Mapping[str, Any], text: str) -> dict[str, Any]:
         raise InvalidInput(f"This is no {kind.name}: {'; '.join(wrong)}.", hint=f"See `told kinds show {kind.name}`.")
     defaults = {field.name: field.default for field in kind.fields if field.default is not None}
     return {**defaults, **values}
+
+
+def looked_over(kind: Kind, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What to say of the fields somebody gives to a memory of a kind; one that holds something else is an error."""
+    if wrong := list(misfits(kind, values)):
+        raise InvalidInput(f"This is no {kind.name}: {'; '.join(wrong)}.", hint=f"See `told kinds show {kind.name}`.")
+    if kind.keyed and not address.slug(str(values.get(kind.key or "") or "")):
+        return (f"A {kind.name} without {kind.key} in its metadata has no thread to go on, and is known by its text.",)
+    return ()
 
 
 def misfits(kind: Kind, values: Mapping[str, Any]) -> Iterable[str]:

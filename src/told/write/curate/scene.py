@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from told.core.belief import votes
 from told.core.entry import Claim
 from told.core.fact import NEVER, UNLISTED, Fact
-from told.core.kind import Kind, Ontology, Write
+from told.core.kind import Eviction, Kind, Ontology, Write
 from told.core.scope import Scope
 from told.core.text import md5
 from told.core.trust import GUESSED, STAMP, channel, safe_kind, trust_of
@@ -19,13 +20,17 @@ from told.write.shape import Decision, Found, Heard, made
 
 @dataclass(slots=True)
 class Scene:
-    """The memories that claims are held against; it changes as decisions are made, so that later claims see them."""
+    """The memories that claims are held against; it changes as decisions are made, so that later claims see them.
+
+    `votes` counts how often those were said again that a full kind may have to choose among.
+    """
 
     scope: Scope
     now: int
     ontology: Ontology
     held: list[Fact]
     texts: dict[str, Fact]
+    votes: Mapping[str, int] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
 
     def of(self, subject: str | None, names: Sequence[str]) -> list[Fact]:
@@ -84,7 +89,14 @@ def look(store: Store, heard: Heard, claims: Sequence[Found]) -> Flow[Scene]:
     held: Sequence[Fact] = ()
     if pairs or kinds:
         held = yield from call(store.held, heard.scope, heard.now, about=pairs, kinds=kinds)
-    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts))
+    rivals = [fact.id for fact in held if _crowded(heard.ontology.get(fact.kind))]
+    links = (yield from call(store.links, heard.scope.account, rivals)) if rivals else ()
+    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), votes(links))
+
+
+def _crowded(kind: Kind | None) -> bool:
+    """Whether a kind lets its weakest go when it is full."""
+    return kind is not None and kind.cardinality is not None and kind.eviction is Eviction.SALIENCE
 
 
 def _compared(heard: Heard, found: Found) -> bool:

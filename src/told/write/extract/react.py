@@ -170,7 +170,8 @@ def _claims(
     claims = [from_sentence(part, unread if kind.keyed else reader) for part in parts]
     return [
         replace(
-            said, kind=kind.name, subject=speaker if said.subject is None and kind.write is Write.MERGE else said.subject,
+            said, kind=kind.name,
+            subject=speaker if said.subject is None and kind.write is Write.MERGE else said.subject,
             polarity=NEGATED if negated else said.polarity, confidence=confidence, meta={**said.meta, **meta},
         )
         for said in claims

@@ -27,6 +27,9 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
     elif verb := _verb(talk, clause):
         found = said_by(talk, clause, who, verb)
         yield from (replace(said, confidence=min(said.confidence, BARE)) for said in found if said.predicate != "name")
+        comma = talk.text.find(",", verb.at, clause.end)
+        if comma > 0:
+            yield from (replace(said, confidence=BARE) for said in notes(talk, clause, who, comma + 1))
     else:
         yield from _fragments(talk, clause, who)
 

@@ -16,10 +16,13 @@ from told.write.local.answers import answered
 from told.write.local.clean import plain_speech
 from told.write.local.dates import Clock
 from told.write.local.interpret import in_passing, understood
+from told.write.local.noted import noted, pointed
+from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
 from told.write.local.said import Said, Talk
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
 from told.write.local.speaker import USER, spoken_of
+from told.write.local.spelling import Reading, respelled
 from told.write.messages import Turn
 from told.write.shape import Entity, Extracted, Found, Heard, Relation
 
@@ -67,21 +70,40 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
     """What one turn says, each thing once, in the order it is said."""
     said_at = turn.evidence.said_at
     clock = Clock(by_clock(heard.now if said_at is None else said_at, heard.zone or UTC), heard.zone)
-    talk = Talk(plain_speech(turn.evidence.content), speaker, clock, turn.valid)
+    reading = _reading(plain_speech(turn.evidence.content))
+    talk = Talk(reading.text, speaker, clock, turn.valid)
     found = [*answered(talk, question), *_read(talk)]
+    told = {(said.subject, said.predicate) for said in found if said.confidence != MENTIONED}
     kept: dict[tuple[str, str, str], Said] = {}
-    for said in found:
+    for said in (_as_written(reading, said) for said in found):
+        if said.confidence == MENTIONED and (said.subject, said.predicate) in told:
+            continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
             kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
     return sorted(kept.values(), key=lambda said: said.start)[:MOST_CLAIMS]
+
+
+def _reading(text: str) -> Reading:
+    """The text with hasty words put right, unless it is in another language, whose words they may be."""
+    return Reading(text, text) if tongues.is_foreign(text) else respelled(text)
+
+
+def _as_written(reading: Reading, said: Said) -> Said:
+    if not reading.starts:
+        return said
+    start, end = reading.start(said.start), reading.end(said.end)
+    return replace(said, start=start, end=end, object=reading.as_written(said.object, start, end))
 
 
 def _read(talk: Talk) -> Iterator[Said]:
     """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
     if talk.text.rstrip().lower().endswith("/s"):
         return
+    yield from noted(talk)
+    yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
+            yield from people.beside(talk, sentence.start, sentence.end)
             continue
         for said in tongues.foreign(talk, sentence) or _english(talk, sentence):
             yield replace(said, valid=talk.default) if said.valid == ALWAYS else said
@@ -99,11 +121,13 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
             yield from asked_for(talk, clause)
         elif not (unreal and clause.goes_on):
             yield from understood(talk, clause)
+        talk.last = spoken_of(text, clause.start, clause.end, talk.speaker) or talk.last
     talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
         yield from in_passing(talk, sentence.start, end)
         yield from people.beside(talk, sentence.start, end)
         yield from people.all_named(talk, sentence.start, end)
+        yield from passed(talk, sentence.start, end)
 
 
 def _claim(turn: Turn, said: Said) -> Claim:

@@ -17,7 +17,7 @@ from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, titled
 from told.write.local.tables import names, pattern, words
 from told.write.local.value import Value, is_place, trimmed
-from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb
+from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb, verb_at
 
 _OWNING: Final = frozenset("have get adopt own foster".split())
 _TIMELESS: Final = frozenset("born_in born_on comes_from age".split())
@@ -228,9 +228,20 @@ def notes(talk: Talk, clause: Clause, who: Who, start: int) -> list[Said]:
         at += len(words_) + 1
         if len(part.text.split()) > _LONGEST_NOTE:
             break
-        verb = Verb("be", Stance(), part.start, part.start)
-        found += by_rules(talk, Clause(part.start, part.end, lead=part.start), who, verb)
+        found += note(talk, who, part)
     return [said for said in found if said.predicate != "name"]
+
+
+def note(talk: Talk, who: Who, part: Value) -> list[Said]:
+    """What one short note says of somebody: what they have, what they do, what they are."""
+    clause = Clause(part.start, part.end, lead=part.start)
+    has = list(people.household(talk, clause, who, part.start))
+    if has:
+        return has
+    verb = verb_at(talk.text, part.start, part.end)
+    if verb is not None and verb.stance.tense == PRESENT and verb.lemma in words("NOTED") and verb.word == part.start:
+        return list(by_rules(talk, clause, who, verb))
+    return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
 
 
 def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int) -> Iterator[Said]:

@@ -1,0 +1,155 @@
+"""A language model that is none: it answers whatever the write path asks, at once, from what rules find in the turn."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench._corpus import DIM
+from bench._hashed import vector
+from told.core.entry import Claim
+from told.ports import Line, Purpose, Reply, Tool, ToolCall, ToolReply, Usage, Vector
+from told.write.curate import model as curate
+from told.write.extract import apertures, closed, facts, graph
+from told.write.shape import Extracted, Heard
+
+NOTHING_YET = Extracted()
+
+
+@dataclass(slots=True)
+class Spent:
+    """Processor time of the stand-ins, whichever thread they work in."""
+
+    nanos: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count what is done inside."""
+        start = time.thread_time_ns()
+        yield
+        with self.lock:
+            self.nanos += time.thread_time_ns() - start
+
+
+class Vectors:
+    """An embedder that takes no time worth counting, and what it takes is counted apart."""
+
+    model = "bench:hashed"
+    dim = DIM
+    local = True
+
+    def __init__(self, spent: Spent) -> None:
+        self.spent = spent
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+        """One unit vector for each text."""
+        with self.spent.counted():
+            return [array("f", vector(text).tobytes()) for text in texts]
+
+
+class StandIn:
+    """Knows what rules find in the turn at hand, and keeps every prompt and every answer.
+
+    It sees the same through every aperture and nothing new in a second pass. With tools it looks at what is held, then
+    writes and is done. Of two memories it never thinks that one replaces the other, and so leaves that to the rules.
+    """
+
+    model, local = "stand-in", True
+
+    def __init__(self, spent: Spent) -> None:
+        self.spent = spent
+        self.heard: Heard | None = None
+        self.found = NOTHING_YET
+        self.asked: list[tuple[str, str]] = []
+        self._answers: Sequence[tuple[Mapping[str, Any], Callable[[str, str], Any]]] = (
+            (facts.SCHEMA, self._facts), (closed.SCHEMA, self._form), (apertures.SCHEMA, self._triples),
+            (curate.SCHEMA, _decisions),
+        )  # fmt: skip
+
+    def hear(self, heard: Heard, found: Extracted) -> None:
+        """The turn that will be asked about."""
+        self.heard, self.found, self.asked = heard, found, []
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
+        """An answer in the form of the schema."""
+        with self.spent.counted():
+            answer = next(answer for known, answer in self._answers if known == schema)
+            said = json.dumps(answer(system, user), ensure_ascii=False)
+            self.asked.append((f"{system}\n{user}\n{json.dumps(schema)}", said))
+            return Reply(said, Usage(calls=1))
+
+    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+        """The next calls."""
+        with self.spent.counted():
+            calls = tuple(self._drawn() if tools[0].name == graph.ENTITIES.name else self._written(lines, tools))
+            offered = json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools])
+            said = "\n".join(f"{line.role}: {line.text} {_dumped(line.calls)}" for line in lines)
+            self.asked.append((f"{system}\n{offered}\n{said}", _dumped(calls)))
+            return ToolReply("", calls, Usage(calls=1))
+
+    # Answers --------------------------------------------------------------------------------------------------------
+
+    def _facts(self, _system: str, _user: str) -> Any:
+        return {"facts": [one.claim.text for one in self.found.claims]}
+
+    def _form(self, system: str, _user: str) -> Any:
+        fitting = ((claim, quote) for claim, quote in self._quoted() if f"\n- {claim.kind}: " in system)
+        return {"facts": [
+            {"concept": claim.kind, "value": claim.object, "polarity": claim.polarity, "evidence": quote}
+            for claim, quote in fitting
+        ]}  # fmt: skip
+
+    def _triples(self, _system: str, user: str) -> Any:
+        again = "=== found-" in user
+        return {"facts": [
+            {"subject": claim.subject, "predicate": claim.predicate, "object_lit": {"v": claim.object},
+             "confidence": claim.confidence, "modality": "asserted", "evidence": quote}
+            for claim, quote in (() if again else self._quoted())
+        ]}  # fmt: skip
+
+    def _written(self, lines: Sequence[Line], tools: Sequence[Tool]) -> Iterator[ToolCall]:
+        """Look first, then write everything down and be done; where there is nothing to write, be done at once."""
+        offered = {tool.name: tool for tool in tools}
+        wanted = [(f"extract_{claim.kind}", claim, quote) for claim, quote in self._quoted()]
+        wanted = [row for row in wanted if row[0] in offered]
+        if wanted and len(lines) == 1:
+            yield ToolCall("0", "list", {"kind": ""})
+            return
+        for number, (name, claim, quote) in enumerate(wanted):
+            yield ToolCall(str(number), name, _arguments(offered[name], claim, quote))
+        yield ToolCall("done", "done", {})
+
+    def _drawn(self) -> Iterator[ToolCall]:
+        entities = [{"name": one.name, "type": one.type, "description": one.description} for one in self.found.entities]
+        relations = [{"source": one.src, "relation": one.rel, "target": one.dst} for one in self.found.relations]
+        yield ToolCall("0", graph.ENTITIES.name, {"entities": entities})
+        yield ToolCall("1", graph.RELATIONS.name, {"relations": relations})
+
+    def _quoted(self) -> Iterator[tuple[Claim, str]]:
+        """Every claim and the words that say so."""
+        assert self.heard is not None
+        for one in self.found.claims:
+            yield one.claim, self.heard.turns[one.turn].evidence.content[slice(*(one.claim.span or (0, None)))]
+
+
+def _decisions(_system: str, user: str) -> Any:
+    """Everything is new."""
+    count = sum(line[:1].isdigit() for line in user.partition("New facts:")[2].splitlines())
+    return {"decisions": [{"fact": number, "event": "ADD"} for number in range(1, count + 1)]}
+
+
+def _arguments(tool: Tool, claim: Claim, quote: str) -> dict[str, Any]:
+    """What a tool must be given: a text where it wants one, else the words it is known by."""
+    whole = {"content": claim.text, "abstract": claim.text, "evidence": quote}
+    return {name: whole.get(name, claim.object) for name in tool.parameters["required"]}
+
+
+def _dumped(calls: Sequence[ToolCall]) -> str:
+    return json.dumps([[call.name, call.arguments] for call in calls], ensure_ascii=False) if calls else ""
