@@ -39,7 +39,7 @@ def curated(
     plan.drafts += written.drafts
     plan.guards += written.guards
     if found.entities or found.relations:
-        told = list(_told(written))
+        told = list(_told(done.decisions, written))
         drawn = yield from plan_graph(desk.store, place, found.entities, found.relations, told, evidence, _role(heard))
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
@@ -68,10 +68,11 @@ def _row(reason: str, what: str) -> dict[str, Any]:
     return {"reason": reason, FACT: what}
 
 
-def _told(written: Written) -> Iterator[tuple[str, str]]:
-    """The threads that claims were put on, and what they say now."""
-    for thread, event in zip(written.threads, written.events, strict=True):
-        if thread is not None and event.text is not None and event.event in ("ADD", "UPDATE"):
+def _told(decisions: Sequence[Decision], written: Written) -> Iterator[tuple[str, str]]:
+    """The threads that claims were put on, and what they say now; no name leads to what is in doubt."""
+    for decision, thread, event in zip(decisions, written.threads, written.events, strict=True):
+        doubted = decision.claim is not None and decision.claim.kind == QUARANTINE
+        if thread is not None and event.text is not None and event.event in ("ADD", "UPDATE") and not doubted:
             yield thread, event.text
 
 
