@@ -14,7 +14,7 @@ from claimed import Notebook, claim
 from histories import stage, tried
 from told.core.fact import NEVER
 
-U = {"user_id": "u"}
+U: dict[str, Any] = {"user_id": "u"}
 KINDS = ["ram", "sqlite"]
 PLACES = ("Oslo", "Rome", "Lima", "Bonn")
 QUERIES = ("Where does the user live?", "Oslo", "where did the user live before?", "tea in Rome", "work", "zebra")

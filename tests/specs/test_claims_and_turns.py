@@ -13,7 +13,7 @@ from histories import stage
 from told import InvalidInput, Memory
 from told.read.bundle import CHANGED
 
-U = {"user_id": "u"}
+U: dict[str, Any] = {"user_id": "u"}
 KINDS = ("ram", "sqlite")
 DAY = 86_400_000_000
 NYC, SF = "I live in NYC and I work at Acme", "We moved to San Francisco, I love it"
@@ -403,3 +403,15 @@ def test_what_can_hurt_the_user_stands_in_every_context():
         told = memory.context("what should I cook?", user_id="ann").text
         assert "allergic to peanuts" in told
         assert "bike" not in told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> None:
+    with book(kind) as notes:
+        for minute, (name, text) in enumerate((("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))):
+            said = {"role": "user", "name": name, "content": text, "timestamp": f"2026-01-01T10:0{minute}:00Z"}
+            notes.memory.add([said], **U)
+        facts = notes.memory.engine.store.lives(notes.scope)
+    turns = [fact for fact in facts if fact.text in ("I live in Oslo with my dog", "Which breed?")]
+    assert len(facts) > len(turns) == 2
+    assert turns[1].after == turns[0].id

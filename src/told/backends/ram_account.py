@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, QUARANTINE, UNLISTED, Fact, Link, Passage, Witness, together
+from told.core.fact import NEVER, NODE, QUARANTINE, UNLISTED, Fact, Link, Passage, Witness, together
 from told.core.ids import Mint, canonical, sha256, tagged
 from told.core.query import Touch
 from told.core.scope import Scope
@@ -24,6 +24,7 @@ from told.ports import (
     Fold,
     Guard,
     Head,
+    Intact,
     NoEvidence,
     NoFact,
     NoNews,
@@ -181,8 +182,8 @@ class Account:
 
     def newest(self, scope: Scope) -> Fact | None:
         """The last turn of this scope's home, if it is of exactly this scope, held, and has not been changed."""
-        homes = (fact for fact in reversed(self.facts.values()) if fact.scope.home() == scope.home())
-        last = next(homes, None)
+        turns = (fact for fact in reversed(self.facts.values()) if is_turn(fact) and fact.scope.home() == scope.home())
+        last = next(turns, None)
         fits = last is not None and last.scope == scope and last.until == NEVER and last.created_at == last.updated_at
         return last if fits else None
 
@@ -203,6 +204,8 @@ class Account:
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 said = self.about(scope, {(subject, predicate) for predicate in predicates})
                 return all(fact.seq <= seq for fact in said)
+            case Intact(seq=seq):
+                return 0 < seq <= len(self.entries) and self.entries[seq - 1].envelope is not None
             case _:
                 assert_never(guard)
 
@@ -309,6 +312,11 @@ class Account:
             "bytes": sum(len(entry.envelope or b"") for entry in self.entries)
             + sum(blob.size for blob in self.blobs.values()),
         }  # fmt: skip
+
+
+def is_turn(fact: Fact) -> bool:
+    """Whether a fact may be what somebody said: no claim, no node, nothing that no index holds."""
+    return fact.predicate is None and fact.kind not in (NODE, QUARANTINE)
 
 
 def flaw(entry: Entry, head: Head) -> str:

@@ -67,8 +67,10 @@ class Chunk:
 def chunks(turns: Sequence[Turn], settings: Settings) -> tuple[Chunk, ...]:
     """Turns in chunks of at most about `chunk_tokens`, together everything that was said and nothing twice."""
     most = settings.chunk_tokens
-    bounds = pairwise((*topics(turns, settings), len(turns)))
-    talks = ([part for n in range(first, last) for part in _slices(n, turns[n], most)] for first, last in bounds)
+    parts = [list(_slices(number, turn, most)) for number, turn in enumerate(turns)]
+    fits = sum(part.tokens for each in parts for part in each) <= most
+    bounds = pairwise((*((0,) if fits else topics(turns, settings)), len(turns)))
+    talks = ([part for each in parts[first:last] for part in each] for first, last in bounds)
     return tuple(Chunk(tuple(pack)) for pack in _packed(talks, most))
 
 

@@ -12,14 +12,14 @@ from told.core.query import Receipt
 from told.core.trust import channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ports import Step, Usage
+from told.ports import Guard, Intact, Step, Usage
 from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import FACT, Desk, Plan, settle
 from told.write.extract.parse import DUPLICATE
 from told.write.shape import Decision, Extracted, Extractor, Found, Heard
-from told.write.understand import Case, Overtaken, Understand, Understood
+from told.write.understand import Case, Overtaken, Understand, Understood, intact
 
 Back = Callable[[Span], Span]
 
@@ -40,7 +40,10 @@ def curated(
     plan.guards += written.guards
     if found.entities or found.relations:
         told = list(_told(done.decisions, written))
-        drawn = yield from plan_graph(desk.store, place, found.entities, found.relations, told, evidence, _role(heard))
+        said = [turn.evidence.content for turn in heard.turns]
+        drawn = yield from plan_graph(
+            desk.store, place, found.entities, found.relations, told, evidence, _role(heard), said
+        )
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
     _tell(plan, done.decisions, written)
@@ -105,8 +108,11 @@ def understanding(desk: Desk) -> Understand:
             if step is not None and (yield from call(desk.store.cursor, account, step.consumer)) != step.before:
                 raise Overtaken
             seen = (yield from call(desk.store.head, account)).seq
+            if not (yield from intact(desk.store, account, case)):
+                raise Overtaken
+            guards: list[Guard] = [Intact(seq) for seq in case.seqs]
             first = step is not None  # whoever is asked once more has been counted as a witness
-            plan = Plan([], [], [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
+            plan = Plan([], guards, [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
             everything = range(len(case.turns))
             spans = [lambda span: span for _ in everything]
             asked = yield from curated(

@@ -165,18 +165,21 @@ def _nearly(
 
 def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    texts: dict[int, list[str]] = {}
+    for one in found.claims:
+        texts.setdefault(one.turn, []).append(one.claim.text)
     kinds: list[str | None] = []
     heard = 0
     for verdict in wanted.verdicts:
         if verdict.outcome == "skip":
             kinds.append(None)
             continue
-        texts = [one.claim.text for one in found.claims if one.turn == heard]
+        claimed = texts.get(heard, ())
         said = normalise(verdict.turn.evidence.content)
-        if any(normalise(text) == said for text in texts):
+        if any(normalise(text) == said for text in claimed):
             kinds.append(None)
         else:
-            kinds.append(TURN if texts or asks_model or wanted.ask.by == CLOSED else wanted.kind)
+            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else wanted.kind)
         heard += 1
     return kinds
 

@@ -7,7 +7,7 @@ What the model's answer comes to is committed together with the cursor, so nothi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -34,10 +34,11 @@ PAGE = 256
 PATIENCE = 0.25
 FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
 GARBLED = "The model's answer could not be read."
+UNSAID = "It failed; what the model answered was erased with what it spoke of."
 
 
 class Overtaken(Exception):
-    """Another worker of the consumer was quicker."""
+    """Another worker of the consumer was quicker, or what was asked about is no longer there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ def _drain(store: Store, account: str, understand: Understand, attempts: int) ->
                 yield from call(store.advance, account, CONSUMER, after)
             return Progress(done, tuple(failed))
         found = yield from attempt(understand(case, Step(CONSUMER, before, after)))
+        if not (yield from intact(store, account, case)):
+            continue
         if isinstance(found, Understood):
             yield from _noted(store, account, case, found)
             done[case.evidence] = found
@@ -156,6 +159,15 @@ def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int
                 return case, case.seqs[-1]
         after = entries[-1].seq
     return None, after
+
+
+def intact(store: Store, account: str, case: Case) -> Flow[bool]:
+    """Whether all of a case is still there; what was erased while a model was asked about it is to be asked no more."""
+    for seq, evidence in zip(case.seqs, case.evidence, strict=bool(case.seqs)):
+        entries = yield from call(store.scan, account, seq - 1, 1)
+        if not entries or not waits(entries[0]) or _said(entries[0]).id != evidence:
+            return False
+    return True
 
 
 def waits(entry: Entry) -> bool:
@@ -230,10 +242,21 @@ def _again(store: Store, account: str, understand: Understand, fault: Fault) -> 
         return
     case = case_of(entries, alone=True)
     found = yield from attempt(understand(case, None))
+    if not (yield from intact(store, account, case)):
+        return
     if isinstance(found, Failure):
         yield from _tried(store, account, case, found)
     else:
         yield from _noted(store, account, case, found)
+
+
+def unsay(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
+    """Take a model's answer out of every fault whose case was about entries that are to be erased."""
+    for fault in (yield from _chosen(store, account, ())):
+        entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
+        if entries and waits(entries[0]) and not set(case_of(entries, alone=False).seqs).isdisjoint(seqs):
+            yield from call(store.settle, account, [fault.id])
+            yield from call(store.fault, account, CONSUMER, fault.seq, UNSAID)
 
 
 def enough(store: Store, account: str, threshold: int, scope: Scope | None = None) -> Flow[bool]:

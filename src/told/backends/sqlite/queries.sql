@@ -155,7 +155,8 @@ SELECT w.id & 4294967295, w.text FROM fact f JOIN wording w ON w.fact = f.id AND
 WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
 ORDER BY f.id LIMIT 1
 -- name: last_of_part
-SELECT fact FROM passage WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1
+SELECT p.fact FROM passage p JOIN fact f ON f.id = p.fact
+WHERE p.id >= ? AND p.id < ? AND f.predicate IS NULL AND f.kind <> 'node' ORDER BY p.id DESC LIMIT 1
 -- name: texts
 SELECT hash, earlier, text FROM wording WHERE fact IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: part_terms
@@ -303,6 +304,8 @@ SELECT count(*) FROM blob WHERE account = ?
 
 -- name: shred_entry
 UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
+-- name: intact
+SELECT 1 FROM entry WHERE id = ? AND envelope IS NOT NULL
 -- name: entries_named
 SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 -- name: bury

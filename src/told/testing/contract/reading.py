@@ -307,6 +307,13 @@ class ReadingLaws(Laws):
         assert [fact.id for fact in book.store.taken(ACCOUNT, ["e3", "e2"])] == ["home", "other", "home"]
         assert list(book.store.taken(ACCOUNT, [])) == list(book.store.taken("umbrella", ["e1"])) == []
 
+    def test_the_last_turn_is_what_was_said_and_no_claim_or_node(self, book: Scribe) -> None:
+        turn = book.tell("I live in Rome", "turn", kind="turn")
+        book.tell("User lives in Rome", "home", predicate="lives_in")
+        book.tell("Rome (place)", "rome", kind="node")
+        book.tell("User is a spy", "doubt", kind="quarantine")
+        assert book.store.known(ALICE, [], [], None, last=True).last == turn
+
     def test_what_is_in_quarantine_is_held_and_found_by_nothing(self, book: Scribe) -> None:
         book.tell("xyzzy", "doubt", kind="quarantine")
         assert book.texts() == ["xyzzy"]

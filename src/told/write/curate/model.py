@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from typing import Any, Final
 
 from told.core.alike import Likeness, compare, words
@@ -30,6 +29,7 @@ from told.write.curate.near import Neighbourhood
 from told.write.curate.scene import Scene, judged, look
 from told.write.curate.slots import OPPOSITES, loose, siblings
 from told.write.curate.verdicts import NEGATED, delete, late, none, outranks, quarantined, update
+from told.write.extract.brief import page
 from told.write.shape import QUARANTINED, Curated, Decision, Found, Heard
 
 EVENTS: Final = ("ADD", "UPDATE", "DELETE", "NONE")
@@ -97,7 +97,7 @@ class ModelCurator:
     def _ask(self, answer: Answer, rows: Sequence[tuple[int, Claim, list[Fact]]]) -> Flow[None]:
         """Ask about some claims at once; a model that fails leaves them to the rules."""
         memories = list({fact.id: fact for _, _, facts in rows for fact in facts}.values())
-        system = self.prompt or resources.files("told.write").joinpath("prompts", "curate.md").read_text("utf-8")
+        system = self.prompt or page("curate")
         reply = yield from attempt(call(self.llm.ask, system, question(rows, memories), schema=SCHEMA))
         if isinstance(reply, Failure):
             answer.warnings.append(f"{self.llm.model} could not be asked, so rules decided: {reply}")

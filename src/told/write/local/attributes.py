@@ -157,7 +157,8 @@ def _name(value: Value) -> Value:
 
 
 def _first_comma(text: str, at: int, end: int, *, keep: bool) -> int:
-    comma = text.find(",", at, end)
+    found = re.compile(r",(?!\d)").search(text, at, end)
+    comma = found.start() if found else -1
     if comma < 0 or (keep and re.match(r",\s*[A-Z][\w.]+(?:\s[A-Z]\w+)?\s*$", text[comma:end])):
         return end
     return comma

@@ -17,6 +17,7 @@ from told.write.local.clean import plain_speech
 from told.write.local.dates import Clock
 from told.write.local.interpret import in_passing, understood
 from told.write.local.noted import noted, pointed
+from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
 from told.write.local.said import Said, Talk
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
@@ -72,8 +73,11 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
     reading = _reading(plain_speech(turn.evidence.content))
     talk = Talk(reading.text, speaker, clock, turn.valid)
     found = [*answered(talk, question), *_read(talk)]
+    told = {(said.subject, said.predicate) for said in found if said.confidence != MENTIONED}
     kept: dict[tuple[str, str, str], Said] = {}
     for said in (_as_written(reading, said) for said in found):
+        if said.confidence == MENTIONED and (said.subject, said.predicate) in told:
+            continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
             kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
     return sorted(kept.values(), key=lambda said: said.start)[:MOST_CLAIMS]
@@ -99,6 +103,7 @@ def _read(talk: Talk) -> Iterator[Said]:
     yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
+            yield from people.beside(talk, sentence.start, sentence.end)
             continue
         for said in tongues.foreign(talk, sentence) or _english(talk, sentence):
             yield replace(said, valid=talk.default) if said.valid == ALWAYS else said
@@ -116,11 +121,13 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
             yield from asked_for(talk, clause)
         elif not (unreal and clause.goes_on):
             yield from understood(talk, clause)
+        talk.last = spoken_of(text, clause.start, clause.end, talk.speaker) or talk.last
     talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
         yield from in_passing(talk, sentence.start, end)
         yield from people.beside(talk, sentence.start, end)
         yield from people.all_named(talk, sentence.start, end)
+        yield from passed(talk, sentence.start, end)
 
 
 def _claim(turn: Turn, said: Said) -> Claim:

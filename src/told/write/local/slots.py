@@ -42,7 +42,10 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
 
 def _with_verb(text: str, verb: Verb, end: int) -> list[Value]:
     """The verb itself with what follows it."""
-    value = trimmed(text, verb.word, max(until(text, verb.at, end), verb.at), article=False)
+    stop = max(until(text, verb.at, end), verb.at)
+    if not text[verb.at : stop].strip():
+        stop = end
+    value = trimmed(text, verb.word, stop, article=False)
     return [value] if len(value.text.split()) <= _LONGEST else []
 
 

@@ -26,7 +26,7 @@ _PHRASES: Final = {
     "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
     "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
     "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}",
-    "born_in": "=was born in {}", "habit": "have the habit: {}", "goal": "want: {}", "plans": "plan: {}",
+    "born_in": "=was born in {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",

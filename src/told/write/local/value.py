@@ -124,7 +124,9 @@ def is_job(value: str) -> bool:
     last = last if last in jobs else last.removesuffix("s")
     if len(parts) == 1 and last in words("NOT_JOBS"):
         return False
-    return last in jobs or " ".join(parts[-2:]) in jobs or pattern("value.craft").fullmatch(last) is not None
+    if last in jobs or " ".join(parts[-2:]) in jobs or pattern("value.craft").fullmatch(last):
+        return True
+    return last not in words("NO_TRADE") and pattern("value.trade").fullmatch(last) is not None
 
 
 def is_doing(value: str) -> bool:
