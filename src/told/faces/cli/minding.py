@@ -1,4 +1,4 @@
-"""The commands about what was understood: wait, contradictions, entities, relations, identify, revoke, two groups."""
+"""The commands about what was understood: wait, contradictions, entities, relations, revoke, and groups of them."""
 
 from __future__ import annotations
 
