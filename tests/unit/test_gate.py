@@ -402,7 +402,7 @@ def test_a_context_around_what_was_said_is_not_heard_and_stays_in_the_evidence()
     assert verdict.heard.evidence.content == "I moved to Oslo"
     assert verdict.turn.evidence.content == f"{CONTEXT}\n\nI moved to Oslo"
     assert verdict.warnings == (ECHOED,)
-    start, end = verdict.back((11, 15))
+    start, end = verdict.own.back(11, 15)
     assert verdict.turn.evidence.content[start:end] == "Oslo"
 
 
@@ -451,7 +451,7 @@ def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
     heard, whole = verdict.heard.evidence.content, verdict.turn.evidence.content
     for place in range(0, len(heard), 7):
         if heard[place] != "\n":
-            start, end = verdict.back((place, place + 1))
+            start, end = verdict.own.back(place, place + 1)
             assert whole[start:end] == heard[place]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from told.core.echo import Span
+from told.core.echo import Own
+from told.core.entry import Claim
+from told.core.hearsay import quoted, unquoted
 from told.core.query import Receipt
-from told.core.trust import channel
+from told.core.trust import STAMP, Trust, channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Step, Usage
@@ -16,18 +18,23 @@ from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import Desk, Plan, settle
+from told.write.extract.ground import Ground
+from told.write.extract.verbatim import KindExtractor
 from told.write.shape import Extracted, Extractor, Found, Heard
 from told.write.understand import Case, Overtaken, Understand, Understood
-
-Back = Callable[[Span], Span]
 
 
 def curated(
     desk: Desk, plan: Plan, heard: Heard, found: Extracted, extractor: Extractor, places: Sequence[int],
-    spans: Sequence[Back], expires: int | None, seen: int,
+    own: Sequence[Own], expires: int | None, seen: int,
 ) -> Flow[Usage]:  # fmt: skip
-    """Add to a plan what becomes of the claims; `places` says which turn of the plan each heard turn is."""
-    claims = [_rooted(heard, one, spans[one.turn], expires) for one in found.claims]
+    """Add to a plan what becomes of the claims.
+
+    `places` says which turn of the plan each heard turn is, and `own` which of that turn's words were heard.
+    """
+    given = isinstance(extractor, KindExtractor)
+    weighed = found.claims if given else [replace(one, claim=_weighed(heard, one)) for one in found.claims]
+    claims = [_rooted(heard, one, own[one.turn], expires) for one in weighed]
     done = yield from desk.mind.curator(extractor, desk.store, desk.embedder).decide(heard, claims)
     evidence = [plan.evidence[place] for place in places]
     fresh = [plan.fresh[place] for place in places]
@@ -58,11 +65,23 @@ def _role(heard: Heard) -> str:
     return min((turn.evidence.role for turn in heard.turns), key=channel, default="user")
 
 
-def _rooted(heard: Heard, found: Found, back: Back, expires: int | None) -> Found:
+def _weighed(heard: Heard, found: Found) -> Claim:
+    """A claim with the stamp of a document, where it stands in what the speaker quotes and nowhere else in the turn."""
+    claim, said = found.claim, heard.turns[found.turn].evidence
+    blocks = quoted(said.content)
+    if not any(claim.span is None or (claim.span[0] < end and start < claim.span[1]) for start, end in blocks):
+        return claim
+    ground = Ground([replace(heard.turns[found.turn], evidence=replace(said, content=unquoted(said.content)))])
+    if ground.said(claim) is not None:
+        return claim
+    return replace(claim, meta={**claim.meta, STAMP: Trust.DOCUMENT.label})
+
+
+def _rooted(heard: Heard, found: Found, own: Own, expires: int | None) -> Found:
     """A claim with what the caller attached to the turn it was found in, and its span in the evidence itself."""
     claim, turn = found.claim, heard.turns[found.turn]
     meta = {**turn.meta, **claim.meta} if turn.meta else claim.meta
-    span = None if claim.span is None else back(claim.span)
+    span = None if claim.span is None else own.back(*claim.span)
     until = claim.expires if expires is None else expires
     return replace(found, claim=replace(claim, meta=meta, span=span, expires=until))
 
@@ -84,9 +103,8 @@ def understanding(desk: Desk) -> Understand:
             seen = (yield from call(desk.store.head, account)).seq
             plan = Plan([], [], [], evidence=list(case.evidence), fresh=[False] * len(case.evidence))
             everything = range(len(case.turns))
-            spans = [lambda span: span for _ in everything]
             asked = yield from curated(
-                desk, plan, heard, found, extractor, everything, spans, case.ask.get("expires"), seen
+                desk, plan, heard, found, extractor, everything, case.own, case.ask.get("expires"), seen
             )
             usage = usage + asked
             receipt = yield from settle(desk, case.scope, plan, seen, step=step)

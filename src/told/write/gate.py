@@ -7,13 +7,15 @@ is to extract nothing from it and to make no memory of it; the receipt names the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from told.core import noise, secrets
-from told.core.echo import Echoes, Own, Span
+from told.core.echo import Echoes, Own
+from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
+from told.core.hearsay import OWN, pictured
 from told.core.secrets import Secret
 from told.ports import Vault
 from told.settings import Settings
@@ -29,6 +31,7 @@ _MARKED = re.compile(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
 ECHOED = "What told itself had put into the prompt was left out of what was said."
 
 Outcome = Literal["keep", "skip", "refuse"]
+Hide: TypeAlias = Callable[[Secret, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Verdict:
     """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
 
     `turn` is what may be committed: redacted where the policy says so or the turn is refused. `own` are the words in it
-    that the speaker said, which is all of them unless told's own were among them.
+    that the speaker said, which is all of them unless told's own or those of images are among them.
     """
 
     outcome: Outcome
@@ -52,10 +55,6 @@ class Verdict:
         if said.content == self.own.text:
             return self.turn
         return replace(self.turn, evidence=replace(said, content=self.own.text))
-
-    def back(self, span: Span) -> Span:
-        """Where a span of what was heard stands in the evidence."""
-        return self.own.back(*span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +90,19 @@ def judge(
 ) -> Verdict:
     """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
     turn, found = _guarded(turn, settings.secrets, vault)
-    words = echoes.own(account, turn.evidence.content)
+    said = turn.evidence
+    words = own = echoes.own(account, said.content)
+    if (end := pictured(said.content, said.meta)) < len(said.content):
+        own = echoes.own(account, said.content, [(end, len(said.content))])
     if found and settings.secrets == "reject":
-        return Verdict("refuse", turn, words, f"secret: {', '.join(found)}")
+        return Verdict("refuse", turn, own, f"secret: {', '.join(found)}")
     warnings = [_warning(found, settings.secrets)] if found else []
-    if len(words.text) < len(turn.evidence.content) and words.text:
+    if len(words.text) < len(said.content) and words.text:
         warnings.append(ECHOED)
     reason = _reason(turn, words.text, settings)
-    return Verdict("skip" if reason else "keep", turn, words, reason, tuple(warnings))
+    if reason and own is not words and own.text:
+        reason = _reason(turn, own.text, settings)
+    return Verdict("skip" if reason else "keep", turn, own, reason, tuple(warnings))
 
 
 def _reason(turn: Turn, words: str, settings: Settings) -> str:
@@ -146,29 +150,45 @@ def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[
     if policy == "keep":
         marked = replace(said, meta={**said.meta, SECRETS: list(found)})
         return replace(turn, evidence=marked, meta={SECRETS: list(found), **turn.meta}), found
-    content, sealed = _sealed(said.content, vault) if policy == "encrypt" else (secrets.redact(said.content), {})
+    sealed: dict[str, str] = {}
+    content, own = _hidden(said, _sealing(vault, sealed) if policy == "encrypt" else secrets.noted)
     clean = replace(
         said,
         content=content,
         name=said.name and secrets.redact(said.name),
         source=said.source and secrets.redact(said.source),
+        meta={**said.meta, OWN: own} if OWN in said.meta else said.meta,
     )
     meta = _redacted(turn.meta)
     return replace(turn, evidence=clean, meta={**meta, SEALED: sealed} if sealed else meta), found
 
 
-def _sealed(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
-    """A text with a mark in the place of each secret, and what the vault made of them by their marks."""
+def _hidden(said: Evidence, hide: Hide) -> tuple[str, int]:
+    """What was said with its secrets hidden, and where the speaker's own words end in it."""
+    own = pictured(said.content, said.meta)
+    moved = own
+
+    def counted(secret: Secret, words: str) -> str:
+        nonlocal moved
+        hidden = hide(secret, words)
+        if secret.start < own:
+            moved += len(hidden) - min(len(words), own - secret.start)
+        return hidden
+
+    return secrets.redact(said.content, counted), moved
+
+
+def _sealing(vault: Vault | None, kept: dict[str, str]) -> Hide:
+    """What puts a mark in the place of a secret and keeps by the mark what the vault made of it."""
     if vault is None:
         raise ConfigError("Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY.")
-    kept: dict[str, str] = {}
 
     def hide(secret: Secret, words: str) -> str:
         mark = vault.mark(words)
         kept.setdefault(mark, vault.seal(words))
         return f"[sealed {mark}: {secret.kind}]"
 
-    return secrets.redact(text, hide), kept
+    return hide
 
 
 def revealed(text: str, meta: Mapping[str, Any], vault: Vault) -> str:

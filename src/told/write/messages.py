@@ -10,6 +10,7 @@ from typing import Any
 from told.core.blob import Blob
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
+from told.core.hearsay import OWN
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
 from told.core.when import ALWAYS, Interval, interval
@@ -21,9 +22,6 @@ EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
 """The role, and the sort, of what comes from a document: nobody here said it, and nothing vouches for it."""
-
-OWN = "own"
-"""The metadata of evidence that says how many of its characters the speaker said; the rest stood in images."""
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from told.core.echo import Own
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
 from told.core.fact import UNLISTED, Fact
+from told.core.hearsay import is_pictured
 from told.core.query import Event
 from told.core.scope import Scope
+from told.core.trust import STAMP, Trust, channel
 from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
@@ -17,7 +20,7 @@ from told.write.desk import Desk, Plan
 from told.write.messages import Turn
 from told.write.mind import Ask
 from told.write.talk import Spoken
-from told.write.understand import ASK, META
+from told.write.understand import ASK, META, PARTS
 
 AGAIN = {"said": "again"}
 HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
@@ -25,9 +28,13 @@ HELD = "A text that is already held keeps the metadata and expiration it has; us
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A turn, what it is kept as (None is evidence alone), and the names the store knows it by."""
+    """A turn, the words of it that are its speaker's own, and what it is kept as: None is evidence alone.
+
+    The store knows it by `md5` and `digest`.
+    """
 
     turn: Turn
+    own: Own
     kind: str | None
     md5: str
     digest: bytes
@@ -74,7 +81,7 @@ class Observer:
         evidence = self.seen[kept.digest] = self.desk.mint.id()
         said = kept.turn.evidence
         if self.asking is not None and kept.kind is not None:
-            said = asking(said, self.asking, kept.turn.meta)
+            said = asking(said, self.asking, kept.turn.meta, kept.own)
         self._draft(Observed(evidence, said))
         self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
@@ -129,15 +136,26 @@ def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
-def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
-    """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
-    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
+def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any], own: Own) -> Evidence:
+    """Evidence that says how a model is to be asked about it, of which words, and what is to be attached to the answer.
+
+    Without parts, it is asked about all of it.
+    """
+    parts = {} if own.text == said.content else {PARTS: [list(part) for part in own.parts]}
+    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {}), **parts})
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
-    """A turn, word for word, as a claim."""
-    said = turn.evidence
+    """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
+    said, trust = turn.evidence, worth(turn)
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
+        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
     )  # fmt: skip
+
+
+def worth(turn: Turn) -> Trust:
+    """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
+    said = turn.evidence
+    return Trust.DOCUMENT if is_pictured(said.content) else channel(said.role, said.sort)

@@ -19,6 +19,7 @@ from told.core.kind import Write
 from told.core.query import AsOf, Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
+from told.core.trust import safe_kind
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
@@ -32,7 +33,7 @@ from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
 from told.write.messages import Said, Turn
 from told.write.mind import LOCAL, VERBATIM, Ask
-from told.write.observe import Kept, observed, question_of
+from told.write.observe import Kept, observed, question_of, worth
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
 
@@ -115,7 +116,8 @@ def _written(
     hashes = [text_hash(_wording(turn)) for turn in turns] if desk.embedder and desk.embedder.local else ()
     answering = bool(turns) and turns[0].evidence.said_at is not None and talk.answerable(turns[0])
     kinds = _kinds(wanted, found, asks_model=asks_model)
-    kept = [Kept(*each) for each in zip(turns, kinds, md5s, digests, strict=True)]
+    own = [verdict.own for verdict in wanted.verdicts]
+    kept = [Kept(*each) for each in zip(turns, own, kinds, md5s, digests, strict=True)]
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
         name = key.name if key else None
@@ -129,8 +131,8 @@ def _written(
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:
             places = [place for place, verdict in enumerate(wanted.verdicts) if verdict.outcome == "keep"]
-            spans = [wanted.verdicts[place].back for place in places]
-            yield from curated(desk, plan, heard, found, extractor, places, spans, wanted.expires, known.seen)
+            heard_of = [own[place] for place in places]
+            yield from curated(desk, plan, heard, found, extractor, places, heard_of, wanted.expires, known.seen)
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
@@ -169,7 +171,7 @@ def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | N
         if any(normalise(text) == said for text in texts):
             kinds.append(None)
         else:
-            kinds.append(TURN if texts or asks_model else wanted.kind)
+            kinds.append(TURN if texts or asks_model else safe_kind(wanted.kind, worth(verdict.turn)))
         heard += 1
     return kinds
 
@@ -226,8 +228,9 @@ def _said_again(desk: Desk, wanted: Order, plan: Plan) -> Flow[list[Understood]]
     held = yield from _held(desk.store, wanted.scope.account, ids)
     if held and wanted.ask.prompt is None and not wanted.ask.facts:
         return [Understood(tuple(Event("NONE", fact.id, fact.text, None, fact.role, fact.actor) for fact in held))]
-    turns = tuple(wanted.verdicts[place].heard for place in places)
-    case = Case(wanted.scope, (), ids, turns, question_of(wanted.ask, wanted.expires), desk.mint.now())
+    verdicts = [wanted.verdicts[place] for place in places]
+    turns, own = tuple(each.heard for each in verdicts), tuple(each.own for each in verdicts)
+    case = Case(wanted.scope, (), ids, turns, own, question_of(wanted.ask, wanted.expires), desk.mint.now())
     found = yield from attempt(understanding(desk)(case, None))
     if isinstance(found, Failure):
         return [Understood(warnings=(f"Not extracted, the words are kept: {found}",))]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+from told.core.echo import Own
 from told.core.entry import Entry, Observed
 from told.core.errors import ToldError
 from told.core.query import Event
@@ -28,6 +29,9 @@ ASK = "ask"
 META = "meta"
 """The metadata of such evidence that is to be attached to what is found in it."""
 
+PARTS = "parts"
+"""The metadata of such evidence that says where the speaker's own words stand in it, if they are not all of it."""
+
 PAGE = 256
 FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
 GARBLED = "The model's answer could not be read."
@@ -39,12 +43,13 @@ class Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Turns that were said in one call and are to be understood together."""
+    """Turns that were said in one call and are to be understood together, as they are heard and as they stand."""
 
     scope: Scope
     seqs: tuple[int, ...]
     evidence: tuple[str, ...]
     turns: tuple[Turn, ...]
+    own: tuple[Own, ...]
     ask: Mapping[str, Any]
     at: int
 
@@ -159,9 +164,10 @@ def case_of(entries: Sequence[Entry], *, alone: bool) -> Case:
         return alike and (entry.tx == first.tx or not alone)
 
     kept = [(entry.seq, _said(entry)) for entry in takewhile(belongs, filter(waits, entries))]
-    turns = tuple(_turn(said) for _, said in kept)
+    own = tuple(_own(said) for _, said in kept)
+    turns = tuple(_turn(said, words) for (_, said), words in zip(kept, own, strict=True))
     ids = tuple(said.id for _, said in kept)
-    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
+    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, own, ask, first.at)
 
 
 def _said(entry: Entry) -> Observed:
@@ -176,9 +182,15 @@ def _scope(entry: Entry) -> Scope:
     return entry.draft.scope
 
 
-def _turn(said: Observed) -> Turn:
-    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META)}
-    return Turn(replace(said.evidence, meta=meta), said.evidence.meta.get(META, {}))
+def _own(said: Observed) -> Own:
+    """What of a turn its speaker said."""
+    text, parts = said.evidence.content, said.evidence.meta.get(PARTS)
+    return Own.of(text, [(0, len(text))] if parts is None else [(start, end) for start, end in parts])
+
+
+def _turn(said: Observed, own: Own) -> Turn:
+    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META, PARTS)}
+    return Turn(replace(said.evidence, content=own.text, meta=meta), said.evidence.meta.get(META, {}))
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------

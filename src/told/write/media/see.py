@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from told.core.blob import NAMED, Blob
 from told.core.entry import Evidence
 from told.core.errors import MediaError, ToldError
+from told.core.hearsay import OWN, READ, SEEN, heading
 from told.core.text import snippet, storable
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -21,7 +22,7 @@ from told.ports import ImageReader
 from told.settings import Settings
 from told.write.media.header import header
 from told.write.media.parts import Image, too_large
-from told.write.messages import OWN, Said, Turn
+from told.write.messages import Said, Turn
 
 if TYPE_CHECKING:
     from told.write.media.fetch import Fetched
@@ -116,9 +117,9 @@ def _read(image: Image, blob: Blob, look: Look) -> Flow[tuple[list[str], list[st
     for reader in look.readers:
         done = yield from attempt(call(reader.read, blob.data, blob.media_type))
         if isinstance(done, str):
-            heading = "Description of" if getattr(reader, "sees", False) else "OCR text from"
+            sort = SEEN if getattr(reader, "sees", False) else READ
             words = storable(done)[: look.settings.text_limit].strip()
-            lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
+            lines += [f"{heading(sort, image.number)}\n{words}"] if words else []
         else:
             why = done if isinstance(done, Failure) else f"it answered {type(done).__name__}"
             problems.append(f"Image #{image.number} was not read by {reader.model}: {why}")
