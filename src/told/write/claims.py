@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from told.core.echo import Own
+from told.core.entry import Claim
 from told.core.fact import QUARANTINE
+from told.core.hearsay import quoted, unquoted
 from told.core.query import Receipt
-from told.core.trust import channel
+from told.core.trust import STAMP, Trust, channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Guard, Intact, Step, Usage
@@ -17,7 +19,9 @@ from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import FACT, Desk, Plan, settle
+from told.write.extract.ground import Ground
 from told.write.extract.parse import DUPLICATE
+from told.write.extract.verbatim import KindExtractor
 from told.write.hearing import Piece
 from told.write.shape import Decision, Extracted, Extractor, Found, Heard
 from told.write.understand import Case, Overtaken, Understand, Understood, intact
@@ -29,7 +33,9 @@ def curated(
 ) -> Flow[Usage]:  # fmt: skip
     """Add to a plan what becomes of the claims; `parts` says what of which turn of the plan each heard turn is."""
     aside = [Found(one.claim, one.turn or 0) for one in found.dropped if one.claim is not None]
-    claims = [_rooted(heard, one, parts[one.turn].own, expires) for one in (*found.claims, *aside)]
+    given = isinstance(extractor, KindExtractor)
+    weighed = found.claims if given else [replace(one, claim=_weighed(heard, one)) for one in found.claims]
+    claims = [_rooted(heard, one, parts[one.turn].own, expires) for one in (*weighed, *aside)]
     done = yield from desk.mind.curator(extractor, desk.store, desk.embedder).decide(heard, claims)
     evidence = [plan.evidence[part.place] for part in parts]
     fresh = [plan.fresh[part.place] for part in parts]
@@ -81,6 +87,18 @@ def _told(decisions: Sequence[Decision], written: Written) -> Iterator[tuple[str
 def _role(heard: Heard) -> str:
     """Who speaks for what was heard: the least trusted of those who do."""
     return min((turn.evidence.role for turn in heard.turns), key=channel, default="user")
+
+
+def _weighed(heard: Heard, found: Found) -> Claim:
+    """A claim with the stamp of a document, where it stands in what the speaker quotes and nowhere else in the turn."""
+    claim, said = found.claim, heard.turns[found.turn].evidence
+    blocks = quoted(said.content)
+    if not any(claim.span is None or (claim.span[0] < end and start < claim.span[1]) for start, end in blocks):
+        return claim
+    ground = Ground([replace(heard.turns[found.turn], evidence=replace(said, content=unquoted(said.content)))])
+    if ground.said(claim) is not None:
+        return claim
+    return replace(claim, meta={**claim.meta, STAMP: Trust.DOCUMENT.label})
 
 
 def _rooted(heard: Heard, found: Found, own: Own, expires: int | None) -> Found:

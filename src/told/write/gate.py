@@ -15,10 +15,11 @@ from told.core import noise, secrets
 from told.core.echo import Echoes, Own
 from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
+from told.core.hearsay import OWN
 from told.core.secrets import Secret
 from told.ports import Vault
 from told.settings import Settings
-from told.write.messages import OWN, SILENT_ROLES, Said, Turn, own_words
+from told.write.messages import SILENT_ROLES, Said, Turn, own_words
 
 SECRETS = "secrets"
 """Where the metadata of a turn whose secrets are kept names their sorts."""

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from told.core.echo import Own
 from told.core.entry import Evidence
-from told.write.messages import DOCUMENT, OWN, Turn
+from told.core.hearsay import OWN
+from told.write.messages import DOCUMENT, Turn
 
 HEARD: Final = "heard"
 """The metadata of evidence that says where its speaker's own words stand, where they are not all of it."""

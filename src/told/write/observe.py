@@ -9,9 +9,11 @@ from typing import Any
 from told.core.echo import Own
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
 from told.core.fact import UNLISTED, Fact
+from told.core.hearsay import is_pictured
 from told.core.kind import Semantics, Write
 from told.core.query import Event
 from told.core.scope import Scope
+from told.core.trust import STAMP, Trust, channel
 from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
@@ -155,9 +157,16 @@ def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any],
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
-    """A turn, word for word, as a claim."""
-    said = turn.evidence
+    """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
+    said, trust = turn.evidence, worth(turn)
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
+        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
     )  # fmt: skip
+
+
+def worth(turn: Turn) -> Trust:
+    """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
+    said = turn.evidence
+    return Trust.DOCUMENT if is_pictured(said.content) else channel(said.role, said.sort)

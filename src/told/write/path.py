@@ -20,6 +20,7 @@ from told.core.kind import Write
 from told.core.query import AsOf, Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
+from told.core.trust import safe_kind
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
@@ -36,7 +37,7 @@ from told.write.gate import Verdict
 from told.write.hearing import Piece, pieces
 from told.write.messages import Said, Turn
 from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
-from told.write.observe import Kept, observed, question_of
+from told.write.observe import Kept, observed, question_of, worth
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
 
@@ -188,7 +189,8 @@ def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_mode
         if any(normalise(text) == said for text in claimed):
             kinds.append(None)
         else:
-            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else wanted.kind)
+            kept = wanted.kind if wanted.ask.by == VERBATIM else safe_kind(wanted.kind, worth(verdict.turn))
+            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else kept)
     return kinds
 
 

@@ -120,6 +120,11 @@ def related(speaker: str, relation: str, name: str, start: int, end: int, polari
     return Said(speaker, predicate, name, text, start, end, polarity, meta={"relation": relation})
 
 
+def lost(speaker: str, pet: str, start: int, end: int) -> Said:
+    """A pet that died without having been named."""
+    return Said(speaker, "has_pet", pet, f"{speaker} no longer has {article(pet)}", start, end, NEGATED)
+
+
 def is_mine(talk: Talk, clause: Clause, who: Who, at: int) -> Said | None:
     """What "Anna is my wife" says."""
     found = pattern("people.is_mine").match(talk.text, at, clause.end)

@@ -123,6 +123,8 @@ def is_job(value: str) -> bool:
     parts = re.split(r"\s+(?:of|at|for|in|on|and|with|to)\s+", low)[0].replace("/", " ").split()
     if not parts or len(low.split()) > 8:
         return False
+    if pattern("value.head_of").match(low):
+        return True
     jobs, last = words("OCCUPATIONS"), parts[-1]
     last = last if last in jobs else last.removesuffix("s")
     if len(parts) == 1 and last in words("NOT_JOBS"):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from told.core.blob import NAMED, Blob
 from told.core.errors import InvalidInput, MediaError, ToldError
+from told.core.hearsay import OWN
 from told.core.text import snippet, storable
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -20,7 +21,7 @@ from told.ports import ImageReader
 from told.settings import Settings
 from told.write.media.header import header
 from told.write.media.parts import Image, too_large
-from told.write.messages import OWN, Said, Turn, own_words
+from told.write.messages import Said, Turn, own_words
 
 if TYPE_CHECKING:
     from told.write.media.fetch import Fetched
