@@ -65,3 +65,13 @@ def test_the_rules_of_a_kind_are_shown_as_people_write_them(told):
 
 def test_a_message_without_a_full_stop_is_told_apart_from_its_hint(told):
     assert "must be provided. Pass --user" in told("list", code=2).err
+
+
+def test_names_that_may_be_one_are_noted_and_shown(told):
+    told("add", "Bob works at Initech Inc.", "Carol studies at Initech.", "-u", "mara", "--extract", "local")
+    shown = told("identify", "-u", "mara").out
+    assert "Initech Inc" in shown
+    assert "fuzzy" in shown
+    assert "not noted yet" in told("identify", "-u", "mara").out
+    (edge,) = [row for row in told("relations", "Initech", "-u", "mara", "--json").json["results"] if "Inc" in str(row)]
+    assert edge["relation"] == "same_as"
