@@ -30,12 +30,22 @@ class Done:
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """A store of this test's own, named by the environment; no model is loaded unless a test asks for one."""
+    """A store of this test's own, named by the environment.
+
+    No model is loaded and words are kept as they are said, unless a test asks for more.
+    """
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     monkeypatch.setenv("TOLD_STORE", url)
     monkeypatch.setenv("TOLD_EMBEDDER", "none")
+    monkeypatch.setenv("TOLD_EXTRACT", "verbatim")
     monkeypatch.setenv("COLUMNS", "120")
     return url
+
+
+@pytest.fixture
+def listening(store, monkeypatch):
+    """The store as it is unless told otherwise: what is said is understood."""
+    monkeypatch.delenv("TOLD_EXTRACT")
 
 
 @pytest.fixture

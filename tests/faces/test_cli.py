@@ -72,6 +72,15 @@ def test_add_names_the_broken_line_of_a_file(told, tmp_path):
     assert "Line 2 of" in told("add", "-f", str(file), "-u", "alice", code=2).err
 
 
+@pytest.mark.usefixtures("listening")
+def test_add_tells_what_was_understood(told, sdk):
+    done = told("add", "I moved to Lisbon and I have a dog", "-u", "alice", "--json").json
+    assert [row["memory"] for row in done["results"]] == ["User lives in Lisbon", "User has a dog"]
+    assert sdk("get_all", user_id="alice")["results"][0]["memory"] == "User lives in Lisbon"
+    assert "User lives in Porto" in told("add", "I moved to Porto", "-u", "alice").out
+    assert [row["event"] for row in sdk("history", done["results"][0]["id"])] == ["ADD", "UPDATE"]
+
+
 def test_update_keeps_the_earlier_version(told, sdk, moved):
     done = told("update", moved, "I moved to Porto", "--json").json
     assert (done["results"][0]["old_memory"], done["results"][0]["memory"]) == ("I moved to Lisbon", "I moved to Porto")
@@ -144,6 +153,16 @@ def test_erase_destroys_and_certifies(told, sdk, moved, tmp_path):
     assert certificate["memories"] == [moved]
     assert all(b"Lisbon" not in file.read_bytes() for file in tmp_path.iterdir())
     assert sdk("verify")["ok"]
+
+
+@pytest.mark.usefixtures("listening")
+def test_erasing_what_was_understood_takes_the_words_it_was_taken_from(told, sdk, tmp_path):
+    made = told("add", "I moved to Lisbon", "-u", "alice", "--json").json["results"][0]["id"]
+    shown = told("erase", made, "--dry-run").out
+    assert "User lives in Lisbon" in shown
+    told("erase", made, "--yes")
+    assert all(b"Lisbon" not in file.read_bytes() for file in tmp_path.iterdir())
+    assert sdk("search", "Lisbon", user_id="alice")["results"] == []
 
 
 def test_erase_shows_its_certificate_to_people(told, moved):

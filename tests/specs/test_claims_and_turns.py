@@ -10,7 +10,7 @@ import pytest
 
 from claimed import Notebook, claim, texts
 from histories import stage
-from told import InvalidInput
+from told import InvalidInput, Memory
 from told.read.bundle import CHANGED
 
 U: dict[str, Any] = {"user_id": "u"}
@@ -396,6 +396,14 @@ def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) ->
     fact = store.fact("default", "doubt")
     assert fact is not None
     assert store.texts("default", [fact.seq]) == {}
+
+
+def test_what_can_hurt_the_user_stands_in_every_context():
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("I'm allergic to peanuts and I own a bike", user_id="ann")
+        told = memory.context("what should I cook?", user_id="ann").text
+        assert "allergic to peanuts" in told
+        assert "bike" not in told
 
 
 @pytest.mark.parametrize("kind", KINDS)

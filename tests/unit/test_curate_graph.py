@@ -65,6 +65,28 @@ def test_nothing_is_drawn_twice(here: World) -> None:
     assert len(here.facts()) == 2
 
 
+def test_a_mention_is_not_drawn_twice(here: World) -> None:
+    claims = [("thread", "Alice works at Google")]
+    assert draw(here, [ALICE, GOOGLE], claims=claims) == 4
+    assert draw(here, [ALICE, GOOGLE], claims=claims) == 0
+
+
+def test_whoever_speaks_of_much_costs_no_more_to_draw(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links of somebody who has many are not read to find out whether one more is there."""
+    liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
+    draw(here, [ALICE], liked)
+    read: list[Link] = []
+    links = here.store.links
+
+    def counted(account: str, threads: Sequence[str]) -> Sequence[Link]:
+        read.extend(found := links(account, threads))
+        return found
+
+    monkeypatch.setattr(here.store, "links", counted)
+    draw(here, [ALICE], [Relation("Alice", "likes", "tea"), liked[3]], [("thread", "Alice likes tea and thing 3")])
+    assert [link.rel for link in read] == ["likes"]
+
+
 def test_a_node_learns_more(here: World) -> None:
     draw(here, [Entity("Google")])
     assert draw(here, [GOOGLE]) == 1

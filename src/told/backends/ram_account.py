@@ -24,6 +24,7 @@ from told.ports import (
     Fold,
     Guard,
     Head,
+    Intact,
     NoEvidence,
     NoFact,
     NoNews,
@@ -203,6 +204,8 @@ class Account:
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 said = self.about(scope, {(subject, predicate) for predicate in predicates})
                 return all(fact.seq <= seq for fact in said)
+            case Intact(seq=seq):
+                return 0 < seq <= len(self.entries) and self.entries[seq - 1].envelope is not None
             case _:
                 assert_never(guard)
 

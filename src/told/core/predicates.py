@@ -54,6 +54,10 @@ TABLE: Mapping[str, Predicate] = {
 }  # fmt: skip
 
 
+VITAL = frozenset({"allergic_to", "has_condition", "takes"})
+"""Predicates of which there may be many and none may be forgotten: what can hurt somebody."""
+
+
 def predicate(name: str) -> Predicate:
     """What is known of a predicate; an unknown one holds many values, and each favourite is one of its own."""
     known = TABLE.get(name)

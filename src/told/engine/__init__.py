@@ -36,7 +36,7 @@ from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
 from told.views import folding
-from told.write import change, embed, gate, messages
+from told.write import change, embed, gate, messages, understand
 from told.write import path as writing
 from told.write.change import Change
 from told.write.desk import Key
@@ -253,6 +253,7 @@ class Engine(Minding):
         """Destroy content and everything derived from it, and certify it."""
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
+        yield from understand.unsay(self.store, self.account, found.seqs)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:

@@ -24,8 +24,8 @@ from told.write.claims import understanding
 from told.write.curate import contradictions as disputes
 from told.write.curate import identity
 from told.write.curate import revoke as revoking
-from told.write.tools import Output
 from told.write.curate.identity import Likely
+from told.write.tools import Output
 from told.write.understand import Progress
 
 
@@ -86,13 +86,14 @@ class Minding(Base):
     @verb(Action.READ_CONTENT)
     def entities(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:
         """Whom and what a scope speaks of."""
-        return (yield from entities.nodes(self.store, self.scope(ids), self.store.mint.now()))
+        return self._seen((yield from entities.nodes(self.store, self.scope(ids), self.store.mint.now())))
 
     @verb(Action.READ_CONTENT)
     def relations(self, name: str, ids: Mapping[str, Any]) -> Flow[Sequence[Relation]]:
         """How one that is spoken of bears on others."""
         wanted = label(name, "name", limit=256)
-        return (yield from entities.relations(self.store, self.scope(ids), wanted, self.store.mint.now()))
+        found = yield from entities.relations(self.store, self.scope(ids), wanted, self.store.mint.now())
+        return [each for each in found if not denials((each.source, each.target), self.eye.guards)]
 
     @verb(Action.DERIVE_CLAIMS)
     def identify(self, ids: Mapping[str, Any]) -> Flow[Sequence[Likely]]:
@@ -104,7 +105,7 @@ class Minding(Base):
         """The claims that wait for a review."""
         at = yield from self.point()
         only = parse({"kind": QUARANTINE})
-        return (yield from call(self.store.facts, plan.find(self.scope(ids), at, only, limit=None)))
+        return self._seen((yield from call(self.store.facts, plan.find(self.scope(ids), at, only, limit=None))))
 
     @verb(Action.ADMINISTER)
     def reveal(self, id: str, *, ids: Mapping[str, Any]) -> Flow[str]:
@@ -136,6 +137,10 @@ class Minding(Base):
         """Give up everything that was taken from a source."""
         return (yield from revoking.revoke(self.desk, self.account, messages.check_source(source)))
 
+    def _seen(self, facts: Sequence[Fact]) -> Sequence[Fact]:
+        """Those that no guard stops."""
+        denied = denials(facts, self.eye.guards)
+        return [fact for fact in facts if fact.seq not in denied]
 
 
 def _numbers(chosen: Any) -> list[int]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.entry import Asserted, Draft, Entry, Linked, Retracted
-from told.core.fact import NEVER, Fact
-from told.core.query import AsOf, Find
+from told.core.fact import NEVER, UNLISTED, Fact
+from told.core.query import AsOf, Find, listed
 from told.core.scope import Scope
 from told.core.when import iso
 from told.flow import Flow, call
@@ -83,8 +83,8 @@ def _change(entry: Entry, thread: str, current: str | None) -> Change | None:
 
 
 def timeline(store: Store, scope: Scope) -> Flow[Sequence[Change]]:
-    """Everything a scope came to believe or gave up, in ledger order."""
-    versions = yield from call(store.lives, scope)
+    """Everything a scope came to believe or gave up, in ledger order, but for what only stands behind it."""
+    versions = [fact for fact in (yield from call(store.lives, scope)) if fact.kind not in UNLISTED]
     instants = yield from _instants(store, scope.account, [f.gone for f in versions if f.gone != NEVER])
     latest: dict[str, Fact] = {}
     changes: list[Change] = []
@@ -114,8 +114,8 @@ def diff(
     store: Store, scope: Scope, before: AsOf, after: AsOf, hidden: frozenset[str] = frozenset()
 ) -> Flow[dict[str, Any]]:
     """What a scope believes at the later moment and did not at the earlier, and the other way round."""
-    earlier = yield from call(store.facts, Find(scope, before, show_expired=True))
-    later = yield from call(store.facts, Find(scope, after, show_expired=True))
+    earlier = yield from call(store.facts, listed(Find(scope, before, show_expired=True)))
+    later = yield from call(store.facts, listed(Find(scope, after, show_expired=True)))
     old, new = ({fact.id: fact for fact in facts if fact.id not in hidden} for facts in (earlier, later))
     return {
         "added": [{"id": k, "memory": f.text} for k, f in new.items() if k not in old],

@@ -103,7 +103,14 @@ class NoNews:
     seq: int
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews
+@dataclass(frozen=True, slots=True)
+class Intact:
+    """The entry at this position has not been erased."""
+
+    seq: int
+
+
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | Intact
 
 
 @dataclass(frozen=True, slots=True)

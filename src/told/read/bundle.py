@@ -9,7 +9,7 @@ from itertools import islice
 from told.core.fact import LEVELS, OVERVIEW, PIECE, TURN, UNLISTED, Fact
 from told.core.filter import All, parse
 from told.core.kind import Semantics
-from told.core.predicates import predicate
+from told.core.predicates import VITAL, predicate
 from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace, listed
 from told.core.text import normalise, piece
 from told.flow import Flow, call
@@ -156,13 +156,14 @@ def _pinned(eye: Eye, find: Find, belief: str) -> Flow[Sequence[Fact]]:
 
 
 def _is_lasting(fact: Fact) -> bool:
-    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort.
+    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort or vital.
 
-    Where the user lives is, but neither the many things the user owns nor where somebody else lives.
+    Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
     """
-    single = fact.predicate is None or predicate(fact.predicate).semantics is not Semantics.MULTI
+    known = None if fact.predicate is None else predicate(fact.predicate)
+    lasting = known is None or known.semantics is not Semantics.MULTI or known.name in VITAL
     about = fact.subject is None or normalise(fact.subject) in (USER, normalise(fact.scope.user_id or ""))
-    return single and about
+    return lasting and about
 
 
 def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:

@@ -67,8 +67,10 @@ class Chunk:
 def chunks(turns: Sequence[Turn], settings: Settings) -> tuple[Chunk, ...]:
     """Turns in chunks of at most about `chunk_tokens`, together everything that was said and nothing twice."""
     most = settings.chunk_tokens
-    bounds = pairwise((*topics(turns, settings), len(turns)))
-    talks = ([part for n in range(first, last) for part in _slices(n, turns[n], most)] for first, last in bounds)
+    parts = [list(_slices(number, turn, most)) for number, turn in enumerate(turns)]
+    fits = sum(part.tokens for each in parts for part in each) <= most
+    bounds = pairwise((*((0,) if fits else topics(turns, settings)), len(turns)))
+    talks = ([part for each in parts[first:last] for part in each] for first, last in bounds)
     return tuple(Chunk(tuple(pack)) for pack in _packed(talks, most))
 
 
@@ -224,7 +226,15 @@ def merged(parts: Iterable[Extracted]) -> Extracted:
 
 
 def extract(extractor: Extractor, heard: Heard, settings: Settings) -> Flow[Extracted]:
-    """What an extractor finds in turns of any length, chunk by chunk."""
+    """What an extractor finds in turns of any length; one that asks a model hears them chunk by chunk.
+
+    Rules hear a turn whole: only so can they see that something in it is quoted; facts that were given are read once.
+    Where nobody says anything of their own, nobody is asked.
+    """
+    if not heard.facts and not any(turn.evidence.content for turn in heard.turns):
+        return Extracted()
+    if heard.facts or extractor.local:
+        return (yield from extractor.extract(heard))
     parts: list[Extracted] = []
     for chunk in chunks(heard.turns, settings):
         found = yield from extractor.extract(hearing(heard, chunk))

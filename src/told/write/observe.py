@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from told.core.echo import Own
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
 from told.core.fact import UNLISTED, Fact
+from told.core.hearsay import is_pictured
+from told.core.kind import Semantics, Write
 from told.core.query import Event
 from told.core.scope import Scope
+from told.core.trust import STAMP, Trust, channel
 from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
 from told.write.desk import Desk, Plan
+from told.write.hearing import marked
 from told.write.messages import Turn
 from told.write.mind import Ask
 from told.write.talk import Spoken
@@ -31,6 +36,7 @@ class Kept:
     kind: str | None
     md5: str
     digest: bytes
+    own: Own
 
 
 @dataclass(slots=True)
@@ -46,7 +52,8 @@ class Observer:
     seen: dict[bytes, str]
     last: Spoken | None
     now: int
-    made: dict[str, str] = field(default_factory=dict)
+    made: dict[tuple[str, bool], str] = field(default_factory=dict)
+    """The threads made so far, by the text and whether listings leave it out."""
 
     def observe(self, kept: Kept) -> None:
         """Plan the evidence of a turn, and its thread if it has one."""
@@ -56,9 +63,10 @@ class Observer:
         self.plan.fresh.append(fresh)
         if kept.kind is None:
             return
-        thread = self.made.get(kept.md5) or self._holding(kept)
+        old = None if fresh and self._at_another_time(kept) else self.held.get(kept.md5)
+        thread = self._made(kept) or self._holding(kept, old)
         if thread is None:
-            self._assert(kept, kept.kind, evidence, before)
+            self._assert(kept, kept.kind, evidence, before, old)
             return
         if fresh:
             self._draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN))
@@ -74,30 +82,43 @@ class Observer:
         evidence = self.seen[kept.digest] = self.desk.mint.id()
         said = kept.turn.evidence
         if self.asking is not None and kept.kind is not None:
-            said = asking(said, self.asking, kept.turn.meta)
+            said = asking(said, self.asking, kept.turn.meta, kept.own)
         self._draft(Observed(evidence, said))
         self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
 
-    def _holding(self, kept: Kept) -> str | None:
+    def _made(self, kept: Kept) -> str | None:
+        """The thread that was just made for the same words; one that is not listed is enough for another such."""
+        listed = self.made.get((kept.md5, False))
+        return self.made.get((kept.md5, True)) if listed is None and kept.kind in UNLISTED else listed
+
+    def _at_another_time(self, kept: Kept) -> bool:
+        """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
+        kind, fact = self.desk.mind.ontology.get(kept.kind or ""), self.held.get(kept.md5)
+        adds_up = kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
+        said_at = kept.turn.evidence.said_at
+        return adds_up and fact is not None and None not in (said_at, fact.said_at) and said_at != fact.said_at
+
+    def _holding(self, kept: Kept, fact: Fact | None) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
-        fact = self.held.get(kept.md5)
         hidden = fact is not None and fact.kind in UNLISTED and kept.kind not in UNLISTED
         return None if fact is None or fact.expires <= self.now or hidden else fact.id
 
-    def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None) -> None:
+    def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None, old: Fact | None) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
         before = last if talk.answers(kept.turn, last, self.desk.settings.pause_minutes) else None
         if before is not None:
             self.plan.turns[before.thread] = before.wording
-        old = self.held.get(kept.md5)
         thread = self.desk.mint.id() if old is None else old.id
         claim = claim_of(kept.turn, evidence, self.expires, kind, before.thread if before else None)
         self._draft(Asserted(thread, claim, None if old is None else old.created_at))
-        self.plan.guards.append(NoFact(self.scope, kept.md5) if old is None else ThreadAt(thread, old.seq))
-        self.made[kept.md5] = thread
+        if old is not None:
+            self.plan.guards.append(ThreadAt(thread, old.seq))
+        elif kept.md5 not in self.held:
+            self.plan.guards.append(NoFact(self.scope, kept.md5))
+        self.made[kept.md5, kind in UNLISTED] = thread
         self.last = talk.spoken(thread, kept.turn) if old is None else None
-        self._tell(kept, "ADD" if old is None else "UPDATE", thread)
+        self._tell(kept, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
 
     def _tell(self, kept: Kept, event: str, thread: str) -> None:
         if kept.kind in UNLISTED:
@@ -129,15 +150,23 @@ def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
-def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
-    """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
-    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
+def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any], own: Own) -> Evidence:
+    """Evidence that says how a model is to be asked about which of its words, and what to attach to what it finds."""
+    more = {ASK: question, **({META: meta} if meta else {}), **marked(own, said.content)}
+    return replace(said, meta={**said.meta, **more})
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
-    """A turn, word for word, as a claim."""
-    said = turn.evidence
+    """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
+    said, trust = turn.evidence, worth(turn)
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
+        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
     )  # fmt: skip
+
+
+def worth(turn: Turn) -> Trust:
+    """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
+    said = turn.evidence
+    return Trust.DOCUMENT if is_pictured(said.content) else channel(said.role, said.sort)

@@ -7,7 +7,7 @@ What the model's answer comes to is committed together with the cursor, so nothi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -21,6 +21,7 @@ from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
 from told.write import chunk
 from told.write.alone import Turnstile
+from told.write.hearing import HEARD, Piece, pieces, recalled
 from told.write.messages import Turn
 
 CONSUMER = "extraction"
@@ -34,20 +35,21 @@ PAGE = 256
 PATIENCE = 0.25
 FOR_GOOD = frozenset({400, 404, 405, 410, 413, 415, 422})
 GARBLED = "The model's answer could not be read."
+UNSAID = "It failed; what the model answered was erased with what it spoke of."
 
 
 class Overtaken(Exception):
-    """Another worker of the consumer was quicker."""
+    """Another worker of the consumer was quicker, or what was asked about is no longer there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Turns that were said in one call and are to be understood together."""
+    """What was said in one call and is to be understood together; `parts` is what is heard of each evidence."""
 
     scope: Scope
     seqs: tuple[int, ...]
     evidence: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    parts: tuple[Piece, ...]
     ask: Mapping[str, Any]
     at: int
 
@@ -107,6 +109,8 @@ def _drain(store: Store, account: str, understand: Understand, attempts: int) ->
                 yield from call(store.advance, account, CONSUMER, after)
             return Progress(done, tuple(failed))
         found = yield from attempt(understand(case, Step(CONSUMER, before, after)))
+        if not (yield from intact(store, account, case)):
+            continue
         if isinstance(found, Understood):
             yield from _noted(store, account, case, found)
             done[case.evidence] = found
@@ -158,6 +162,15 @@ def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int
     return None, after
 
 
+def intact(store: Store, account: str, case: Case) -> Flow[bool]:
+    """Whether all of a case is still there; what was erased while a model was asked about it is to be asked no more."""
+    for seq, evidence in zip(case.seqs, case.evidence, strict=bool(case.seqs)):
+        entries = yield from call(store.scan, account, seq - 1, 1)
+        if not entries or not waits(entries[0]) or _said(entries[0]).id != evidence:
+            return False
+    return True
+
+
 def waits(entry: Entry) -> bool:
     """Whether an entry is evidence that a model is to be asked about."""
     draft = entry.draft
@@ -177,9 +190,9 @@ def case_of(entries: Sequence[Entry], *, alone: bool) -> Case:
         return alike and (entry.tx == first.tx or not alone)
 
     kept = [(entry.seq, _said(entry)) for entry in takewhile(belongs, filter(waits, entries))]
-    turns = tuple(_turn(said) for _, said in kept)
+    parts = pieces((place, _turn(said), recalled(said.evidence)) for place, (_, said) in enumerate(kept))
     ids = tuple(said.id for _, said in kept)
-    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
+    return Case(scope, tuple(seq for seq, _ in kept), ids, tuple(parts), ask, first.at)
 
 
 def _said(entry: Entry) -> Observed:
@@ -195,7 +208,7 @@ def _scope(entry: Entry) -> Scope:
 
 
 def _turn(said: Observed) -> Turn:
-    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META)}
+    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META, HEARD)}
     return Turn(replace(said.evidence, meta=meta), said.evidence.meta.get(META, {}))
 
 
@@ -230,10 +243,21 @@ def _again(store: Store, account: str, understand: Understand, fault: Fault) -> 
         return
     case = case_of(entries, alone=True)
     found = yield from attempt(understand(case, None))
+    if not (yield from intact(store, account, case)):
+        return
     if isinstance(found, Failure):
         yield from _tried(store, account, case, found)
     else:
         yield from _noted(store, account, case, found)
+
+
+def unsay(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
+    """Take a model's answer out of every fault whose case was about entries that are to be erased."""
+    for fault in (yield from _chosen(store, account, ())):
+        entries = yield from call(store.scan, account, fault.seq - 1, PAGE)
+        if entries and waits(entries[0]) and not set(case_of(entries, alone=False).seqs).isdisjoint(seqs):
+            yield from call(store.settle, account, [fault.id])
+            yield from call(store.fault, account, CONSUMER, fault.seq, UNSAID)
 
 
 def enough(store: Store, account: str, threshold: int, scope: Scope | None = None) -> Flow[bool]:

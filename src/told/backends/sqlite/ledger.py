@@ -31,7 +31,7 @@ from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fold, Guard, Known, NoEvidence, NoFact, NoNews, Step, ThreadAt, Ticket, View
+from told.ports import Batch, Fold, Guard, Intact, Known, NoEvidence, NoFact, NoNews, Step, ThreadAt, Ticket, View
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
@@ -176,6 +176,8 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 since = subject, json_list(predicates), position(account, seq)
                 broken = space is not None and run(db, "news", space[0], *since).get is not None
+            case Intact(seq=seq):
+                broken = run(db, "intact", position(account, seq)).get is None
             case _:
                 assert_never(guard)
         if broken:

@@ -304,6 +304,8 @@ SELECT count(*) FROM blob WHERE account = ?
 
 -- name: shred_entry
 UPDATE entry SET envelope = NULL, salt = NULL WHERE id = ? AND envelope IS NOT NULL
+-- name: intact
+SELECT 1 FROM entry WHERE id = ? AND envelope IS NOT NULL
 -- name: entries_named
 SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 -- name: bury

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from told.core.entry import Asserted, Claim, Draft, Entry, Evidence, Observed, Retracted
+from told.core.entry import Asserted, Claim, Draft, Entry, Erased, Evidence, Observed, Retracted
 from told.core.errors import Conflict, InvalidInput, ScopeError
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.text import md5
-from told.ports import VIEWS, Batch, Guard, NoEvidence, NoFact, RowOp, ThreadAt
+from told.ports import VIEWS, Batch, Guard, Intact, NoEvidence, NoFact, RowOp, ThreadAt
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained, ticket
 
 T = TypeVar("T")
@@ -43,6 +43,8 @@ BROKEN: dict[str, Guard] = {
     "a version of nothing": ThreadAt("nobody", 7),
     "a text that is held": NoFact(ALICE, md5("second")),
     "evidence that is there": NoEvidence(ALICE, Evidence("said").digest()),
+    "an entry that was erased": Intact(8),
+    "an entry that is to come": Intact(99),
 }
 HELD: dict[str, Guard] = {
     "the latest version": ThreadAt("t1", 3),
@@ -56,6 +58,7 @@ HELD: dict[str, Guard] = {
     "a text in other letters": NoFact(ALICE, md5("SECOND")),
     "evidence of another": NoEvidence(BOB, Evidence("said").digest()),
     "evidence one scope below": NoEvidence(ALICE, Evidence("below").digest()),
+    "an entry with its content": Intact(5),
     "evidence in another role": NoEvidence(ALICE, Evidence("said", "assistant").digest()),
 }
 
@@ -100,7 +103,7 @@ class WritingLaws(Laws):
         assert "new" in book.texts()
 
     def _history(self, book: Scribe) -> None:
-        """A thread with two versions, one that was retracted, and evidence; and some of each one scope below."""
+        """A thread of two versions, one retracted, and evidence; some of each one scope below; and an erased entry."""
         book.tell("first", "t1")
         book.tell("given up", "gone")
         book.tell("second", "t1")
@@ -108,6 +111,8 @@ class WritingLaws(Laws):
         book.observe("said", "e1")
         book.tell("below", "t2", ALICE_AT_WORK)
         book.observe("below", "e2", ALICE_AT_WORK)
+        book.observe("erased", "e3")
+        book.store.erase(ACCOUNT, [8], Draft(Erased((8,)), None))
 
     def test_a_ticket_is_known_once_its_batch_is_in(self, book: Scribe) -> None:
         book.tell("before")

@@ -13,6 +13,7 @@ from told.core.entry import Asserted, Claim, Draft, Linked, Verb
 from told.core.fact import NODE, Fact
 from told.core.text import snippet
 from told.flow import Flow, call
+from told.ledger.erase import DRAWN_FROM
 from told.ports import Guard, NoNews, Store, ThreadAt
 from told.write.curate.plan import Place
 from told.write.curate.verdicts import outranks
@@ -36,17 +37,19 @@ class Drawn:
 def plan_graph(
     store: Store, place: Place, entities: Sequence[Entity], relations: Sequence[Relation],
     claims: Sequence[tuple[str, str]] = (), evidence: Sequence[str] = (), role: str = "user",
+    said: Sequence[str] = (),
 ) -> Flow[Drawn]:  # fmt: skip
     """The entries that put entities and relations into the graph, and bind claims (thread, text) to whom they mention.
 
-    A node that is there is found by the slug of its name; a relation that is there is not drawn again.
+    A node that is there is found by the slug of its name; a relation that is there is not drawn again. `said` is what
+    each piece of evidence says: a node is taken from the first that names it.
     """
     named = _named(entities, relations)
     held = yield from call(store.held, place.scope, place.now, about=[(slug, NODE) for slug in named])
     known = {fact.subject: fact for fact in held}
     drawn = Drawn()
     for slug, entity in named.items():
-        _put(drawn, place, entity, known.get(slug), slug, evidence[0] if evidence else None, role)
+        _put(drawn, place, entity, known.get(slug), slug, _taken(entity, relations, evidence, said), role)
     wanted = [*_related(drawn, relations, evidence), *_mentioned(drawn, named, claims)]
     ends = _ends(wanted, {fact.id for fact in held})
     links = (yield from call(store.links, place.scope.account, ends)) if ends else ()
@@ -77,6 +80,16 @@ def _named(entities: Sequence[Entity], relations: Sequence[Relation]) -> dict[st
             before = found.get(slug)
             found[slug] = entity if before is None else _both(before, entity)
     return found
+
+
+def _taken(entity: Entity, relations: Sequence[Relation], evidence: Sequence[str], said: Sequence[str]) -> str | None:
+    """The evidence of an entity: the first that names it, or that relates it to another, or the first there is."""
+    naming = (turn for turn, words in enumerate(said) if entity.name.casefold() in words.casefold())
+    slug = address.slug(entity.name)
+    related = (each.turn for each in relations if slug in (address.slug(each.src), address.slug(each.dst)))
+    turn = next(naming, None)
+    turn = next(related, 0) if turn is None else turn
+    return evidence[turn] if turn < len(evidence) else None
 
 
 def _both(old: Entity, new: Entity) -> Entity:
@@ -129,7 +142,7 @@ def _related(drawn: Drawn, relations: Sequence[Relation], evidence: Sequence[str
     for each in relations:
         src, dst = (drawn.nodes.get(address.slug(name)) for name in (each.src, each.dst))
         if src is not None and dst is not None and src != dst:
-            meta = {"evidence": evidence[each.turn]} if each.turn < len(evidence) else {}
+            meta = {DRAWN_FROM: evidence[each.turn]} if each.turn < len(evidence) else {}
             found.append(Linked(src, each.rel, dst, each.confidence, meta))
     return found
 

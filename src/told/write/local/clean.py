@@ -11,16 +11,6 @@ from typing import Final
 from told.write.local.tables import pattern
 
 _STRAIGHT: Final = str.maketrans("\u2018\u2019\u02bc`\u00a0\u2009\t", "''''   ")
-_TYPOS: Final = {
-    typo: word
-    for word, typos in {
-        "name": "nmae naem", "birthday": "brithday birhtday", "friend": "freind", "because": "becuase", "the": "teh",
-        "and": "adn nad", "with": "wiht", "favorite": "favortie favoirte", "allergic": "alllergic allergci",
-    }.items()
-    for typo in typos.split()
-    if len(typo) == len(word)
-}  # fmt: skip
-"""Letters in the wrong order, put right without moving anything."""
 _FOREIGN: Final = ("fenced", "inline", "quoted_line", "address", "task", "role_play", "made_up")
 LONGEST: Final = 6000
 """How many characters of a turn are read; what is longer is a document, not somebody speaking of themselves."""
@@ -35,8 +25,12 @@ def plain_speech(text: str) -> str:
     if "\n" in text:
         text = pattern("clean.code_line").sub(_blank, text)
     text = text.translate(_STRAIGHT)
-    text = pattern("clean.colon").sub(" ", text)
-    return pattern("clean.typo").sub(lambda typo: _TYPOS.get(typo[0].lower(), typo[0]), text)
+    return pattern("clean.too").sub("to ", text)
+
+
+def without_colons(text: str) -> str:
+    """The text without the colons that only lead on: "I like: tea" is "I like tea"."""
+    return pattern("clean.colon").sub(" ", text) if ":" in text else text
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -13,17 +13,21 @@ from told.core.when import ALWAYS, by_clock
 from told.flow import Flow
 from told.write.local import graph, people, tongues
 from told.write.local.answers import answered
-from told.write.local.clean import plain_speech
+from told.write.local.clean import plain_speech, without_colons
 from told.write.local.dates import Clock
 from told.write.local.interpret import in_passing, understood
 from told.write.local.noted import noted, pointed
+from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
 from told.write.local.said import Said, Talk
 from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
 from told.write.local.speaker import USER, spoken_of
+from told.write.local.spelling import Reading, respelled
 from told.write.messages import Turn
 from told.write.shape import Entity, Extracted, Found, Heard, Relation
 
+_AS_GOOD: Final = {"drives": "owns", "bought": "owns", "married_to": "has_partner"}
+"""What need not be said in passing once this is said."""
 MOST_CLAIMS: Final = 12
 """How many claims one turn may make; a longer list of them is a document, not a conversation."""
 
@@ -68,13 +72,36 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
     """What one turn says, each thing once, in the order it is said."""
     said_at = turn.evidence.said_at
     clock = Clock(by_clock(heard.now if said_at is None else said_at, heard.zone or UTC), heard.zone)
-    talk = Talk(plain_speech(turn.evidence.content), speaker, clock, turn.valid)
+    reading = _reading(plain_speech(turn.evidence.content))
+    talk = Talk(reading.text, speaker, clock, turn.valid)
     found = [*answered(talk, question), *_read(talk)]
+    told = _told(found)
     kept: dict[tuple[str, str, str], Said] = {}
-    for said in found:
+    for said in (_as_written(reading, said) for said in found):
+        if said.confidence == MENTIONED and not told.isdisjoint((said.predicate, f"{speaker}'s {said.object}".lower())):
+            continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
             kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
     return sorted(kept.values(), key=lambda said: said.start)[:MOST_CLAIMS]
+
+
+def _told(found: list[Said]) -> set[str]:
+    """What need not be said in passing any more: the predicates claimed outright, and whom something else is said of."""
+    sure = [said for said in found if said.confidence != MENTIONED]
+    predicates = {_AS_GOOD.get(said.predicate, said.predicate) for said in sure}
+    return predicates | {said.subject.lower() for said in sure}
+
+
+def _reading(text: str) -> Reading:
+    """The text with hasty words put right, unless it is in another language, whose words they may be."""
+    return Reading(text, text) if tongues.is_foreign(text) else respelled(text)
+
+
+def _as_written(reading: Reading, said: Said) -> Said:
+    if not reading.starts:
+        return said
+    start, end = reading.start(said.start), reading.end(said.end)
+    return replace(said, start=start, end=end, object=reading.as_written(said.object, start, end))
 
 
 def _read(talk: Talk) -> Iterator[Said]:
@@ -82,9 +109,11 @@ def _read(talk: Talk) -> Iterator[Said]:
     if talk.text.rstrip().lower().endswith("/s"):
         return
     yield from noted(talk)
+    talk.text = without_colons(talk.text)
     yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
+            yield from people.beside(talk, sentence.start, sentence.end)
             continue
         for said in tongues.foreign(talk, sentence) or _english(talk, sentence):
             yield replace(said, valid=talk.default) if said.valid == ALWAYS else said
@@ -102,11 +131,14 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
             yield from asked_for(talk, clause)
         elif not (unreal and clause.goes_on):
             yield from understood(talk, clause)
+        talk.last = spoken_of(text, clause.start, clause.end, talk.speaker) or talk.last
     talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
     if not unreal:
         yield from in_passing(talk, sentence.start, end)
         yield from people.beside(talk, sentence.start, end)
         yield from people.all_named(talk, sentence.start, end)
+        yield from people.parted(talk, sentence.start, end)
+        yield from passed(talk, sentence.start, end)
 
 
 def _claim(turn: Turn, said: Said) -> Claim:

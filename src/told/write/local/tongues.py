@@ -6,10 +6,12 @@ Values stay as they were said; the sentence that says them is English, like ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from told.write.local.attributes import favourite
 from told.write.local.render import sentence as sentence_of
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Sentence
@@ -21,7 +23,15 @@ _PHRASES: Final = {
     "name": "'s name is {}", "lives_in": "live in {}", "works_at": "work at {}", "works_as": "work as {}",
     "likes": "like {}", "dislikes": "dislike {}", "allergic_to": "be allergic to {}", "comes_from": "come from {}",
     "age": "be {} years old", "diet": "be {}", "speaks": "speak {}", "has_pet": "have {}", "has_child": "have {}",
-    "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}",
+    "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
+    "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
+    "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}",
+    "born_in": "=was born in {}", "bought": "=bought {}", "is": "be {}",
+    "prefers": "prefer {}", "reply_style": "want the assistant to {}", "birthday": "'s birthday is {}",
+    "born_on": "=was born on {}", "manager": "'s manager is {}", "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+}  # fmt: skip
+_NAMED: Final = {
+    "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
 }  # fmt: skip
 _AM: Final = re.compile(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """What may stand before a name, but before much else too."""
@@ -29,6 +39,16 @@ _CONFIDENCE = 0.85
 _LONGEST = 5
 _MOST_ENGLISH = 1
 """How many English words a sentence in another language may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A way of saying something: its predicate, whether it denies it, whether it speaks of somebody of the speaker's."""
+
+    predicate: str
+    denied: bool
+    kin: bool
+    pattern: re.Pattern[str]
 
 
 @cache
@@ -42,54 +62,88 @@ def _languages() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _forms(language: str) -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
-    """The ways of saying things in a language: the predicate, whether it is denied, and the pattern."""
-    rows = (row.partition(": ") for row in sections("tongues.txt")[language][1:])
+def _kin(language: str) -> Mapping[str, str]:
+    """What people of the speaker's are called in a language, and in English."""
+    rows = (row.removeprefix("kin: ") for row in sections("tongues.txt")[language] if row.startswith("kin: "))
+    pairs = (pair.partition("=") for row in rows for pair in row.split())
+    return {word: relation for word, _, relation in pairs}
+
+
+@cache
+def _forms(language: str) -> tuple[_Form, ...]:
+    """The ways of saying things in a language."""
+    rows = (row.partition(": ") for row in sections("tongues.txt")[language])
     return tuple(
-        (head.removeprefix("NOT "), head.startswith("NOT "), _compiled(form))
-        for head, _, forms in rows
+        _Form(head.rpartition(" ")[2], head.startswith("NOT "), head.startswith("KIN "), _compiled(form, language))
+        for head, _, forms in rows if head not in ("telling", "kin")
         for form in forms.split("; ")
-    )
+    )  # fmt: skip
 
 
-def _compiled(form: str) -> re.Pattern[str]:
+def _compiled(form: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    filled = form.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})")
+    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?"
+    filled = form.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
     filled = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", filled)
     end = "$" if form.endswith(("{v}", "{l}")) else r"(?!\w)"
-    return re.compile(spelled(f"<tongues.open>{filled}") + end, re.IGNORECASE)
+    return re.compile(spelled(f"<tongues.open>(?:{filled})") + end, re.IGNORECASE)
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in one of the other languages, as far as its words tell."""
+    return bool(_spoken(text))
+
+
+def _spoken(text: str) -> list[str]:
+    """The languages a text may be in, none if it is English."""
+    telling = _languages()
+    if not text.isascii() and (script := pattern("tongues.script").search(text)):
+        return ["ja" if pattern("tongues.kana").search(text) else script.lastgroup or ""]
+    spoken = [name for word in pattern("tongues.words").findall(text.lower()) for name in telling.get(word, ())]
+    return spoken if spoken and len(pattern("tongues.english").findall(text)) <= _MOST_ENGLISH else []
 
 
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
     text = talk.text[sentence.start : sentence.end]
-    telling = _languages()
-    spoken = [name for word in pattern("tongues.words").findall(text.lower()) for name in telling.get(word, ())]
-    if not spoken or sentence.asks or len(pattern("tongues.english").findall(text)) > _MOST_ENGLISH:
-        return []
+    spoken = [] if sentence.asks else _spoken(text)
     return [
         said
         for language in dict.fromkeys(spoken)
-        for predicate, denied, form in _forms(language)
-        for match in form.finditer(text)
-        for said in _said(talk, predicate, denied, match, sentence.start)
+        for form in _forms(language)
+        for match in form.pattern.finditer(text)
+        for said in _said(talk, form, _subject(talk, match, language), match, sentence.start)
     ]
 
 
-def _said(talk: Talk, predicate: str, denied: bool, match: re.Match[str], offset: int) -> Iterator[Said]:
-    polarity = NEGATED if denied else ASSERTED
-    start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1"))
+def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
+    """Whom a form speaks of: the speaker, or somebody of theirs, by name where there is one."""
+    relation = match.groupdict().get("kin")
+    if relation is None:
+        return talk.speaker
+    return match["called"] or f"{talk.speaker}'s {_kin(language)[relation.lower()]}"
+
+
+def _said(talk: Talk, form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
+    polarity = NEGATED if form.denied else ASSERTED
+    start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
     for value in _values(match):
         shown = titled(value.text) if match.groupdict().get("name") else value.text
-        text = sentence_of(talk.speaker, _PHRASES[predicate].format(shown), polarity, ended=denied)
         end = offset + value.end
-        yield Said(talk.speaker, predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
+        if form.predicate == "favourite":
+            yield favourite(subject, match["topic"].lower(), replace(value, end=end), start, end)
+            continue
+        phrases = _NAMED if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
+        phrase = phrases.get(form.predicate, _PHRASES[form.predicate]).format(shown)
+        ended = pattern("tongues.no_longer").search(match[0]) is not None
+        text = sentence_of(subject, phrase, polarity, ended=ended)
+        yield Said(subject, form.predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
 
 
 def _values(match: re.Match[str]) -> list[Value]:
-    group = next(name for name in ("name", "n", "v", "l") if match.groupdict().get(name))
+    group = next(name for name in ("name", "n", "w", "v", "l") if match.groupdict().get(name))
     text, (start, end) = match.string, match.span(group)
-    if group == "n" or (group == "name" and is_name(match[group], known=_AM.search(match[0]) is not None)):
+    if group in ("n", "w") or (group == "name" and is_name(match[group], known=_AM.search(match[0]) is not None)):
         return [Value(match[group], start, end)]
     if group == "name":
         return []
