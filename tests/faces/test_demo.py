@@ -55,8 +55,8 @@ def test_the_story_is_told_in_order_and_ends_before_today():
 
 def test_the_same_question_has_another_answer_as_of_march(acts):
     now, jonas, march = results(acts, "Where does Mara live?")
-    assert now["results"][0]["memory"].startswith("I live in Porto")
-    assert march["results"][0]["memory"].startswith("I live in Lisbon")
+    assert now["results"][0]["memory"] == "User lives in Porto"
+    assert march["results"][0]["memory"] == "User lives in Lisbon"
     assert march["results"][0]["id"] == now["results"][0]["id"]
     assert [row["user_id"] for row in jonas["results"]] == ["jonas"]
 
@@ -71,17 +71,28 @@ def test_the_two_clocks_differ(acts):
     assert "passport" in held["results"][0]["memory"]
 
 
+def test_facts_are_found_and_a_new_home_replaces_the_old(acts):
+    found, moved = results(acts, "memory.add")
+    assert [row["event"] for row in found["results"]] == ["ADD", "ADD", "ADD"]
+    assert [(row["event"], row["memory"]) for row in moved["results"]] == [("UPDATE", "User lives in Braga")]
+
+
 def test_history_and_diff_keep_every_version(acts):
-    drink, wedding = results(acts, "memory.history")
-    assert [row["event"] for row in drink] == ["ADD", "UPDATE", "UPDATE"]
-    assert [row["event"] for row in wedding] == ["ADD", "DELETE"]
+    before, after = results(acts, "memory.history")
+    assert [row["event"] for row in before] == ["ADD", "UPDATE"]
+    assert [row["new_memory"].split()[-1] for row in after] == ["Lisbon", "Porto", "Braga"]
     changed = results(acts, "memory.diff")[0]["changed"]
-    assert [row["new_memory"].split()[1] for row in changed] == ["work", "live"]
+    assert [row["new_memory"].split()[1] for row in changed] == ["works", "lives"]
+
+
+def test_a_contradiction_is_shown_with_both_sides(acts):
+    (one,) = results(acts, "memory.contradictions")[0]["results"]
+    assert {row["memory"].split()[-1] for row in one["memories"]} == {"Beja", "Évora"}
 
 
 def test_explain_and_context_are_shown(acts):
-    best = results(acts, "memory.explain")[0]["candidates"][0]
-    assert "Beatriz" in best["memory"]
+    best = next(one for one in results(acts, "memory.explain")[0]["candidates"] if one["kept"])
+    assert best["memory"] == "User's manager is Beatriz"
     assert best["parts"]["bm25"] > 0
     bundle = results(acts, "memory.context")[0]
     assert 0 < bundle["tokens"] <= bundle["budget"] == 140
@@ -124,7 +135,8 @@ def test_people_see_every_scene_without_colours(demo, width, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     shown = demo("--embedder", "none", "--no-color")
     assert not any(colour in shown for colour in ("\x1b[31m", "\x1b[32m", "\x1b[36m"))
-    for title in ("Search", "Travel in time", "Change without losing", "Why?", "Erase for good", "Try it yourself"):
+    scenes = ("From words to facts", "Search", "Travel in time", "Change without losing", "Why?")
+    for title in (*scenes, "Erase for good", "Try it yourself"):
         assert title in shown
     assert "words alone" in shown
     assert "✓ gone" in shown
@@ -135,8 +147,8 @@ def test_the_demo_names_the_embedder_it_found(demo):
     body = json.loads(demo("--json", "--embedder", "local:minilm"))
     assert body["embedder"] == "local:minilm"
     now, _, march = results(body["acts"], "Where does Mara live?")
-    assert now["results"][0]["memory"].startswith("I live in Porto")
-    assert march["results"][0]["memory"].startswith("I live in Lisbon")
+    assert now["results"][0]["memory"] == "User lives in Porto"
+    assert march["results"][0]["memory"] == "User lives in Lisbon"
     assert results(body["acts"], "memory.explain")[0]["candidates"][0]["parts"]["cosine"] is not None
 
 

@@ -226,7 +226,9 @@ def merged(parts: Iterable[Extracted]) -> Extracted:
 
 
 def extract(extractor: Extractor, heard: Heard, settings: Settings) -> Flow[Extracted]:
-    """What an extractor finds in turns of any length, chunk by chunk."""
+    """What an extractor finds in turns of any length, chunk by chunk; facts that were given are read once."""
+    if heard.facts:
+        return (yield from extractor.extract(heard))
     parts: list[Extracted] = []
     for chunk in chunks(heard.turns, settings):
         found = yield from extractor.extract(hearing(heard, chunk))

@@ -93,6 +93,12 @@ def _marked(said: Evidence, images: Sequence[Image]) -> Evidence:
     return replace(said, content=content, meta={OWN: len(said.content)})
 
 
+def own_words(evidence: Evidence) -> str:
+    """What of a turn its speaker said, without what stands in the images that came with it."""
+    own = evidence.meta.get(OWN)
+    return evidence.content[:own] if isinstance(own, int) else evidence.content
+
+
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     if isinstance(messages, Mapping | str) or is_image(messages):
         messages = [messages]

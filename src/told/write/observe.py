@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from told.core.echo import Own
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
 from told.core.fact import UNLISTED, Fact
 from told.core.kind import Semantics, Write
@@ -15,6 +16,7 @@ from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
 from told.write.desk import Desk, Plan
+from told.write.hearing import marked
 from told.write.messages import Turn
 from told.write.mind import Ask
 from told.write.talk import Spoken
@@ -32,6 +34,7 @@ class Kept:
     kind: str | None
     md5: str
     digest: bytes
+    own: Own
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class Observer:
         evidence = self.seen[kept.digest] = self.desk.mint.id()
         said = kept.turn.evidence
         if self.asking is not None and kept.kind is not None:
-            said = asking(said, self.asking, kept.turn.meta)
+            said = asking(said, self.asking, kept.turn.meta, kept.own)
         self._draft(Observed(evidence, said))
         self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
@@ -145,9 +148,10 @@ def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
-def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
-    """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
-    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
+def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any], own: Own) -> Evidence:
+    """Evidence that says how a model is to be asked about which of its words, and what to attach to what it finds."""
+    more = {ASK: question, **({META: meta} if meta else {}), **marked(own, said.content)}
+    return replace(said, meta={**said.meta, **more})
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:

@@ -1,4 +1,4 @@
-"""The commands about what was understood: wait, contradictions, entities, relations, identify, revoke, and two groups."""
+"""The commands about what was understood: wait, contradictions, entities, relations, revoke, and groups of them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,7 @@ def contradictions(shell: Shell, user: User = None, agent: Agent = None, run: Ru
 
     with shell.words() as memory:
         found = memory.contradictions(**scope(user, agent, run))
-
-    def table(body: Mapping[str, Any]) -> Any:
-        if not body["results"]:
-            return views.quiet("Nothing contradicts itself.")
-        grid = views.grid("about", "one says", "the other says")
-        for row in body["results"]:
-            later, earlier = row["memories"]
-            grid.add_row(*(views.safe(cell) for cell in (row["slot"], later["memory"], earlier["memory"])))
-        return grid
-
-    shell.show(found, table)
+    shell.show(found, views.contradictions)
 
 
 @command(app, rich_help_panel=PANEL)

@@ -16,7 +16,9 @@ from told.faces.cli import reasons, views
 from told.faces.cli.shell import Shell
 
 NEXT = (
-    'told add "I live in Lisbon" -u me',
+    'told add "I live in Lisbon and work at Acme" -u me',
+    'told add "I moved to Porto" -u me',
+    "told list -u me",
     'told search "where do I live?" -u me',
     "told timeline -u me",
     "told doctor",
@@ -72,8 +74,9 @@ def _bytes(body: Mapping[str, int]) -> RenderableType:
 
 
 VIEWS: Mapping[str, Callable[[Any], RenderableType]] = {
-    "search": views.found, "get_all": views.memories, "diff": views.diff, "update": views.receipt,
-    "history": views.changes, "timeline": views.timeline, "explain": reasons.explanation, "context": _context,
+    "add": views.receipt, "update": views.receipt, "contradictions": views.contradictions, "search": views.found,
+    "get_all": views.memories, "diff": views.diff, "history": views.changes,
+    "timeline": views.timeline, "explain": reasons.explanation, "context": _context,
     "erase": views.certificate, "verify": views.verdict, "scan": _bytes,
 }  # fmt: skip
 

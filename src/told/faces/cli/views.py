@@ -162,6 +162,17 @@ def _change(row: Mapping[str, Any]) -> Text:
     return Text("\n").join([*before, *after, *why])
 
 
+def contradictions(body: Mapping[str, Any]) -> RenderableType:
+    """Memories that say different things of the same, the later first."""
+    if not body["results"]:
+        return quiet("Nothing contradicts itself.")
+    table = grid("about", "one says", "the other says")
+    for row in body["results"]:
+        later, earlier = row["memories"]
+        table.add_row(safe(row["slot"]), safe(later["memory"]), safe(earlier["memory"]))
+    return table
+
+
 def timeline(body: Mapping[str, Any]) -> RenderableType:
     """What a scope came to believe or gave up."""
     return changes(body["results"])

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 from told.core.when import instant
 from told.faces.sdk import Memory
@@ -26,8 +25,6 @@ class Line:
     said: str | None = None
     topic: str | None = None
     key: str | None = None
-    updates: str | None = None
-    contradicts: str | None = None
 
 
 class Clock:
@@ -48,27 +45,14 @@ def story() -> Sequence[Line]:
 
 
 def remember(memory: Memory, clock: Clock, tick: Callable[[int], None]) -> dict[str, str]:
-    """Tell the story to a memory, each line on its day; return the ids of the lines that have a key."""
+    """Tell the story to a memory, each line on its day; return the first memory made of each line that has a key."""
     ids: dict[str, str] = {}
     for line in story():
         clock.now = instant(line.at)
-        _tell(memory, line, ids)
+        message = {"role": line.role, "content": line.text, "timestamp": line.said or line.at}
+        done = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
+        if line.key:
+            ids[line.key] = done["results"][0]["id"]
         tick(1)
     clock.now = TODAY
     return ids
-
-
-def _tell(memory: Memory, line: Line, ids: dict[str, str]) -> None:
-    """Add what is new, update what changed, and give up what turned out wrong."""
-    if line.updates:
-        memory.update(ids[line.updates], line.text)
-        return
-    message: dict[str, Any] = {"role": line.role, "content": line.text, "timestamp": line.said or line.at}
-    done = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
-    added = done["results"][0]["id"]
-    if line.key:
-        ids[line.key] = added
-    if line.contradicts:
-        wrong = ids[line.contradicts]
-        memory.link(added, "contradicts", wrong, user_id=line.user)
-        memory.retract(wrong, why="contradicted later", user_id=line.user)

@@ -70,11 +70,25 @@ def opened(keep: Path | None = None, embedder: str | None = None) -> Iterator[tu
 def walk(memory: Memory, ids: Mapping[str, str], folder: Path) -> Iterator[Act]:
     """What a memory can do, shown on the story it was told."""
     actor = Actor(memory, ids)
+    yield from _understanding(actor, ids)
     yield from _searching(actor)
     yield from _travelling(actor)
     yield from _changing(actor, ids)
     yield from _explaining(actor)
     yield from _erasing(actor, ids, folder)
+
+
+def _understanding(actor: Actor, ids: Mapping[str, str]) -> Iterator[Act]:
+    said = "I speak Portuguese and English, and I have a brother called Nuno."
+    yield actor.act(
+        "From words to facts", "One sentence, three facts: found by rules, offline, with no model.",
+        "add", said, user_id="mara",
+    )  # fmt: skip
+    yield actor.act(
+        "", "She never said that anything was to be updated; the new home took the place of the old.",
+        "history", ids["home"],
+    )  # fmt: skip
+    yield actor.act("", "Two things that cannot both be true are both kept.", "contradictions", user_id="mara")
 
 
 def _searching(actor: Actor) -> Iterator[Act]:
@@ -104,13 +118,11 @@ def _travelling(actor: Actor) -> Iterator[Act]:
 
 
 def _changing(actor: Actor, ids: Mapping[str, str]) -> Iterator[Act]:
-    said = "Green tea in the morning, and one espresso after lunch again."
     yield actor.act(
-        "Change without losing", "A preference changes once more; no version is overwritten.",
-        "update", ids["drink"], said,
+        "Change without losing", "She moves once more.", "add", "I moved to Braga last week.", user_id="mara",
     )  # fmt: skip
-    yield actor.act("", "Every version, with the day it was believed.", "history", ids["drink"])
-    yield actor.act("", "A contradiction: the date she gave first was wrong.", "history", ids["wedding"])
+    yield actor.act("", "Every version, with the day it was believed.", "history", ids["home"])
+    yield actor.act("", "By hand, if you like.", "update", ids["home"], "User lives in Braga, in the old town")
     yield actor.act("", "The newest of everything that happened.", "timeline", user_id="mara", limit=3)
 
 

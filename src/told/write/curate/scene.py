@@ -122,7 +122,7 @@ def judged(heard: Heard, found: Found) -> Claim:
     if claim.modality in GUESSED and says_outright(claim):
         claim = replace(claim, modality="stated")
     source = trust_of(replace(claim, modality="stated"), sort)
-    kind = safe_kind(claim.kind, source)
+    kind = safe_kind(claim.kind, trust_of(claim, sort))
     meta = claim.meta if source >= channel(claim.role) else {**claim.meta, STAMP: source.label}
     if kind == claim.kind and meta is claim.meta:
         return claim

@@ -34,6 +34,8 @@ def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
 def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str] | None) -> Iterator[Said]:
     behind = often is not None and often.start() >= verb.at
     stop = often.end() if often and behind else until(talk.text, verb.at, clause.end)
+    if not talk.text[verb.at : stop].strip() and len(talk.text[verb.at : clause.end].split()) < _LONGEST:
+        stop = clause.end
     clock = pattern("doings.clock").match(talk.text, stop, clause.end)
     value = trimmed(talk.text, verb.word, max(clock.end() if clock else stop, verb.at), article=False)
     if _says_something(value):
@@ -54,8 +56,8 @@ def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     value = trimmed(talk.text, verb.word, until(talk.text, verb.at, clause.end), article=False)
     if not _says_something(value):
         return
-    plan = f"plans to {verb.lemma} {value.text.partition(' ')[2]}"
-    text = f"{who.name} {theirs(plan if ahead else value.text)}{when(time.interval) if time else ''}"
+    plan = theirs(f"plan to {verb.lemma} {value.text.partition(' ')[2]}")
+    text = sentence(who.name, plan if ahead else f"={theirs(value.text)}") + (when(time.interval) if time else "")
     modality = "hedged" if stance.doubted else "planned" if ahead else "stated"
     yield Said(
         who.name, "plans" if ahead else "did", value.text, text, clause.start, value.end, modality=modality,

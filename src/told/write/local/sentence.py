@@ -109,6 +109,8 @@ def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
             continue
         if pattern("sentence.together").fullmatch(text, start, joint.start()):
             continue  # my wife and I
+        if pattern("sentence.apposed").fullmatch(text, start, joint.start()):
+            continue  # Sanne, my sister, …
         if joint.start() > start:
             yield start, joint.start(), goes_on
         start, goes_on = joint.end(), joint["on"] is not None

@@ -26,7 +26,9 @@ _PHRASES: Final = {
     "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
     "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
     "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}",
-    "born_in": "=was born in {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+    "born_in": "=was born in {}", "bought": "=bought {}", "is": "be {}",
+    "prefers": "prefer {}", "reply_style": "want the assistant to {}", "birthday": "'s birthday is {}",
+    "born_on": "=was born on {}", "manager": "'s manager is {}", "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
@@ -133,7 +135,8 @@ def _said(talk: Talk, form: _Form, subject: str, match: re.Match[str], offset: i
             continue
         phrases = _NAMED if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
         phrase = phrases.get(form.predicate, _PHRASES[form.predicate]).format(shown)
-        text = sentence_of(subject, phrase, polarity, ended=form.denied)
+        ended = pattern("tongues.no_longer").search(match[0]) is not None
+        text = sentence_of(subject, phrase, polarity, ended=ended)
         yield Said(subject, form.predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
 
 

@@ -72,7 +72,7 @@ def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]
         if "tail" in rule.when:
             yield from _tail(talk, clause, who, replace(verb, at=match.end()), rule, found[-1].end)
         return
-    if who.first:
+    if who.first or who.relation:
         yield from doings.done(talk, clause, who, verb)
 
 
