@@ -120,7 +120,8 @@ class Settings:
         choices=("auto", "verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph"),
     )  # fmt: skip
     curate: str = knob(
-        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own.",
+        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own, "
+        "but for those whose kinds have rules (`closed`, `react`).",
         choices=("auto", "rules", "model"),
     )  # fmt: skip
     close_wait: float = knob(
