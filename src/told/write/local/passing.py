@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,7 +18,7 @@ MENTIONED: Final = 0.75
 
 def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
-    for reader in (_home, _things, _pets, _family, _ailment, _papers, _like_me):
+    for reader in (_home, _things, _pets, _family, _ailment, _papers, _like_me, _jobs_of_kin):
         yield from reader(talk, start, end)
 
 
@@ -75,7 +74,11 @@ def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
             yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
 
 
+def _jobs_of_kin(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.kin_at").search(talk.text, start, end):
+        who = f"{talk.speaker}'s {found['kin'].lower()}"
+        yield Said(who, "works_at", found["org"], f"{who} works at {found['org']}", found.start(), found.end("org"))
+
+
 def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:
-    return Said(
-        talk.speaker, predicate, value.text, f"{talk.speaker} {what}", start, value.end, confidence=MENTIONED
-    )
+    return Said(talk.speaker, predicate, value.text, f"{talk.speaker} {what}", start, value.end, confidence=MENTIONED)

@@ -89,7 +89,7 @@ _ADVERBS: Final = frozenset(
     particularly recently finally already only even very pretty quite so too simply genuinely certainly honestly
     obviously basically both all kinda kind sort of officially originally mainly primarily largely personally
     strongly much secretly mostly fully completely seriously super happily proudly lately since long strictly
-    newly once soon right then""".split()
+    newly once soon right then slowly gradually quickly constantly actively steadily""".split()
 )
 _CONTRACTED: Final = {
     **dict.fromkeys("don't dont".split(), "do"),
