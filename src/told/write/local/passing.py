@@ -18,6 +18,8 @@ MENTIONED: Final = 0.75
 
 def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
+    if pattern("passing.likely").search(talk.text, start, end) is None:
+        return
     for reader in (_home, _things, _pets, _family, _ailment, _papers, _like_me, _jobs_of_kin):
         yield from reader(talk, start, end)
 
