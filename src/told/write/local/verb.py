@@ -152,9 +152,11 @@ class _Reader:
             self.said["ended"] = True
         elif phrase == "going to":
             self.said["supposed" if self.past else "future"] = True
+        elif phrase in ("tend to", "tends to"):
+            self.said["habit"] = True
         elif phrase in ("about to", "have to", "has to", "had to", "need to"):
             self.said["supposed"] = True
-        if phrase in ("used to", "going to"):
+        if phrase in ("used to", "going to", "tend to", "tends to"):
             self.auxiliary = "to"
         return True
 
