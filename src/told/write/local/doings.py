@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from told.write.local import dates
 from told.write.local.render import sentence, theirs, when
-from told.write.local.said import HEDGED, STATED, Said, Talk
+from told.write.local.said import HEDGED, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who
 from told.write.local.tables import pattern, words
@@ -21,9 +22,13 @@ _LONGEST: Final = 12
 def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """A habit, an event or a plan."""
     stance = verb.stance
+    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
+    if stance.ended and often and not stance.negated and verb.lemma not in words("NO_HABITS"):
+        for said in _habit(talk, clause, who, verb, often):
+            text = said.text.replace(f"{who.name} ", f"{who.name} no longer ", 1)
+            yield replace(said, polarity=NEGATED, text=text)
     if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
         return
-    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
     if stance.tense == PRESENT and not stance.future:
         if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
             yield from _habit(talk, clause, who, verb, often)
