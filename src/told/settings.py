@@ -120,7 +120,8 @@ class Settings:
         choices=("auto", "verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph"),
     )  # fmt: skip
     curate: str = knob(
-        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own.",
+        "auto", "Who decides what becomes of facts: `rules` or the `model`; `auto` lets a model decide about its own, "
+        "but for those whose kinds have rules (`closed`, `react`).",
         choices=("auto", "rules", "model"),
     )  # fmt: skip
     close_wait: float = knob(
@@ -178,6 +179,9 @@ class Settings:
     rank_when: float = knob(1.0, "What speaking of time is worth when the query asks when.", least=0.0)
     rank_assistant: float = knob(-3.0, "What it is worth to be said by an assistant.", least=-100.0)
     rank_reply: float = knob(1.0, "The same when the query asks what the assistant said.", least=-100.0)
+    rank_trust: float = knob(
+        3.0, "How much better a tool or a document must match to go before what the user said.", least=0.0
+    )
     rank_kind: float = knob(2.0, "What it is worth to be a skill or a document when one is asked for.", least=0.0)
     rank_recency: float = knob(0.0, "What it is worth to be recent; each kind has its half-life.", least=0.0)
     rank_importance: float = knob(0.0, "What it is worth to be important, by metadata or by kind.", least=0.0)

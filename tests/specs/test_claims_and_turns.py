@@ -297,7 +297,8 @@ def test_options_nobody_knows_are_refused(mover: Notebook, option: str, value: A
 
 
 def test_options_that_need_a_query_are_refused_without_one(mover: Notebook) -> None:
-    for options in ({"belief": "all"}, {"lens": "likely"}):
+    every: tuple[dict[str, Any], ...] = ({"belief": "all"}, {"lens": "likely"})
+    for options in every:
         with pytest.raises(InvalidInput):
             mover.memory.context(None, **U, **options)
 

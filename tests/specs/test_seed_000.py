@@ -145,8 +145,9 @@ def test_the_model_is_shown_the_ontology_and_nothing_else(museum):
 
 
 def test_what_lies_outside_is_dropped_and_the_receipt_says_so(museum):
-    memory, _ = museum(form(line("ArtInterest.Medium", "photography"), line("Weather.Now", "rain", "it rains"),
-                            line("profile", "photography"), line("Position.CurrentArea", "east wing", polarity="?")))  # fmt: skip
+    lines = [line("ArtInterest.Medium", "photography"), line("Weather.Now", "rain", "it rains"),
+             line("profile", "photography"), line("Position.CurrentArea", "east wing", polarity="?")]  # fmt: skip
+    memory, _ = museum(form(*lines))
     done = memory.add(SAID, user_id="ann")
     assert held(memory) == [("ArtInterest.Medium", "photography")]
     reasons = [row["reason"] for row in done["skipped"]]

@@ -53,6 +53,46 @@ def test_a_model_far_away_is_asked_after_the_write_has_returned():
         assert "User collects stamps from Peru" in texts(memory)
 
 
+def test_a_model_far_away_is_asked_without_anybody_waiting_for_it():
+    class Tells:
+        model, local = "tells", False
+
+        def __init__(self):
+            self.asked = threading.Semaphore(0)
+
+        def ask(self, system, user, *, schema=None):
+            self.asked.release()
+            return FACTS
+
+    llm = Tells()
+    with opened(llm) as memory:
+        for number in range(3):
+            memory.add(f"{SAID}, {number} in all", user_id="ann")
+            assert llm.asked.acquire(timeout=20)
+
+
+def test_who_waits_does_not_ask_what_is_being_asked():
+    llm = Slow(FACTS, FACTS)
+    with opened(llm) as memory:
+        memory.add(SAID, user_id="ann")
+        waiting = threading.Thread(target=memory.wait)
+        waiting.start()
+        llm.go.set()
+        waiting.join()
+        assert memory.stats()["pending"] == 0
+        assert len(llm.inner.asked) == 1
+
+
+def test_little_is_not_worth_a_question_until_it_adds_up():
+    llm = ScriptedLLM([FACTS], local=False)
+    with opened(llm, extract_threshold=40) as memory:
+        memory.add(SAID, user_id="ann")
+        assert memory.stats()["pending"] == 1
+        assert llm.asked == []
+        memory.wait()
+        assert len(llm.asked) == 1
+
+
 def test_what_rules_find_is_there_at_once_and_what_the_model_finds_joins_it():
     llm = Slow(json.dumps(["User lives in Lima", "User is fond of llamas"]), ADD)
     with opened(llm) as memory:

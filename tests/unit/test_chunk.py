@@ -161,7 +161,7 @@ class Shouting:
     """Finds every word in capitals, where it stands."""
 
     name = "shouting"
-    local = True
+    local = False
 
     def __init__(self) -> None:
         self.heard: list[int] = []

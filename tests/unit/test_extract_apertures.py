@@ -82,7 +82,7 @@ def test_values_may_be_bare_and_numbers_and_booleans_strings():
     smoke = triple("user", "is_smoking", "smoke", hypothesis_only="true")
     found, _ = looked([dogs, smoke], said=said)
     assert [(one.claim.object, one.claim.confidence) for one in found.claims] == [("3", 0.9), ("smoke", 1.0)]
-    assert [one.claim.modality for one in found.claims] == ["stated", "hypothesis"]
+    assert [one.claim.modality for one in found.claims] == ["stated", "hypothesis_only"]
 
 
 def test_the_content_key_ignores_confidence_and_modality():
@@ -99,8 +99,8 @@ def test_five_apertures_look_side_by_side_each_in_its_band():
     found = extract(ApertureExtractor(llm, EXHAUSTIVE), SAID)
     seen = {one.claim.meta["aperture"]: (one.claim.confidence, one.claim.modality) for one in found.claims}
     assert seen == {
-        "surface": (0.95, "stated"), "linguistic": (0.85, "stated"), "presupposition": (0.7, "hypothesis"),
-        "inferential": (0.5, "inferred"), "conceivable": (0.8, "hypothesis"),
+        "surface": (0.95, "stated"), "linguistic": (0.85, "stated"), "presupposition": (0.7, "hypothesis_only"),
+        "inferential": (0.5, "inferred"), "conceivable": (0.8, "hypothesis_only"),
     }  # fmt: skip
     assert found.usage == Usage(5)
 

@@ -229,7 +229,7 @@ SKIPPED = {
 def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
     verdict = judged(text)
     assert (verdict.outcome, verdict.reason) == ("keep", "")
-    assert verdict.heard == verdict.turn
+    assert verdict.own.text == verdict.turn.evidence.content
     assert verdict.turn.evidence.content == text
 
 
@@ -376,7 +376,7 @@ def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> No
         (4, "user", "secret: AWS access key"),
         (5, "assistant", "nothing but filler words"),
     ]
-    assert [verdict.heard.evidence.content for verdict in found.verdicts] == [
+    assert [verdict.own.text for verdict in found.verdicts] == [
         "hello",
         "I like tea",
         "ok",
@@ -399,10 +399,10 @@ def test_a_plain_add_passes_as_it_is() -> None:
 def test_a_context_around_what_was_said_is_not_heard_and_stays_in_the_evidence() -> None:
     verdict = judged(f"{CONTEXT}\n\nI moved to Oslo")
     assert verdict.outcome == "keep"
-    assert verdict.heard.evidence.content == "I moved to Oslo"
+    assert verdict.own.text == "I moved to Oslo"
     assert verdict.turn.evidence.content == f"{CONTEXT}\n\nI moved to Oslo"
     assert verdict.warnings == (ECHOED,)
-    start, end = verdict.back((11, 15))
+    start, end = verdict.own.back(11, 15)
     assert verdict.turn.evidence.content[start:end] == "Oslo"
 
 
@@ -418,7 +418,7 @@ def test_lines_that_this_process_put_into_a_prompt_are_not_heard() -> None:
     echoes = Echoes()
     echoes.remember("default", CONTEXT)
     assert judged("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
-    assert judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).heard.evidence.content == "Me too, and cake"
+    assert judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own.text == "Me too, and cake"
     assert judged("I like tea", echoes=echoes).outcome == "keep"
 
 
@@ -448,10 +448,10 @@ def test_a_verdict_is_whole(text: str, role: str, policy: str, gate: bool) -> No
 @given(texts)
 def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
     verdict = judged(text)
-    heard, whole = verdict.heard.evidence.content, verdict.turn.evidence.content
+    heard, whole = verdict.own.text, verdict.turn.evidence.content
     for place in range(0, len(heard), 7):
         if heard[place] != "\n":
-            start, end = verdict.back((place, place + 1))
+            start, end = verdict.own.back(place, place + 1)
             assert whole[start:end] == heard[place]
 
 

@@ -14,9 +14,9 @@ from told.settings import Settings
 from told.write.media.fetch import Fetched
 from told.write.media.header import Header, header
 from told.write.media.parts import image, is_image
-from told.write.media.see import Look, own_words, seen
+from told.write.media.see import Look, seen
 from told.write.media.seer import Seer
-from told.write.messages import read
+from told.write.messages import own_words, read
 
 PNG = blank()
 SETTINGS = Settings()

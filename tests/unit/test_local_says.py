@@ -40,7 +40,7 @@ STATED = [
     ("Just so you know, I go by Max", "nickname", "Max"),
     ("i live in berln", "lives_in", "berln"),
     ("Just moved to Lisbon last month, loving it so far", "lives_in", "Lisbon"),
-    ("I live in Austin, Texas with my wife and two kids", "lives_in", "Austin, Texas"),
+    ("I live in Austin, Texas with my parents and two friends", "lives_in", "Austin, Texas"),
     ("I'm originally from Brazil", "comes_from", "Brazil"),
     ("I was born in Nairobi in 1990", "born_in", "Nairobi"),
     ("I'm 34 years old", "age", "34"),

@@ -35,6 +35,12 @@ class Own:
     text: str
     parts: tuple[Span, ...]
 
+    @classmethod
+    def of(cls, text: str, parts: Iterable[Span]) -> Own:
+        """These parts of a text."""
+        given = tuple(parts)
+        return cls("\n".join(text[start:end] for start, end in given), given)
+
     def back(self, start: int, end: int) -> Span:
         """Where a span of these words stands in the whole text."""
         return self._place(start, after=False), self._place(max(end, start), after=True)
@@ -55,8 +61,7 @@ def own(text: str, cut: Iterable[Span] = ()) -> Own:
     gone = sorted((*blocks(text), *cut))
     if not gone:
         return Own(text, ((0, len(text)),))
-    parts = tuple(_between(text, gone))
-    return Own("\n".join(text[start:end] for start, end in parts), parts)
+    return Own.of(text, _between(text, gone))
 
 
 def _between(text: str, gone: Iterable[Span]) -> Iterator[Span]:
@@ -148,9 +153,9 @@ class Echoes:
             for key in [key for key in self._known if key[0] == account]:
                 del self._known[key]
 
-    def own(self, account: str, text: str) -> Own:
-        """What of a text is the speaker's own."""
-        return own(text, self._echoes(account, text) if self._known else ())
+    def own(self, account: str, text: str, cut: Iterable[Span] = ()) -> Own:
+        """What of a text is the speaker's own, without these spans too."""
+        return own(text, (*cut, *(self._echoes(account, text) if self._known else ())))
 
     def share(self, account: str, text: str) -> float:
         """How much of a text is an echo, from 0 to 1."""

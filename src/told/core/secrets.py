@@ -34,11 +34,12 @@ def find(text: str) -> tuple[Secret, ...]:
     return tuple(_apart(found)) if found else ()
 
 
-def _noted(secret: Secret, _: str) -> str:
+def noted(secret: Secret, _: str) -> str:
+    """What stands in the place of a secret: a note of its sort."""
     return f"[redacted: {secret.kind}]"
 
 
-def redact(text: str, hide: Callable[[Secret, str], str] = _noted) -> str:
+def redact(text: str, hide: Callable[[Secret, str], str] = noted) -> str:
     """The text with a note in the place of each secret, or with what `hide` makes of it."""
     parts: list[str] = []
     end = 0

@@ -37,6 +37,9 @@ class Trust(IntEnum):
         return self.name.lower()
 
 
+FOREIGN = frozenset({Trust.TOOL, Trust.DOCUMENT})
+"""Sources from outside the conversation, whose words were said by nobody in it."""
+
 _ROLES = {"user": Trust.USER, "tool": Trust.TOOL, "assistant": Trust.INFERENCE}
 _LABELS = {trust.label: trust for trust in Trust}
 
@@ -50,14 +53,18 @@ def channel(role: str | None, sort: str = TURN_SORT, author: str = "user") -> Tr
     return _ROLES.get(role, Trust.DOCUMENT)
 
 
-def trust_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
-    """How far a claim or a memory is believed: its channel, less if it is a guess or is stamped lower."""
+def source_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
+    """How far whoever said it is believed: the channel it came in by, less if it is stamped lower."""
     author = said.author if isinstance(said, Fact) else "user"
     found = channel(said.role, sort, author)
-    if said.modality in GUESSED:
-        found = min(found, Trust.INFERENCE)
     stamped = said.meta.get(STAMP)
     return min(found, _LABELS.get(stamped, found)) if isinstance(stamped, str) else found
+
+
+def trust_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
+    """How far a claim or a memory is believed: as far as its source, less if it is a guess."""
+    found = source_of(said, sort)
+    return min(found, Trust.INFERENCE) if said.modality in GUESSED else found
 
 
 def least(sources: Iterable[Trust]) -> Trust:

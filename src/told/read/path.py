@@ -12,6 +12,7 @@ from told.core.fact import Fact
 from told.core.kind import builtin
 from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Trace
 from told.core.text import clean
+from told.core.trust import source_of
 from told.core.when import from_us
 from told.flow import Flow, call
 from told.ports import SPREAD
@@ -119,6 +120,9 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
+    recall.scored = rank.user_first(
+        recall.scored, lambda one: source_of(recall.facts[one.mark.seq]), recall.asked, settings
+    )
     if want.least:
         recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(list(first(recall.scored, want.limit)), "select", "after the limit")

@@ -1,8 +1,9 @@
-"""Passages into an order: relevance, who is asked about, when, who speaks, and the newest of what says the same."""
+"""Passages into an order: relevance, who is asked about, when, who speaks, whom to believe, and what is newest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log, sqrt
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from told.core.kind import Ontology
 from told.core.query import Mark, Ranked, Touch
 from told.core.score import cosine
 from told.core.text import terms
+from told.core.trust import FOREIGN, Trust, channel
 from told.core.when import Interval
 from told.read.asked import Asked, Sort
 from told.read.cache import hotness
@@ -82,7 +84,7 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
             score += settings.rank_time * near
             parts["time"] = settings.rank_time * near
         scored.append(Scored(mark, score, parts))
-    return ordered(scored)
+    return user_first(ordered(scored), lambda one: channel(one.mark.role), asked, settings)
 
 
 def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
@@ -98,6 +100,25 @@ def _mean_of_best(scores: list[float]) -> float:
         return scores[0]
     best = sorted(scores, reverse=True)[:LENDING]
     return sum(best) / len(best)
+
+
+def user_first(
+    scored: Sequence[Scored], source: Callable[[Scored], Trust], asked: Asked, settings: Settings
+) -> list[Scored]:
+    """What a tool or a document says goes behind all that users said, but for what it matches that much better than.
+
+    Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
+    """
+    theirs = [one for one in scored if source(one) in FOREIGN]
+    if not theirs or not settings.rank_trust or asked.sort is Sort.RESOURCE:
+        return list(scored)
+    own = sorted(one.score for one in scored if source(one) is Trust.USER)
+    back: dict[tuple[int, int], float] = {}
+    for place, one in enumerate(theirs, 1):
+        first = bisect_left(own, one.score - settings.rank_trust)
+        if first < len(own) and own[first] <= one.score:
+            back[one.mark.seq, one.mark.slot] = own[first] - NUDGE * place - one.score
+    return ordered(one.plus(trust=back.get((one.mark.seq, one.mark.slot), 0.0)) for one in scored)
 
 
 def ordered(scored: Iterable[Scored]) -> list[Scored]:

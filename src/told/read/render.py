@@ -19,6 +19,7 @@ from told.core.echo import NOTE
 from told.core.fact import Fact
 from told.core.ids import sha256
 from told.core.scope import Caller
+from told.core.trust import FOREIGN, source_of
 
 Format = Literal["text", "markdown", "xml", "messages"]
 FORMATS: Final[tuple[Format, ...]] = ("text", "markdown", "xml", "messages")
@@ -117,8 +118,8 @@ def flat(text: str) -> str:
 
 
 def speaker(fact: Fact) -> str:
-    """Who said it; a tool or an assistant is called that, whatever name it goes by."""
-    named = (fact.role, fact.actor) if fact.role in ("tool", "assistant") else (fact.actor, fact.role)
+    """Who said it; what is no user is called what it is, whatever name it goes by."""
+    named = (fact.actor, fact.role) if fact.role in (None, "user") else (fact.role, fact.actor)
     for name in (*named, fact.author):
         if name and (shown := flat(name)):
             return shown
@@ -133,7 +134,7 @@ def trust(fact: Fact) -> str:
     """How a text got here: a model made it, something reported it, or the user stated it."""
     if fact.role == "assistant" or fact.author not in PEOPLE:
         return "model"
-    return "reported" if fact.role == "tool" or fact.source else "stated"
+    return "reported" if fact.source or source_of(fact) in FOREIGN else "stated"
 
 
 _ROUND: Final = str.maketrans("[]", "()")

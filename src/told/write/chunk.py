@@ -226,7 +226,15 @@ def merged(parts: Iterable[Extracted]) -> Extracted:
 
 
 def extract(extractor: Extractor, heard: Heard, settings: Settings) -> Flow[Extracted]:
-    """What an extractor finds in turns of any length, chunk by chunk."""
+    """What an extractor finds in turns of any length; one that asks a model hears them chunk by chunk.
+
+    Rules hear a turn whole: only so can they see that something in it is quoted; facts that were given are read once.
+    Where nobody says anything of their own, nobody is asked.
+    """
+    if not heard.facts and not any(turn.evidence.content for turn in heard.turns):
+        return Extracted()
+    if heard.facts or extractor.local:
+        return (yield from extractor.extract(heard))
     parts: list[Extracted] = []
     for chunk in chunks(heard.turns, settings):
         found = yield from extractor.extract(hearing(heard, chunk))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from told.core.echo import Span
+from told.core.echo import Own
+from told.core.entry import Claim
 from told.core.fact import QUARANTINE
+from told.core.hearsay import quoted, unquoted
 from told.core.query import Receipt
-from told.core.trust import channel
+from told.core.trust import STAMP, Trust, channel
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Guard, Intact, Step, Usage
@@ -17,29 +19,32 @@ from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, plan_claims
 from told.write.desk import FACT, Desk, Plan, settle
+from told.write.extract.ground import Ground
 from told.write.extract.parse import DUPLICATE
+from told.write.extract.verbatim import KindExtractor
+from told.write.hearing import Piece
 from told.write.shape import Decision, Extracted, Extractor, Found, Heard
 from told.write.understand import Case, Overtaken, Understand, Understood, intact
 
-Back = Callable[[Span], Span]
-
 
 def curated(
-    desk: Desk, plan: Plan, heard: Heard, found: Extracted, extractor: Extractor, places: Sequence[int],
-    spans: Sequence[Back], expires: int | None, seen: int,
+    desk: Desk, plan: Plan, heard: Heard, found: Extracted, extractor: Extractor, parts: Sequence[Piece],
+    expires: int | None, seen: int,
 ) -> Flow[Usage]:  # fmt: skip
-    """Add to a plan what becomes of the claims; `places` says which turn of the plan each heard turn is."""
+    """Add to a plan what becomes of the claims; `parts` says what of which turn of the plan each heard turn is."""
     aside = [Found(one.claim, one.turn or 0) for one in found.dropped if one.claim is not None]
-    claims = [_rooted(heard, one, spans[one.turn], expires) for one in (*found.claims, *aside)]
+    given = isinstance(extractor, KindExtractor)
+    weighed = found.claims if given else [replace(one, claim=_weighed(heard, one)) for one in found.claims]
+    claims = [_rooted(heard, one, parts[one.turn].own, expires) for one in (*weighed, *aside)]
     done = yield from desk.mind.curator(extractor, desk.store, desk.embedder).decide(heard, claims)
-    evidence = [plan.evidence[place] for place in places]
-    fresh = [plan.fresh[place] for place in places]
+    evidence = [plan.evidence[part.place] for part in parts]
+    fresh = [plan.fresh[part.place] for part in parts]
     place = Place(heard.scope, extractor.name, seen, heard.now, desk.mint)
     written = plan_claims(place, done.decisions, evidence, fresh)
     plan.drafts += written.drafts
     plan.guards += written.guards
     if found.entities or found.relations:
-        told = list(_told(written))
+        told = list(_told(done.decisions, written))
         said = [turn.evidence.content for turn in heard.turns]
         drawn = yield from plan_graph(
             desk.store, place, found.entities, found.relations, told, evidence, _role(heard), said
@@ -71,10 +76,11 @@ def _row(reason: str, what: str) -> dict[str, Any]:
     return {"reason": reason, FACT: what}
 
 
-def _told(written: Written) -> Iterator[tuple[str, str]]:
-    """The threads that claims were put on, and what they say now."""
-    for thread, event in zip(written.threads, written.events, strict=True):
-        if thread is not None and event.text is not None and event.event in ("ADD", "UPDATE"):
+def _told(decisions: Sequence[Decision], written: Written) -> Iterator[tuple[str, str]]:
+    """The threads that claims were put on, and what they say now; no name leads to what is in doubt."""
+    for decision, thread, event in zip(decisions, written.threads, written.events, strict=True):
+        doubted = decision.claim is not None and decision.claim.kind == QUARANTINE
+        if thread is not None and event.text is not None and event.event in ("ADD", "UPDATE") and not doubted:
             yield thread, event.text
 
 
@@ -83,11 +89,23 @@ def _role(heard: Heard) -> str:
     return min((turn.evidence.role for turn in heard.turns), key=channel, default="user")
 
 
-def _rooted(heard: Heard, found: Found, back: Back, expires: int | None) -> Found:
+def _weighed(heard: Heard, found: Found) -> Claim:
+    """A claim with the stamp of a document, where it stands in what the speaker quotes and nowhere else in the turn."""
+    claim, said = found.claim, heard.turns[found.turn].evidence
+    blocks = quoted(said.content)
+    if not any(claim.span is None or (claim.span[0] < end and start < claim.span[1]) for start, end in blocks):
+        return claim
+    ground = Ground([replace(heard.turns[found.turn], evidence=replace(said, content=unquoted(said.content)))])
+    if ground.said(claim) is not None:
+        return claim
+    return replace(claim, meta={**claim.meta, STAMP: Trust.DOCUMENT.label})
+
+
+def _rooted(heard: Heard, found: Found, own: Own, expires: int | None) -> Found:
     """A claim with what the caller attached to the turn it was found in, and its span in the evidence itself."""
     claim, turn = found.claim, heard.turns[found.turn]
     meta = {**turn.meta, **claim.meta} if turn.meta else claim.meta
-    span = None if claim.span is None else back(claim.span)
+    span = None if claim.span is None else own.back(*claim.span)
     until = claim.expires if expires is None else expires
     return replace(found, claim=replace(claim, meta=meta, span=span, expires=until))
 
@@ -112,11 +130,8 @@ def understanding(desk: Desk) -> Understand:
             guards: list[Guard] = [Intact(seq) for seq in case.seqs]
             first = step is not None  # whoever is asked once more has been counted as a witness
             plan = Plan([], guards, [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
-            everything = range(len(case.turns))
-            spans = [lambda span: span for _ in everything]
-            asked = yield from curated(
-                desk, plan, heard, found, extractor, everything, spans, case.ask.get("expires"), seen
-            )
+            expires = case.ask.get("expires")
+            asked = yield from curated(desk, plan, heard, found, extractor, case.parts, expires, seen)
             usage = usage + asked
             receipt = yield from settle(desk, case.scope, plan, seen, step=step)
             return receipt, plan
@@ -130,7 +145,5 @@ def understanding(desk: Desk) -> Understand:
 
 def _heard(desk: Desk, case: Case) -> Heard:
     ask: Mapping[str, Any] = case.ask
-    facts = tuple(ask.get("facts", ()))
-    return Heard(
-        case.turns, case.at, case.scope, desk.mind.ontology, (), ask.get("prompt"), desk.settings.zone, facts
-    )
+    turns, facts = tuple(part.turn for part in case.parts), tuple(ask.get("facts", ()))
+    return Heard(turns, case.at, case.scope, desk.mind.ontology, (), ask.get("prompt"), desk.settings.zone, facts)

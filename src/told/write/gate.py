@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from told.core import noise, secrets
-from told.core.echo import Echoes, Own, Span
+from told.core.echo import Echoes, Own
+from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
+from told.core.hearsay import OWN
 from told.core.secrets import Secret
 from told.ports import Vault
 from told.settings import Settings
-from told.write.messages import SILENT_ROLES, Said, Turn
+from told.write.messages import SILENT_ROLES, Said, Turn, own_words
 
 SECRETS = "secrets"
 """Where the metadata of a turn whose secrets are kept names their sorts."""
@@ -36,7 +38,7 @@ class Verdict:
     """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
 
     `turn` is what may be committed: redacted where the policy says so or the turn is refused. `own` are the words in it
-    that the speaker said, which is all of them unless told's own were among them.
+    that the speaker said, which is all of them unless told's own were among them, or those of an image.
     """
 
     outcome: Outcome
@@ -44,18 +46,6 @@ class Verdict:
     own: Own
     reason: str = ""
     warnings: tuple[str, ...] = ()
-
-    @property
-    def heard(self) -> Turn:
-        """The turn as extractors are to hear it: the speaker's own words."""
-        said = self.turn.evidence
-        if said.content == self.own.text:
-            return self.turn
-        return replace(self.turn, evidence=replace(said, content=self.own.text))
-
-    def back(self, span: Span) -> Span:
-        """Where a span of what was heard stands in the evidence."""
-        return self.own.back(*span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +81,14 @@ def judge(
 ) -> Verdict:
     """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
     turn, found = _guarded(turn, settings.secrets, vault)
-    words = echoes.own(account, turn.evidence.content)
+    words, spoken = (echoes.own(account, text) for text in (turn.evidence.content, own_words(turn.evidence)))
     if found and settings.secrets == "reject":
-        return Verdict("refuse", turn, words, f"secret: {', '.join(found)}")
+        return Verdict("refuse", turn, spoken, f"secret: {', '.join(found)}")
     warnings = [_warning(found, settings.secrets)] if found else []
     if len(words.text) < len(turn.evidence.content) and words.text:
         warnings.append(ECHOED)
     reason = _reason(turn, words.text, settings)
-    return Verdict("skip" if reason else "keep", turn, words, reason, tuple(warnings))
+    return Verdict("skip" if reason else "keep", turn, spoken, reason, tuple(warnings))
 
 
 def _reason(turn: Turn, words: str, settings: Settings) -> str:
@@ -109,7 +99,7 @@ def _reason(turn: Turn, words: str, settings: Settings) -> str:
         return "echo of recalled memories"
     if turn.evidence.role != "assistant" and noise.is_prompt(words):
         return "system prompt"
-    return _emptiness(words, settings) if settings.gate else ""
+    return _emptiness(words, settings) if settings.gate and OWN not in turn.evidence.meta else ""
 
 
 def _emptiness(words: str, settings: Settings) -> str:
@@ -152,9 +142,18 @@ def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[
         content=content,
         name=said.name and secrets.redact(said.name),
         source=said.source and secrets.redact(said.source),
+        meta={**said.meta, **_moved(said, content)},
     )
     meta = _redacted(turn.meta)
     return replace(turn, evidence=clean, meta={**meta, SEALED: sealed} if sealed else meta), found
+
+
+def _moved(said: Evidence, content: str) -> dict[str, int]:
+    """Where a speaker's own words end now that secrets are marked; what cannot be told apart is an image's."""
+    if OWN not in said.meta:
+        return {}
+    words = secrets.redact(own_words(said))
+    return {OWN: len(words) if content.startswith(words) else 0}
 
 
 def _sealed(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 from told.core.blob import Blob
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
+from told.core.hearsay import OWN, pictured
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
 from told.core.when import ALWAYS, Interval, interval
@@ -21,9 +22,6 @@ EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
 """The role, and the sort, of what comes from a document: nobody here said it, and nothing vouches for it."""
-
-OWN = "own"
-"""The metadata of evidence that says how many of its characters the speaker said; the rest stood in images."""
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256
@@ -85,12 +83,22 @@ def read(
 
 
 def _marked(said: Evidence, images: Sequence[Image]) -> Evidence:
-    """Evidence with a mark after its words for each image, and where its words end."""
+    """Evidence with a mark after its words for each image, and where its words end.
+
+    Whoever reads images before told sees them sends their words under told's own heading: those are an image's too.
+    """
     if not images:
-        return said
+        end = pictured(said.content, {})
+        return said if end == len(said.content) else replace(said, meta={OWN: end})
     marks = "\n".join(f"[image #{image.number}]" for image in images)
     content = f"{said.content}\n{marks}" if said.content else marks
     return replace(said, content=content, meta={OWN: len(said.content)})
+
+
+def own_words(evidence: Evidence) -> str:
+    """What of a turn its speaker said, without what stands in the images that came with it."""
+    own = evidence.meta.get(OWN)
+    return evidence.content[:own] if isinstance(own, int) else evidence.content
 
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:

@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from told.core.echo import Own
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed
 from told.core.fact import UNLISTED, Fact
+from told.core.hearsay import is_pictured
 from told.core.kind import Semantics, Write
 from told.core.query import Event
 from told.core.scope import Scope
+from told.core.trust import STAMP, Trust, channel
 from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
 from told.write.desk import Desk, Plan
+from told.write.hearing import marked
 from told.write.messages import Turn
 from told.write.mind import Ask
 from told.write.talk import Spoken
@@ -32,6 +36,7 @@ class Kept:
     kind: str | None
     md5: str
     digest: bytes
+    own: Own
 
 
 @dataclass(slots=True)
@@ -77,7 +82,7 @@ class Observer:
         evidence = self.seen[kept.digest] = self.desk.mint.id()
         said = kept.turn.evidence
         if self.asking is not None and kept.kind is not None:
-            said = asking(said, self.asking, kept.turn.meta)
+            said = asking(said, self.asking, kept.turn.meta, kept.own)
         self._draft(Observed(evidence, said))
         self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
@@ -145,15 +150,23 @@ def question_of(ask: Ask, expires: int | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, [])}
 
 
-def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any]) -> Evidence:
-    """Evidence that says how a model is to be asked about it, and what is to be attached to what it finds."""
-    return replace(said, meta={**said.meta, ASK: question, **({META: meta} if meta else {})})
+def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any], own: Own) -> Evidence:
+    """Evidence that says how a model is to be asked about which of its words, and what to attach to what it finds."""
+    more = {ASK: question, **({META: meta} if meta else {}), **marked(own, said.content)}
+    return replace(said, meta={**said.meta, **more})
 
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
-    """A turn, word for word, as a claim."""
-    said = turn.evidence
+    """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
+    said, trust = turn.evidence, worth(turn)
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=turn.meta,
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
+        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
     )  # fmt: skip
+
+
+def worth(turn: Turn) -> Trust:
+    """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
+    said = turn.evidence
+    return Trust.DOCUMENT if is_pictured(said.content) else channel(said.role, said.sort)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
+from told.core.echo import own
 from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
@@ -19,6 +20,7 @@ from told.core.kind import Write
 from told.core.query import AsOf, Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
+from told.core.trust import safe_kind
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
@@ -32,9 +34,10 @@ from told.write.embed import Looked, catch_up
 from told.write.extract.given import GivenExtractor
 from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
+from told.write.hearing import Piece, pieces
 from told.write.messages import Said, Turn
 from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
-from told.write.observe import Kept, observed, question_of
+from told.write.observe import Kept, observed, question_of, worth
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
 
@@ -82,10 +85,11 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     extractor = _extractor(desk, wanted)
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
-    heard = _heard(desk, wanted)
+    parts = _pieces(wanted, whole=isinstance(extractor, KindExtractor))
+    heard = _heard(desk, wanted, parts)
     hearing = replace(heard, ontology=desk.mind.catalogue)
     found = (yield from chunk.extract(first, hearing, desk.settings)) if first and heard.turns else NOTHING
-    receipt, plan = yield from _written(desk, wanted, heard, first, found, key, asks_model=asks_model)
+    receipt, plan = yield from _written(desk, wanted, heard, parts, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
     if not asks_model or plan is None or not heard.turns:
         return receipt
@@ -104,16 +108,24 @@ def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
     return GivenExtractor(read) if wanted.ask.facts else desk.extractor(wanted.ask.by)
 
 
-def _heard(desk: Desk, wanted: Order) -> Heard:
-    """What extractors hear: the speakers' own words in the turns that passed the gate."""
-    turns = tuple(verdict.heard for verdict in wanted.verdicts if verdict.outcome == "keep")
+def _pieces(wanted: Order, *, whole: bool) -> list[Piece]:
+    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is heard whole."""
+    kept = [(place, each) for place, each in enumerate(wanted.verdicts) if each.outcome == "keep"]
+    if whole:
+        return [Piece(place, each.turn, own(each.turn.evidence.content)) for place, each in kept]
+    return pieces((place, each.turn, each.own) for place, each in kept)
+
+
+def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
+    """What extractors hear."""
+    turns = tuple(part.turn for part in parts)
     ask, mind = wanted.ask, desk.mind
     return Heard(turns, desk.mint.now(), wanted.scope, mind.ontology, (), ask.prompt, desk.settings.zone, ask.facts)
 
 
 def _written(
-    desk: Desk, wanted: Order, heard: Heard, extractor: Extractor | None, found: Extracted, key: Key | None, *,
-    asks_model: bool,
+    desk: Desk, wanted: Order, heard: Heard, parts: Sequence[Piece], extractor: Extractor | None, found: Extracted,
+    key: Key | None, *, asks_model: bool,
 ) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
     scope, turns = wanted.scope, wanted.turns
@@ -121,8 +133,9 @@ def _written(
     digests = [turn.evidence.digest() for turn in turns]
     hashes = [text_hash(_wording(turn)) for turn in turns] if desk.embedder and desk.embedder.local else ()
     answering = bool(turns) and turns[0].evidence.said_at is not None and talk.answerable(turns[0])
-    kinds = _kinds(wanted, found, asks_model=asks_model)
-    kept = [Kept(*each) for each in zip(turns, kinds, md5s, digests, strict=True)]
+    kinds = _kinds(wanted, parts, found, asks_model=asks_model)
+    owns = [verdict.own for verdict in wanted.verdicts]
+    kept = [Kept(*each) for each in zip(turns, kinds, md5s, digests, owns, strict=True)]
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
         name = key.name if key else None
@@ -135,9 +148,7 @@ def _written(
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:
-            places = [place for place, verdict in enumerate(wanted.verdicts) if verdict.outcome == "keep"]
-            spans = [wanted.verdicts[place].back for place in places]
-            yield from curated(desk, plan, heard, found, extractor, places, spans, wanted.expires, known.seen)
+            yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
@@ -163,24 +174,23 @@ def _nearly(
     return replace(known, facts=facts), vectors
 
 
-def _kinds(wanted: Order, found: Extracted, *, asks_model: bool) -> list[str | None]:
+def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
     texts: dict[int, list[str]] = {}
     for one in found.claims:
-        texts.setdefault(one.turn, []).append(one.claim.text)
+        texts.setdefault(parts[one.turn].place, []).append(one.claim.text)
     kinds: list[str | None] = []
-    heard = 0
-    for verdict in wanted.verdicts:
+    for place, verdict in enumerate(wanted.verdicts):
         if verdict.outcome == "skip":
             kinds.append(None)
             continue
-        claimed = texts.get(heard, ())
+        claimed = texts.get(place, ())
         said = normalise(verdict.turn.evidence.content)
         if any(normalise(text) == said for text in claimed):
             kinds.append(None)
         else:
-            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else wanted.kind)
-        heard += 1
+            kept = wanted.kind if wanted.ask.by == VERBATIM else safe_kind(wanted.kind, worth(verdict.turn))
+            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else kept)
     return kinds
 
 
@@ -237,8 +247,9 @@ def _said_again(desk: Desk, wanted: Order, plan: Plan) -> Flow[list[Understood]]
     held = yield from _held(desk.store, wanted.scope.account, ids)
     if held and wanted.ask.prompt is None and not wanted.ask.facts:
         return [Understood(tuple(Event("NONE", fact.id, fact.text, None, fact.role, fact.actor) for fact in held))]
-    turns = tuple(wanted.verdicts[place].heard for place in places)
-    case = Case(wanted.scope, (), ids, turns, question_of(wanted.ask, wanted.expires), desk.mint.now())
+    again = [wanted.verdicts[place] for place in places]
+    parts = pieces((number, each.turn, each.own) for number, each in enumerate(again))
+    case = Case(wanted.scope, (), ids, tuple(parts), question_of(wanted.ask, wanted.expires), desk.mint.now())
     found = yield from attempt(understanding(desk)(case, None))
     if isinstance(found, Failure):
         return [Understood(warnings=(f"Not extracted, the words are kept: {found}",))]

@@ -7,9 +7,11 @@ from dataclasses import replace
 from told.core.entry import Claim, Draft, Evidence, Retracted
 from told.core.errors import InvalidInput
 from told.core.fact import NEVER, QUARANTINE, Fact
+from told.core.predicates import predicate
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.core.trust import STAMP
+from told.core.when import ALWAYS
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import ThreadAt
@@ -21,7 +23,7 @@ from told.write.embed import catch_up
 from told.write.messages import Turn
 from told.write.shape import CONCEPT, Found, Heard
 
-ACCEPTED, REJECTED = "accepted", "rejected"
+ACCEPTED, REJECTED, PLAIN = "accepted", "rejected", "memory"
 ASIDE = frozenset({"kind", "why", "modality", CONCEPT, STAMP})
 """The metadata of a claim in doubt that it has only there."""
 
@@ -58,12 +60,15 @@ def _held(desk: Desk, plan: Plan, fact: Fact) -> Flow[None]:
 
 
 def _claim(fact: Fact) -> Claim:
-    """What was in doubt, as it was found."""
+    """What was in doubt, as it was found; from the reviewer it may be of the kind its source could not give it."""
     meta = {name: value for name, value in fact.meta.items() if name not in ASIDE}
-    kind, modality = fact.meta.get("kind", "memory"), fact.meta.get("modality", "stated")
+    kind, modality = fact.meta.get("kind", PLAIN), fact.meta.get("modality", "stated")
+    if kind == PLAIN and fact.predicate is not None:
+        kind = predicate(fact.predicate).kind
     claim = Claim(fact.text, str(kind), fact.subject, fact.predicate, fact.object, fact.polarity, str(modality))
     expires = None if fact.expires == NEVER else fact.expires
+    valid = ALWAYS if fact.precision == ALWAYS.precision else fact.valid()
     return replace(
-        claim, confidence=fact.confidence, valid=fact.valid(), expires=expires, evidence=fact.evidence,
+        claim, confidence=fact.confidence, valid=valid, expires=expires, evidence=fact.evidence,
         role="user", actor=fact.actor, said_at=fact.said_at, source=fact.source, meta=meta,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
 from told.write import chunk
 from told.write.alone import Turnstile
+from told.write.hearing import HEARD, Piece, pieces, recalled
 from told.write.messages import Turn
 
 CONSUMER = "extraction"
@@ -43,12 +44,12 @@ class Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Turns that were said in one call and are to be understood together."""
+    """What was said in one call and is to be understood together; `parts` is what is heard of each evidence."""
 
     scope: Scope
     seqs: tuple[int, ...]
     evidence: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    parts: tuple[Piece, ...]
     ask: Mapping[str, Any]
     at: int
 
@@ -189,9 +190,9 @@ def case_of(entries: Sequence[Entry], *, alone: bool) -> Case:
         return alike and (entry.tx == first.tx or not alone)
 
     kept = [(entry.seq, _said(entry)) for entry in takewhile(belongs, filter(waits, entries))]
-    turns = tuple(_turn(said) for _, said in kept)
+    parts = pieces((place, _turn(said), recalled(said.evidence)) for place, (_, said) in enumerate(kept))
     ids = tuple(said.id for _, said in kept)
-    return Case(scope, tuple(seq for seq, _ in kept), ids, turns, ask, first.at)
+    return Case(scope, tuple(seq for seq, _ in kept), ids, tuple(parts), ask, first.at)
 
 
 def _said(entry: Entry) -> Observed:
@@ -207,7 +208,7 @@ def _scope(entry: Entry) -> Scope:
 
 
 def _turn(said: Observed) -> Turn:
-    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META)}
+    meta = {name: value for name, value in said.evidence.meta.items() if name not in (ASK, META, HEARD)}
     return Turn(replace(said.evidence, meta=meta), said.evidence.meta.get(META, {}))
 
 

@@ -1,16 +1,17 @@
 """The model curator: a language model proposes, and what it proposes is checked before anything is touched.
 
-One question decides many facts. Memories are shown by short numbers, and only a number that was shown counts. A model
-cannot touch what the source of a claim may not, cannot retire what a claim does not speak of, cannot write words that
-neither the memory nor the claim holds, and cannot end a memory without leaving what contradicts it. Whatever it leaves
-undecided or garbles, the rules decide.
+One question decides many facts of one source. Memories are shown by short numbers, and only a number that was shown
+counts; what one source says is not shown beside what a source trusted less has said. A model cannot touch what the
+source of a claim may not, cannot retire what a claim does not speak of, cannot write words that neither the memory nor
+the claim holds, and cannot end a memory without leaving what contradicts it. Whatever it leaves undecided or garbles,
+the rules decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from told.core.alike import Likeness, compare, words
 from told.core.entry import Claim
@@ -19,6 +20,7 @@ from told.core.fact import QUARANTINE, Fact
 from told.core.kind import Semantics, Write
 from told.core.predicates import predicate
 from told.core.text import STOP_WORDS, loads_forgiving
+from told.core.trust import Trust, source_of
 from told.core.when import iso
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -28,7 +30,7 @@ from told.write.curate import policies, rules
 from told.write.curate.near import Neighbourhood
 from told.write.curate.scene import Scene, judged, look
 from told.write.curate.slots import OPPOSITES, loose, siblings
-from told.write.curate.verdicts import NEGATED, delete, late, none, outranks, quarantined, update
+from told.write.curate.verdicts import NEGATED, delete, joined, late, none, outranks, quarantined, update
 from told.write.extract.brief import page
 from told.write.shape import QUARANTINED, Curated, Decision, Found, Heard
 
@@ -45,6 +47,10 @@ SCHEMA: Final = {
                        "id": {"type": "integer"}, "text": {"type": "string"}},
     }}},
 }  # fmt: skip
+
+
+Row: TypeAlias = tuple[int, Claim, list[Fact]]
+"""A claim by its number, and the memories it is held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +88,11 @@ class ModelCurator:
         asked = [number for number, found in enumerate(claims) if _to_ask(scene, found.claim)]
         neighbourhood = Neighbourhood(self.store, self.embedder, self.settings.curate_near)
         near = yield from neighbourhood.of(heard, [claims[number].claim.text for number in asked])
-        shown = {number: facts for number, facts in zip(asked, near, strict=True) if facts}
         answer = Answer()
-        rows = [(number, claims[number].claim, facts) for number, facts in shown.items()]
-        for start in range(0, len(rows), self.settings.curate_batch):
-            yield from self._ask(answer, rows[start : start + self.settings.curate_batch])
+        shown = zip(asked, near, strict=True)
+        for rows in _apart(_row(heard, number, claims[number], facts) for number, facts in shown):
+            for start in range(0, len(rows), self.settings.curate_batch):
+                yield from self._ask(answer, rows[start : start + self.settings.curate_batch])
         touched: set[str] = set()
         for number, found in enumerate(claims):
             proposals = answer.proposals.get(number, [])
@@ -94,7 +100,7 @@ class ModelCurator:
                 rules.settle(scene, heard, found)
         return Curated(tuple(scene.decisions), tuple(answer.warnings), tuple(answer.faults), answer.usage)
 
-    def _ask(self, answer: Answer, rows: Sequence[tuple[int, Claim, list[Fact]]]) -> Flow[None]:
+    def _ask(self, answer: Answer, rows: Sequence[Row]) -> Flow[None]:
         """Ask about some claims at once; a model that fails leaves them to the rules."""
         memories = list({fact.id: fact for _, _, facts in rows for fact in facts}.values())
         system = self.prompt or page("curate")
@@ -123,7 +129,22 @@ def _to_ask(scene: Scene, claim: Claim) -> bool:
     return not (known or doubted or fixed or document)
 
 
-def question(rows: Sequence[tuple[int, Claim, list[Fact]]], memories: Sequence[Fact]) -> str:
+def _row(heard: Heard, number: int, found: Found, facts: Sequence[Fact]) -> Row:
+    """A claim and the memories it is shown with: none of a source that is trusted less, whose words could mislead."""
+    claim = judged(heard, found)
+    return number, claim, [fact for fact in facts if source_of(fact) >= source_of(claim)]
+
+
+def _apart(rows: Iterable[Row]) -> list[list[Row]]:
+    """The claims that have memories to be held against, those of each source by themselves."""
+    sources: dict[Trust, list[Row]] = {}
+    for row in rows:
+        if row[2]:
+            sources.setdefault(source_of(row[1]), []).append(row)
+    return list(sources.values())
+
+
+def question(rows: Sequence[Row], memories: Sequence[Fact]) -> str:
     """What a model is asked: the memories and the facts, each on a line with its number."""
     numbers = {fact.id: number for number, fact in enumerate(memories, 1)}
     held = (f"{number}. [{iso(fact.updated_at)[:10]}] {_line(fact.text)}" for number, fact in enumerate(memories, 1))
@@ -141,9 +162,7 @@ def _line(text: str) -> str:
 # Reading what a model said --------------------------------------------------------------------------------------------
 
 
-def _read(
-    answer: Answer, said: object, rows: Sequence[tuple[int, Claim, list[Fact]]], memories: Sequence[Fact]
-) -> None:
+def _read(answer: Answer, said: object, rows: Sequence[Row], memories: Sequence[Fact]) -> None:
     ignored = 0
     for item in _items(said):
         number = _number(item.get("fact", 1 if len(rows) == 1 else None))
@@ -252,7 +271,7 @@ def _decided(scene: Scene, claim: Claim, proposal: Proposal, *, alone: bool) -> 
         return [delete(claim, fact, NEGATED)]
     merged = proposal.text if grounded(proposal.text, claim.text, fact.text) else claim.text
     why = "the model says that it changes this memory"
-    return [update(replace(claim, text=merged, meta={**fact.meta, **claim.meta}), fact, why)]
+    return [update(replace(claim, text=merged, meta=joined(fact, claim)), fact, why)]
 
 
 def grounded(text: str, *sources: str) -> bool:

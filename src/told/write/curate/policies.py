@@ -21,6 +21,7 @@ from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.kind import Eviction, Field, Kind, Semantics, Write
 from told.core.text import sentences, shown
+from told.core.trust import STAMP, channel, source_of
 from told.write.curate.scene import Scene
 from told.write.curate.verdicts import (
     EVICTED,
@@ -29,6 +30,7 @@ from told.write.curate.verdicts import (
     delete,
     ended,
     historical,
+    joined,
     late,
     none,
     outranks,
@@ -113,26 +115,33 @@ def _written(kind: Kind, claim: Claim, held: Fact) -> Decision:
     if kind.write is Write.CUMULATIVE:
         return update(_grown(kind, claim, held), held, "every use adds to what is known")
     again = kind.key == VALUE and similar_slugs(_key_of(kind, held) or "", routed(kind, claim) or "")
-    meta = _merged(kind, held.meta, claim.meta)
+    meta = _merged(kind, held, claim)
     if again or (same_text(claim.text, held.text) and meta == held.meta):
         return none(claim, held, "it is held already")
-    text = union(held.text, claim.text) if kind.semantics is Semantics.MULTI else claim.text
-    why = "it adds to what is known" if kind.semantics is Semantics.MULTI else "the newer view takes its place"
-    return update(replace(claim, text=text, meta=meta), held, why)
+    if kind.semantics is not Semantics.MULTI:
+        return update(replace(claim, meta=meta), held, "the newer view takes its place")
+    text = union(held.text, claim.text)
+    return update(replace(claim, text=text, meta=meta | _worth(held, claim)), held, "it adds to what is known")
 
 
-def _merged(kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(kind: Kind, held: Fact, claim: Claim) -> dict[str, Any]:
     """The fields of both; the newer count, but a thread keeps the key it is known by."""
-    key = kind.key or ""
+    key, old = kind.key or "", held.meta
     kept = {key: old[key]} if key in old and not _latest_only(kind) else {}
-    return {**old, **new, **kept}
+    return joined(held, claim) | kept
+
+
+def _worth(held: Fact, claim: Claim) -> dict[str, str]:
+    """The stamp of a text made of both, where the older is worth less than the newer."""
+    least = min(source_of(held), source_of(claim))
+    return {STAMP: least.label} if least < channel(claim.role) else {}
 
 
 def _grown(kind: Kind, claim: Claim, held: Fact) -> Claim:
     """What is known and what this use adds to it."""
     old, new = held.meta, claim.meta
     both = {name: union(str(old[name]), str(new[name])) for name in (STEPS, "content") if name in old and name in new}
-    meta = {**_merged(kind, old, new), **both, USES: _count(old) + _count(new)}
+    meta = {**_merged(kind, held, claim), **both, USES: _count(old) + _count(new), **_worth(held, claim)}
     return replace(claim, text=union(held.text, claim.text), meta=meta)
 
 

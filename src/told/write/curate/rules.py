@@ -16,7 +16,7 @@ from told.core.entry import Claim
 from told.core.fact import QUARANTINE, UNLISTED, Fact
 from told.core.kind import Semantics, Write
 from told.core.predicates import TABLE, predicate
-from told.core.trust import trust_of
+from told.core.trust import source_of, trust_of
 from told.flow import Flow
 from told.ports import Store
 from told.write.curate import policies
@@ -31,6 +31,7 @@ from told.write.curate.verdicts import (
     delete,
     ended,
     historical,
+    joined,
     late,
     none,
     outranks,
@@ -95,7 +96,7 @@ def _by_text(scene: Scene, claim: Claim) -> Decision:
         return add(claim, "nothing held says this")
     if exact.kind in UNLISTED and claim.kind not in UNLISTED:
         return update(claim, exact, "what was evidence is a memory now")
-    if exact.expires <= scene.now:
+    if exact.expires <= scene.now and outranks(claim, exact):
         return update(claim, exact, "it had expired and is said again")
     return none(claim, exact, "it is held in these very words")
 
@@ -113,6 +114,8 @@ def _revived(scene: Scene, decision: Decision) -> Decision:
     faded = scene.same(decision.claim) if decision.event == "ADD" and decision.claim else None
     if faded is None or faded.expires > scene.now or faded.kind in UNLISTED:
         return decision
+    if decision.claim is not None and not outranks(decision.claim, faded):
+        return none(decision.claim, faded, "what somebody more trusted said had expired")
     return replace(decision, event="UPDATE", fact=faded, why="it had expired and is said again")
 
 
@@ -130,7 +133,7 @@ def _asserted(scene: Scene, claim: Claim) -> list[Decision]:
         if likeness is SAME:
             return [_again(claim, fact, "it is held in other words")]
     for fact, likeness, _ in settled:
-        if likeness is LESS:
+        if likeness is LESS and trust_of(claim) <= trust_of(fact):
             return [none(claim, fact, "what is held says more")]
     if past:
         return [_over(scene, claim, [fact for fact in mine if fact not in mates])]
@@ -141,9 +144,16 @@ def _asserted(scene: Scene, claim: Claim) -> list[Decision]:
 
 
 def _bearing(scene: Scene, claim: Claim, fact: Fact) -> tuple[Likeness, Claim]:
-    """What a claim is to one memory of its slot, and the claim that says both where they complete each other."""
+    """What a claim is to one memory of its slot, and the claim that says both where they complete each other.
+
+    What somebody trusted less said completes nothing.
+    """
     slot = slot_of(claim.predicate or "")
-    likeness, both = completed(slot, claim, fact) if slot in FORMS else (_of_value(claim, fact), claim)
+    if slot in FORMS:
+        likeness, both = completed(slot, claim, fact)
+        both = both if source_of(fact) >= source_of(claim) else claim
+    else:
+        likeness, both = _of_value(claim, fact), claim
     if likeness is SAME and (adds_to(claim.text, fact.text) or names(claim.text) - names(f"{fact.text} {fact.object}")):
         likeness = MORE
     kind = scene.kind(claim.kind)
@@ -199,7 +209,7 @@ def _placed(
     if rivals:
         (fact, likeness, both), *others = rivals
         why = "it says more than what is held" if likeness is MORE else "it takes the place of what was held"
-        merged = replace(both, meta={**fact.meta, **claim.meta}) if likeness is MORE else both
+        merged = replace(both, meta=joined(fact, claim)) if likeness is MORE else both
         return [update(merged, fact, why), *(delete(claim, other, SUPERSEDED) for other, _, _ in others)]
     if semantics is Semantics.IMMUTABLE and settled:
         return [_contended(scene, claim, [fact for fact, _, _ in settled])]
@@ -261,6 +271,8 @@ def _denied(scene: Scene, claim: Claim) -> list[Decision]:
     present = [fact for fact in mine if fact.polarity == "asserted" and not ended(fact, scene.now)]
     exact, wider = _targets(scene, claim, present)
     if not exact and len(wider) > 1:
+        if above := [fact for fact in wider if not outranks(claim, fact)]:
+            return [_outranked(scene, claim, above[0])]
         links = [contradiction(claim, fact) for fact in wider]
         return [add(claim, "it denies one of several and does not say which", *links)]
     if targets := exact or wider:

@@ -11,7 +11,7 @@ from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.kind import Eviction, Kind, Ontology, Write
 from told.core.scope import Scope
 from told.core.text import md5
-from told.core.trust import GUESSED, STAMP, channel, safe_kind, trust_of
+from told.core.trust import GUESSED, STAMP, channel, safe_kind, source_of, trust_of
 from told.flow import Flow, call
 from told.ports import Store
 from told.write.curate.slots import about, eats_meat, says_outright
@@ -121,8 +121,8 @@ def judged(heard: Heard, found: Found) -> Claim:
         claim = replace(claim, role=said.role, actor=claim.actor or said.name)
     if claim.modality in GUESSED and says_outright(claim):
         claim = replace(claim, modality="stated")
-    source = trust_of(replace(claim, modality="stated"), sort)
-    kind = safe_kind(claim.kind, source)
+    source = min(source_of(claim, sort), channel(said.role, sort))
+    kind = safe_kind(claim.kind, min(source, trust_of(claim, sort)))
     meta = claim.meta if source >= channel(claim.role) else {**claim.meta, STAMP: source.label}
     if kind == claim.kind and meta is claim.meta:
         return claim

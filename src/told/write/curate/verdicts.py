@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from told.core.belief import CONTRADICTS
 from told.core.entry import Claim, Linked
 from told.core.fact import QUARANTINE, Fact
-from told.core.trust import may_touch, trust_of
+from told.core.trust import STAMP, may_touch, trust_of
 from told.core.when import Interval
 from told.write.curate.slots import slot_of
 from told.write.shape import QUARANTINED, SELF, Decision
@@ -53,6 +53,11 @@ def tentative(it: Claim | Fact, now: int) -> bool:
 def outranks(claim: Claim, fact: Fact) -> bool:
     """Whether a claim may replace or retire a memory."""
     return may_touch(trust_of(claim), trust_of(fact))
+
+
+def joined(fact: Fact, claim: Claim) -> dict[str, Any]:
+    """The metadata of both, the claim's before the memory's; what a memory was worth says nothing of a claim."""
+    return {**{name: value for name, value in fact.meta.items() if name != STAMP}, **claim.meta}
 
 
 # Decisions ------------------------------------------------------------------------------------------------------------

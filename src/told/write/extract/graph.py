@@ -11,7 +11,7 @@ from told.core.text import normalise
 from told.flow import Flow
 from told.ports import LLM, Line, Tool, ToolLLM, ToolReply, Usage
 from told.write.extract.brief import asked, conversation, cost, page, spoken, used
-from told.write.extract.ground import Ground
+from told.write.extract.ground import SPEAKER, Ground
 from told.write.extract.items import named, verb
 from told.write.extract.parse import (
     DUPLICATE,
@@ -26,7 +26,7 @@ from told.write.extract.parse import (
     share,
     take,
 )
-from told.write.extract.settle import SPEAKER, speaker_of
+from told.write.extract.settle import speaker_of
 from told.write.shape import Dropped, Entity, Extracted, Extractor, Heard, Relation
 
 MOST: Final = 300

@@ -1,20 +1,22 @@
 """Grounded or quarantined: where in the turns a claim was said, if it was.
 
 Numbers must be there exactly, names but for a letter or two, and at least half of all words in any form. A date may be
-one that the speaker named by other words ("last Friday"). What an assistant said counts only where somebody said yes to
-it.
+one that the speaker named by other words ("last Friday"). What an assistant said counts only where a user said yes to
+it. What a tool or a document says is never put together with what a user said, nor taken for it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from told.core import almanac
+from told.core.entry import Claim
 from told.core.text import normalise, sentences
+from told.core.trust import Trust, channel
 from told.write.extract.brief import spoken
 from told.write.extract.words import Needle, Sort, Word, alike, initials, needles, words
 from told.write.messages import Turn
@@ -24,6 +26,9 @@ WIDEST: Final = 3
 """How many sentences in a row one claim may be put together from."""
 QUOTED: Final = 0.8
 """How much of a quotation must be there word for word."""
+
+SPEAKER: Final = "User"
+"""Whom claims are about where nothing gives a name."""
 
 UNSPACED: Final = "\u0e00"
 """From here on most scripts are written without spaces, or with particles that cling to a word."""
@@ -59,6 +64,7 @@ class Ground:
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.turns = turns
+        self._tiers = _tiers(turns)
         self._sentences = [one for number, turn in enumerate(turns) for one in _cut(number, turn.evidence.content)]
         self._timed = [almanac.time_words(turn.evidence.content, 1) > 0 for turn in turns]
         self._forms: dict[str, set[int]] = {}
@@ -73,71 +79,93 @@ class Ground:
                     self._numbers.setdefault(word.value, set()).add(number)
 
     def find(self, value: str, *, but: Collection[str] = (), sentence: bool = False) -> Place | None:
-        """Where a value stands, what people said before what an assistant said; None if it is nowhere."""
-        if not value.strip():
-            return None
-        sought = needles(value, but=but, sentence=sentence)
-        for people in (True, False):
-            place = self._verbatim(value, people) or self._window(sought, people)
-            if place is not None:
-                return place if people else self._confirmed(place)
-        return None
+        """Where a value stands, first in what users said and last in what an assistant said; None if it is nowhere."""
+        places = self._places(value, but=but, sentence=sentence)
+        return next(places, None)
+
+    def said(self, claim: Claim) -> Place | None:
+        """Where the value of a claim stands: where the most of the claim does, of equals in what users said."""
+        sought = _sought(claim)
+        places = list(self._places(sought.value, but=sought.but, sentence=sought.whole))
+        people = [place for place in places if spoken(self.turns[place.turn]) and not place.unconfirmed]
+        if len(people) < 2:
+            return next(iter(places), None)
+        told = self._holding(needles(claim.text, but=sought.but))
+        return max(people, key=lambda place: sum(not self._at(place).isdisjoint(held) for held in told))
+
+    def holds(self, claim: Claim, place: Place) -> bool:
+        """Whether the sentences at a place hold the value of a claim, whoever said it."""
+        value = _sought(claim)
+        sought = needles(value.value, but=value.but, sentence=value.whole)
+        return bool(sought) and self._fits(sought, self._holding(sought), self._at(place), place.turn)
 
     def quote(self, text: str) -> Place | None:
         """Where a quotation stands, as good as word for word; parts may be left out where it has an ellipsis."""
         parts = [part for part in _GAP.split(text) if words(part)]
-        for people in (True, False):
-            for number, turn in enumerate(self.turns):
-                if spoken(turn) is people and (span := _quoted(parts, turn.evidence.content)):
-                    place = Place(number, span)
-                    return place if people else self._confirmed(place)
+        for number in (number for tier in self._tiers for number in tier):
+            if span := _quoted(parts, self.turns[number].evidence.content):
+                return self._confirmed(Place(number, span))
         return None
 
     def consents(self, place: Place) -> Place | None:
         """The assistant's turn that a turn says yes to, if it does."""
         before = place.turn - 1
-        content = self.turns[place.turn].evidence.content
-        if before < 0 or spoken(self.turns[before]) or not _YES.match(content):
+        if before < 0 or spoken(self.turns[before]) or not self._agrees(place.turn):
             return None
         return Place(before, (0, len(self.turns[before].evidence.content)))
 
-    def holds(self, value: str, place: Place, *, but: Collection[str] = (), sentence: bool = False) -> bool:
-        """Whether the sentences at a place hold a value, whoever said it."""
-        sought = needles(value, but=but, sentence=sentence)
-        there = {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
-        return bool(sought) and self._fits(sought, self._holding(sought), there, place.turn)
-
     def last(self) -> int:
-        """The last turn that somebody said who is no assistant; the last one if nobody did."""
-        people = [number for number, turn in enumerate(self.turns) if spoken(turn)]
-        return people[-1] if people else max(len(self.turns) - 1, 0)
+        """The last turn of the least trusted, for it may be theirs; an assistant's only if nobody else spoke."""
+        people = [tier for tier in self._tiers if spoken(self.turns[tier[-1]])]
+        return people[-1][-1] if people else max(len(self.turns) - 1, 0)
+
+    def _places(self, value: str, *, but: Collection[str], sentence: bool) -> Iterator[Place]:
+        """Where a value stands, in the words of each that there is to trust in turn."""
+        if not value.strip():
+            return
+        sought = needles(value, but=but, sentence=sentence)
+        for tier in self._tiers:
+            place = self._verbatim(value, tier) or self._window(sought, tier)
+            if place is not None:
+                yield self._confirmed(place)
+
+    def _at(self, place: Place) -> set[int]:
+        return {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
+
+    def _agrees(self, turn: int) -> bool:
+        """Whether a turn is one in which a user says yes."""
+        said = self.turns[turn].evidence
+        return channel(said.role, said.sort) is Trust.USER and _YES.match(said.content) is not None
 
     def _confirmed(self, place: Place) -> Place:
-        """An assistant's words become those of whoever says yes right after them."""
+        """An assistant's words become those of a user who says yes right after them; other words are what they are."""
         after = place.turn + 1
-        if after < len(self.turns) and spoken(self.turns[after]) and _YES.match(self.turns[after].evidence.content):
+        if spoken(self.turns[place.turn]):
+            return place
+        if after < len(self.turns) and self._agrees(after):
             return Place(after, (0, len(self.turns[after].evidence.content)))
         return Place(place.turn, place.span, unconfirmed=True)
 
-    def _verbatim(self, value: str, people: bool) -> Place | None:
+    def _verbatim(self, value: str, tier: Sequence[int]) -> Place | None:
         """The sentence that has the value letter for letter, which also finds it in scripts without spaces."""
         plain = normalise(value)
         if len(plain) < 2 and plain < UNSPACED:
             return None
         edges = (r"(?<!\w)" if plain[0].isascii() else "", r"(?!\w)" if plain[-1].isascii() else "")
         pattern = re.compile(f"{edges[0]}{re.escape(plain)}{edges[1]}")
+        among = frozenset(tier)
         for one in self._sentences:
-            if spoken(self.turns[one.turn]) is people and pattern.search(one.plain):
+            if one.turn in among and pattern.search(one.plain):
                 return Place(one.turn, (one.start, one.end))
         return None
 
-    def _window(self, sought: list[Needle], people: bool) -> Place | None:
+    def _window(self, sought: list[Needle], tier: Sequence[int]) -> Place | None:
         """The fewest sentences in a row that hold it; failing that, the best one if the turns hold it together."""
-        held = self._holding(sought)
+        held, among = self._holding(sought), frozenset(tier)
         best: tuple[float, int, Place] | None = None
         for begin in sorted(set().union(*held)):
             turn = self._sentences[begin].turn
-            if spoken(self.turns[turn]) is not people:
+            if turn not in among:
                 continue
             for end in range(begin + 1, min(begin + WIDEST, len(self._sentences)) + 1):
                 if self._sentences[end - 1].turn != turn:
@@ -147,20 +175,17 @@ class Ground:
                 if self._fits(sought, held, window, turn) and (best is None or (score, begin - end) > best[:2]):
                     place = Place(turn, (self._sentences[begin].start, self._sentences[end - 1].end))
                     best = (score, begin - end, place)
-        return best[2] if best else self._scattered(sought, held) if people else None
+        return best[2] if best else self._scattered(sought, held, tier) if spoken(self.turns[tier[0]]) else None
 
-    def _scattered(self, sought: list[Needle], held: list[set[int]]) -> Place | None:
-        """The sentence with most of it, where people said it all, but not in one place."""
-        numbers = [number for number, turn in enumerate(self.turns) if spoken(turn)]
-        everything = self._of(numbers)
-        if not numbers or not self._fits(sought, held, everything, *numbers):
+    def _scattered(self, sought: list[Needle], held: list[set[int]], tier: Sequence[int]) -> Place | None:
+        """The sentence with most of it, where all of it was said, but not in one place."""
+        among = frozenset(tier)
+        everything = {number for number, one in enumerate(self._sentences) if one.turn in among}
+        if not self._fits(sought, held, everything, *tier):
             return None
         number = max(everything, key=lambda one: (sum(one in places for places in held), one))
         one = self._sentences[number]
         return Place(one.turn, (one.start, one.end))
-
-    def _of(self, turns: Collection[int]) -> set[int]:
-        return {number for number, one in enumerate(self._sentences) if one.turn in turns}
 
     def _fits(self, sought: list[Needle], held: list[set[int]], window: set[int], *turns: int) -> bool:
         """Whether sentences hold all numbers, dates and names, and at least half of what is no number."""
@@ -200,6 +225,30 @@ class Ground:
         if form < UNSPACED:
             return set()
         return {number for number, one in enumerate(self._sentences) if form in almanac.plain(one.plain)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What is looked for of a claim: its object, or all it says but whom it is about."""
+
+    value: str
+    but: frozenset[str]
+    whole: bool
+
+
+def _sought(claim: Claim) -> _Sought:
+    if claim.object is not None:
+        return _Sought(claim.object, frozenset(), whole=False)
+    return _Sought(claim.text, frozenset(word.form for word in words(f"{SPEAKER} {claim.subject or ''}")), whole=True)
+
+
+def _tiers(turns: Sequence[Turn]) -> list[Sequence[int]]:
+    """The turns by how far their sources are trusted, the farthest first; assistants, who only give context, last."""
+    tiers: dict[tuple[bool, Trust], list[int]] = {}
+    for number, turn in enumerate(turns):
+        key = spoken(turn), channel(turn.evidence.role, turn.evidence.sort)
+        tiers.setdefault(key, []).append(number)
+    return [tiers[key] for key in sorted(tiers, reverse=True)]
 
 
 def _overlap(one: _Sentence, place: Place) -> bool:

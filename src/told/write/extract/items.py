@@ -14,7 +14,7 @@ from told.write.extract.parse import Unread, first, flag, line, share
 Reader: TypeAlias = Callable[[str], Claim | None]
 """Reads one sentence in the third person as a claim with subject, predicate and object, if it can."""
 
-STATED, INFERRED, HYPOTHESIS = "stated", "inferred", "hypothesis"
+STATED, INFERRED, HYPOTHESIS = "stated", "inferred", "hypothesis_only"
 ASSERTED, NEGATED = "asserted", "negated"
 TEXT: Final = ("fact", "text", "memory", "statement", "claim", "sentence", "content", "description", "data", "abstract")
 SUBJECT: Final = ("subject", "s", "entity", "source")

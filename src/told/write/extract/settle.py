@@ -11,15 +11,13 @@ from told.core.fact import QUARANTINE
 from told.core.text import normalise
 from told.core.when import ALWAYS
 from told.ports import Usage
-from told.write.extract.brief import spoken
-from told.write.extract.ground import Ground, Place
+from told.write.extract.ground import SPEAKER, Ground, Place
 from told.write.extract.items import HYPOTHESIS, INFERRED, Proposal
 from told.write.extract.parse import DUPLICATE, Answer, once
-from told.write.extract.words import words
 from told.write.messages import Turn
 from told.write.shape import QUARANTINED, Dropped, Extracted, Found, Heard
 
-SPEAKER: Final = "User"
+USER: Final = "user"
 UNGROUNDED: Final = "its value is not in what was said"
 BY_ASSISTANT: Final = "only the assistant said so"
 
@@ -50,8 +48,8 @@ def extracted(settled: Settled, answer: Answer, usage: Usage) -> Extracted:
 
 
 def speaker_of(heard: Heard) -> str:
-    """Whom facts are about unless they say so: the one who speaks, by name if there is one name."""
-    names = {turn.evidence.name for turn in heard.turns if spoken(turn)}
+    """Whom facts are about unless they say so: the user who speaks, by name if there is one name."""
+    names = {turn.evidence.name for turn in heard.turns if turn.evidence.role == USER}
     return names.pop() or SPEAKER if len(names) == 1 else SPEAKER
 
 
@@ -84,14 +82,11 @@ def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found
 def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None:
     """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
     claim = one.claim
-    whole = claim.object is None
-    value = claim.object if claim.object is not None else claim.text
-    but = {word.form for word in words(f"{SPEAKER} {claim.subject or ''}")} if whole else ()
     if quoted is not None and not quoted.unconfirmed:
         places = [place for place in (quoted, ground.consents(quoted)) if place is not None]
-        if any(ground.holds(value, place, but=but, sentence=whole) for place in places):
+        if any(ground.holds(claim, place) for place in places):
             return quoted
-    place = ground.find(value, but=but, sentence=whole)
+    place = ground.said(claim)
     if place is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, SPEAKER):
         return ground.find(str(claim.subject))
     return place
@@ -101,7 +96,7 @@ def signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
     """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
     said = turn.evidence
     return replace(
-        _of(claim, said.name if spoken(turn) else None),
+        _of(claim, said.name if said.role == USER else None),
         span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
         valid=turn.valid if claim.valid == ALWAYS else claim.valid,
     )  # fmt: skip

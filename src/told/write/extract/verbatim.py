@@ -32,8 +32,9 @@ class KindExtractor:
     local: bool = True
 
     def extract(self, heard: Heard) -> Flow[Extracted]:
-        """A claim for each turn."""
-        return Extracted(tuple(Found(_whole(turn, self.kind), place) for place, turn in enumerate(heard.turns)))
+        """A claim for each turn in which its speaker says anything."""
+        said = ((place, turn) for place, turn in enumerate(heard.turns) if turn.evidence.content)
+        return Extracted(tuple(Found(_whole(turn, self.kind), place) for place, turn in said))
         yield  # a flow, though it asks for nothing
 
 

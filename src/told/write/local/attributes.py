@@ -77,7 +77,8 @@ def _valued(talk: Talk, clause: Clause, found: re.Match[str], owner: str) -> Ite
     """The attribute with each value that stands behind it."""
     denied = bool(found.groupdict().get("no"))
     if found["topic"]:
-        value = value_at(talk.text, found.end(), clause.end, "thing")
+        several = found["topic"].lower().endswith("s") and not found["topic"].lower().endswith("ss")
+        value = value_at(talk.text, found.end(), clause.end, "whole" if several else "thing")
         if value and found["topic"].lower().split()[0] not in _VAGUE and not denied:
             yield favourite(owner, found["topic"].lower(), value, clause.start, value.end)
         return

@@ -56,5 +56,6 @@ def _fragments(talk: Talk, clause: Clause, who: Who) -> Iterator[Said]:
     """Notes about oneself; one alone may be about anything."""
     if _PARTS[0] <= talk.text.count(",", clause.start, clause.end) + 1 <= _PARTS[1]:
         found = notes(talk, clause, who, clause.start)
-        if len({said.predicate for said in found}) > 1:
+        predicates = {said.predicate for said in found}
+        if len(predicates) > 1 or (len(found) > 1 and all(name.startswith("has_") for name in predicates)):
             yield from (replace(said, confidence=BARE) for said in found)

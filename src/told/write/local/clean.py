@@ -25,8 +25,12 @@ def plain_speech(text: str) -> str:
     if "\n" in text:
         text = pattern("clean.code_line").sub(_blank, text)
     text = text.translate(_STRAIGHT)
-    text = pattern("clean.colon").sub(" ", text)
     return pattern("clean.too").sub("to ", text)
+
+
+def without_colons(text: str) -> str:
+    """The text without the colons that only lead on: "I like: tea" is "I like tea"."""
+    return pattern("clean.colon").sub(" ", text) if ":" in text else text
 
 
 def _blank(match: re.Match[str]) -> str:

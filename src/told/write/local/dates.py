@@ -63,6 +63,10 @@ def named(text: str, start: int, end: int, clock: Clock, *, ahead: bool = False)
 
 def _resolved(said: str, clock: Clock, ahead: bool) -> Interval | None:
     bare = re.sub(r"^(?:in|on)\s+", "", said, flags=re.IGNORECASE)
+    if found := pattern("dates.ordinal").fullmatch(bare):
+        return _day_of_month(int(found["day"]), clock, ahead)
+    if " at " in said and clock.read(said) is None:
+        return _resolved(said.partition(" at ")[0], clock, ahead)
     if pattern("dates.year").fullmatch(bare):
         return clock.read(bare)
     if not ahead or pattern("dates.anchored").search(said):
@@ -74,6 +78,13 @@ def _resolved(said: str, clock: Clock, ahead: bool) -> Interval | None:
         return span
     years = (clock.read(f"{bare} {clock.now.year + more}") for more in (0, 1))
     return next((year for year in years if year and year.end and year.end > to_us(clock.now)), span)
+
+
+def _day_of_month(day: int, clock: Clock, ahead: bool) -> Interval | None:
+    """The day of this month, or of the next or the last one where that is what can be meant."""
+    month = clock.now.year * 12 + clock.now.month - 1
+    month += (day < clock.now.day) if ahead else -(day > clock.now.day)
+    return clock.read(f"{month // 12:04d}-{month % 12 + 1:02d}-{day:02d}")
 
 
 def bearing(time: Time | None, *, state: bool, default: Interval) -> Interval:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from told.write.local import dates
 from told.write.local.render import sentence, theirs, when
-from told.write.local.said import HEDGED, STATED, Said, Talk
+from told.write.local.said import HEDGED, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who
 from told.write.local.tables import pattern, words
@@ -21,9 +22,13 @@ _LONGEST: Final = 12
 def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """A habit, an event or a plan."""
     stance = verb.stance
+    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
+    if stance.ended and often and not stance.negated and verb.lemma not in words("NO_HABITS"):
+        for said in _habit(talk, clause, who, verb, often):
+            text = said.text.replace(f"{who.name} ", f"{who.name} no longer ", 1)
+            yield replace(said, polarity=NEGATED, text=text)
     if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
         return
-    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
     if stance.tense == PRESENT and not stance.future:
         if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
             yield from _habit(talk, clause, who, verb, often)
@@ -34,6 +39,8 @@ def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
 def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str] | None) -> Iterator[Said]:
     behind = often is not None and often.start() >= verb.at
     stop = often.end() if often and behind else until(talk.text, verb.at, clause.end)
+    if not talk.text[verb.at : stop].strip() and len(talk.text[verb.at : clause.end].split()) < _LONGEST:
+        stop = clause.end
     clock = pattern("doings.clock").match(talk.text, stop, clause.end)
     value = trimmed(talk.text, verb.word, max(clock.end() if clock else stop, verb.at), article=False)
     if _says_something(value):
@@ -54,8 +61,8 @@ def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     value = trimmed(talk.text, verb.word, until(talk.text, verb.at, clause.end), article=False)
     if not _says_something(value):
         return
-    plan = f"plans to {verb.lemma} {value.text.partition(' ')[2]}"
-    text = f"{who.name} {theirs(plan if ahead else value.text)}{when(time.interval) if time else ''}"
+    plan = theirs(f"plan to {verb.lemma} {value.text.partition(' ')[2]}")
+    text = sentence(who.name, plan if ahead else f"={theirs(value.text)}") + (when(time.interval) if time else "")
     modality = "hedged" if stance.doubted else "planned" if ahead else "stated"
     yield Said(
         who.name, "plans" if ahead else "did", value.text, text, clause.start, value.end, modality=modality,

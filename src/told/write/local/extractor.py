@@ -13,7 +13,7 @@ from told.core.when import ALWAYS, by_clock
 from told.flow import Flow
 from told.write.local import graph, people, tongues
 from told.write.local.answers import answered
-from told.write.local.clean import plain_speech
+from told.write.local.clean import plain_speech, without_colons
 from told.write.local.dates import Clock
 from told.write.local.interpret import in_passing, understood
 from told.write.local.noted import noted, pointed
@@ -26,6 +26,8 @@ from told.write.local.spelling import Reading, respelled
 from told.write.messages import Turn
 from told.write.shape import Entity, Extracted, Found, Heard, Relation
 
+_AS_GOOD: Final = {"drives": "owns", "bought": "owns", "married_to": "has_partner"}
+"""What need not be said in passing once this is said."""
 MOST_CLAIMS: Final = 12
 """How many claims one turn may make; a longer list of them is a document, not a conversation."""
 
@@ -73,19 +75,26 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
     reading = _reading(plain_speech(turn.evidence.content))
     talk = Talk(reading.text, speaker, clock, turn.valid)
     found = [*answered(talk, question), *_read(talk)]
-    told = {(said.subject, said.predicate) for said in found if said.confidence != MENTIONED}
+    told = _told(found)
     kept: dict[tuple[str, str, str], Said] = {}
     for said in (_as_written(reading, said) for said in found):
-        if said.confidence == MENTIONED and (said.subject, said.predicate) in told:
+        if said.confidence == MENTIONED and not told.isdisjoint((said.predicate, f"{speaker}'s {said.object}".lower())):
             continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
             kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
     return sorted(kept.values(), key=lambda said: said.start)[:MOST_CLAIMS]
 
 
+def _told(found: list[Said]) -> set[str]:
+    """What need not be said in passing any more: what is claimed outright, and whom something else is said of."""
+    sure = [said for said in found if said.confidence != MENTIONED]
+    predicates = {_AS_GOOD.get(said.predicate, said.predicate) for said in sure}
+    return predicates | {said.subject.lower() for said in sure}
+
+
 def _reading(text: str) -> Reading:
-    """The text with hasty words put right, unless it is in another language, whose words they may be."""
-    return Reading(text, text) if tongues.is_foreign(text) else respelled(text)
+    """The text as it is read: in another language a hasty word may be one of its own."""
+    return respelled(text, hasty=not tongues.is_foreign(text))
 
 
 def _as_written(reading: Reading, said: Said) -> Said:
@@ -100,6 +109,7 @@ def _read(talk: Talk) -> Iterator[Said]:
     if talk.text.rstrip().lower().endswith("/s"):
         return
     yield from noted(talk)
+    talk.text = without_colons(talk.text)
     yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
@@ -127,6 +137,7 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         yield from in_passing(talk, sentence.start, end)
         yield from people.beside(talk, sentence.start, end)
         yield from people.all_named(talk, sentence.start, end)
+        yield from people.parted(talk, sentence.start, end)
         yield from passed(talk, sentence.start, end)
 
 

@@ -10,7 +10,7 @@ from told.write.local.bare import unsaid
 from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Subject, relative, subject_at, titled
-from told.write.local.tables import pattern
+from told.write.local.tables import pattern, words
 from told.write.local.verb import verb_at
 from told.write.local.verbal import said_by
 
@@ -49,6 +49,11 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
         end = subject.called_at + len(subject.called)
         name, polarity = titled(subject.called), NEGATED if gone else ASSERTED
         yield people.related(talk.speaker, subject.who.relation, name, clause.start, end, polarity)
+        if gone:
+            return
+    elif (pet := subject.who.relation) in words("PETS") and people.is_gone(talk.text, subject.at, clause.end):
+        yield people.lost(talk.speaker, pet, clause.start, subject.at)
+        return
     if verb := verb_at(talk.text, subject.at, clause.end):
         yield from said_by(talk, clause, subject.who, verb)
 

@@ -15,13 +15,14 @@ from told.write.local.render import article, sentence, theirs
 from told.write.local.said import BARE, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, subject_at, titled
-from told.write.local.tables import pattern, sections, words
+from told.write.local.tables import pattern, sections, spelled, words
 from told.write.local.value import Value, is_name, is_place, trimmed
 from told.write.local.verb import Stance, Verb
 from told.write.local.verbal import by_rules, notes
 
 _LONGEST: Final = 8
 _MOST: Final = 12
+_LINE: Final = 16
 _READ: Final = frozenset(("number", "email", "phone", "pronouns"))
 
 
@@ -33,22 +34,43 @@ class _Heading:
     predicate: str
     sort: str
     phrase: str
+    weak: bool = False
 
 
 @cache
 def _headings() -> dict[str, _Heading]:
     return {
-        noun: _Heading(noun, *(part.strip() for part in (*row.split(" | "), "")[:3]))
+        noun: _heading(noun, row)
         for file in ("attributes.txt", "notes.txt")
-        for nouns, (row, *_) in sections(file).items()
+        for nouns, (row, *_) in sections(file).items() if not nouns.startswith("~")
         for noun in nouns.split("|")
-    }
+    }  # fmt: skip
+
+
+def _heading(noun: str, row: str) -> _Heading:
+    predicate, sort, phrase, weak = (part.strip() for part in (*row.split(" | "), "", "")[:4])
+    return _Heading(noun, predicate, sort, phrase, bool(weak))
+
+
+@cache
+def _worded() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
+    """The headings that are said in many ways."""
+    heads = ((head, row) for head, (row, *_) in sections("notes.txt").items() if head.startswith("~"))
+    return tuple((re.compile(spelled(head[1:]), re.IGNORECASE), _heading("", row)) for head, row in heads)
+
+
+def _found(said: str) -> _Heading:
+    """The heading that was written."""
+    plain = re.sub(r"\s+", " ", said.lower())
+    known = _headings().get(plain)
+    return known or next(heading for form, heading in _worded() if form.fullmatch(plain))
 
 
 @cache
 def _frame() -> re.Pattern[str]:
     """A heading of a note: at the beginning of a line or behind another note."""
-    nouns = "|".join(re.escape(noun).replace(r"\ ", r"\s+") for noun in sorted(_headings(), key=len, reverse=True))
+    plain = (re.escape(noun).replace(r"\ ", r"\s+") for noun in sorted(_headings(), key=len, reverse=True))
+    nouns = "|".join([*(form.pattern for form, _ in _worded()), *plain])
     before, after = (pattern(f"noted.{side}").pattern for side in ("before", "after"))
     topic = pattern("attributes.favourite").pattern
     return re.compile(rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE)
@@ -60,9 +82,10 @@ def noted(talk: Talk) -> Iterator[Said]:
         return
     text = talk.text
     found = list(_frame().finditer(text))
+    weak = len(found) == 1 and bool(found[0]["key"]) and _found(found[0]["key"]).weak
     for heading, after in zip(found, [*found[1:], None], strict=bool(found)):
         limit = len(text) if after is None else after.start()
-        said = list(_read(talk, heading, _end(text, heading.end(), limit)))
+        said = [] if weak else list(_read(talk, heading, _end(text, heading.end(), limit)))
         if said:
             start, end = heading.start(), max(each.end for each in said)
             talk.text = talk.text[:start] + re.sub(r"\S", " ", text[start:end]) + talk.text[end:]
@@ -100,7 +123,7 @@ def _read(talk: Talk, found: re.Match[str], end: int) -> Iterator[Said]:
         values = list(_items(talk.text, at, end))
         yield from (favourite(talk.speaker, found["topic"].lower(), value, first, value.end) for value in values[:1])
         return
-    heading = _headings()[re.sub(r"\s+", " ", found["key"].lower())]
+    heading = _found(found["key"])
     for said in _values(talk, heading, at, end):
         yield replace(said, start=first, confidence=BARE)
 
@@ -110,17 +133,20 @@ def _values(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
         return
     match heading.sort:
         case "people":
-            for item in _items(talk.text, at, end, keep=True):
-                yield from _person(talk, heading, item)
+            yield from _people(talk, heading, at, end)
+        case "line":
+            value = trimmed(talk.text, at, end, article=False)
+            if 0 < len(value.text.split()) <= _LINE:
+                yield _said(talk, heading, value)
         case "things":
             for item in _items(talk.text, at, end):
-                yield _said(talk, heading, item)
+                yield _denied(talk, item) if _is_denial(heading, item) else _said(talk, heading, item)
         case "job":
             yield from _job(talk, heading, at, end)
         case _:
-            value = _single(talk.text, heading.sort, at, end)
-            if value is not None and value.text:
-                yield _said(talk, heading, value)
+            one = _single(talk.text, heading.sort, at, end)
+            if one is not None and one.text:
+                yield _said(talk, heading, one)
 
 
 def _said(talk: Talk, heading: _Heading, value: Value) -> Said:
@@ -128,6 +154,18 @@ def _said(talk: Talk, heading: _Heading, value: Value) -> Said:
     phrase = heading.phrase.replace("{a}", article(shown)).replace("{}", theirs(shown))
     text = sentence(talk.speaker, phrase) if phrase else f"{talk.speaker}'s {heading.noun} is {theirs(shown)}"
     return Said(talk.speaker, heading.predicate, shown, text, value.start, value.end)
+
+
+def _is_denial(heading: _Heading, item: Value) -> bool:
+    return heading.predicate in ("diet", "likes", "avoids") and pattern("noted.no").match(item.text) is not None
+
+
+def _denied(talk: Talk, item: Value) -> Said:
+    """What a note about food says no to."""
+    found = pattern("noted.no").match(item.text)
+    start = item.start + (found.end() if found else 0)
+    value = Value(talk.text[start : item.end], start, item.end)
+    return Said(talk.speaker, "avoids", value.text, f"{talk.speaker} avoids {theirs(value.text)}", start, item.end)
 
 
 def _job(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
@@ -145,13 +183,22 @@ def _job(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
 # --------------------------------------------------------------------------------------------------------------- people
 
 
-def _person(talk: Talk, heading: _Heading, item: Value) -> Iterator[Said]:
+def _people(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
+    """Everybody who is noted; a bare name is one more of those before it: "sons Bram and Teun"."""
+    last = _one(heading.noun)
+    for item in _items(talk.text, at, end, keep=True):
+        if found := pattern("noted.person").fullmatch(item.text):
+            noun = (found["noun"] or found["sort"] or "").lower()
+            last = _one(noun) if noun and heading.predicate == "any" else last
+            yield from _person(talk, heading, item, found, noun or last)
+
+
+def _person(talk: Talk, heading: _Heading, item: Value, found: re.Match[str], relation: str) -> Iterator[Said]:
     """Somebody by name, or so many of them: "Tom (5)", "a cat named Luna", "two brothers", "2"."""
-    found = pattern("noted.person").fullmatch(item.text)
-    if found is None:
-        return
     name, noun = found["named"] or found["name"] or "", (found["noun"] or found["sort"] or "").lower()
-    relation = noun or _one(heading.noun)
+    if heading.predicate == "any":
+        heading = replace(heading, predicate=predicate_of(relation))
+        relation = _one(relation)
     if name and is_name(name, known=not found["named"]):
         end = item.start + max(found.end("named"), found.end("name"))
         predicate = heading.predicate if predicate_of(relation) != heading.predicate else ""
@@ -181,7 +228,9 @@ def _items(text: str, at: int, end: int, *, keep: bool = False) -> Iterator[Valu
         if cut is not None and text.count("(", at, stop) > text.count(")", at, stop):
             continue
         bracket = text.find("(", at, stop)
-        item = trimmed(text, at, stop if keep or bracket <= at else bracket, article=not keep)
+        lead = pattern("noted.lead").match(text, at, stop)
+        start = lead.end() if lead and not keep else at
+        item = trimmed(text, start, stop if keep or bracket <= at else bracket, article=not keep)
         if cut is not None:
             at = cut.end()
         if item.text.lower() in words("EMPTY") or not item.text:

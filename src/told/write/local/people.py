@@ -14,7 +14,9 @@ from told.write.local.tables import pattern, relatives, words
 from told.write.local.value import is_name
 
 _NAMES: Final = re.compile(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
+_BRACKETS: Final = re.compile(r"\([^)]*\)")
 _ONE: Final = frozenset("a an another one no any some".split())
+_YOUNG: Final = frozenset(("girl", "boy"))
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
 """What one has one of: the sentence says who it is, not that there is one."""
 _NO_NEWS: Final = frozenset(("has", "manager", "has_colleague", "has_friend"))
@@ -30,6 +32,8 @@ def _single(noun: str) -> str:
 def predicate_of(noun: str) -> str:
     """What having one of these is called: has_pet for a dog, has_sibling for a sister."""
     low = noun.lower()
+    if low in _YOUNG:
+        return "has_child"
     return relatives().get(low) or relatives().get(low.removesuffix("s")) or "has_pet"
 
 
@@ -48,7 +52,7 @@ def household(talk: Talk, clause: Clause, who: Who, at: int, denial: str = "") -
 
 def _named(found: re.Match[str], who: Who, clause: Clause) -> Iterator[Said]:
     group = "names" if found["names"] else "beside"
-    names = list(_NAMES.finditer(found[group] or ""))
+    names = list(_NAMES.finditer(_BRACKETS.sub(lambda aside: " " * len(aside[0]), found[group] or "")))
     single = _single(found["noun"])
     if all(is_name(name[0]) for name in names):
         for name in names:
@@ -89,11 +93,20 @@ def beside(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Several people or pets at once: "my kids are named Ava and Ben"."""
     for found in pattern("people.several").finditer(talk.text, start, end):
-        names = list(_NAMES.finditer(found["names"]))
+        names = list(_NAMES.finditer(_BRACKETS.sub(lambda aside: " " * len(aside[0]), found["names"])))
         if len(names) > 1 and all(is_name(name[0], known=True) for name in names):
             for name in names:
                 stop = found.start("names") + name.end()
                 yield related(talk.speaker, _single(found["relation"]), titled(name[0]), found.start(), stop)
+
+
+def parted(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """Whom the speaker is no longer with: "Tom and I split up"."""
+    if found := pattern("people.parted").search(talk.text, start, end):
+        group = next(name for name in ("kin", "name", "kin_", "name_") if found[name])
+        value = found[group]
+        text = f"{talk.speaker} is no longer with {value if group.startswith('name') else f'their {value}'}"
+        yield Said(talk.speaker, "has_partner", value, text, found.start(), found.end(group), NEGATED)
 
 
 def related(speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED) -> Said:
@@ -105,6 +118,11 @@ def related(speaker: str, relation: str, name: str, start: int, end: int, polari
     elif predicate in _THE_ONE:
         text = f"{speaker}'s {relation} is {name}"
     return Said(speaker, predicate, name, text, start, end, polarity, meta={"relation": relation})
+
+
+def lost(speaker: str, pet: str, start: int, end: int) -> Said:
+    """A pet that died without having been named."""
+    return Said(speaker, "has_pet", pet, f"{speaker} no longer has {article(pet)}", start, end, NEGATED)
 
 
 def is_mine(talk: Talk, clause: Clause, who: Who, at: int) -> Said | None:

@@ -21,13 +21,18 @@ _LONGEST = 10
 def project(talk: Talk, clause: Clause) -> Iterator[Said]:
     """What a clause says of the speaker's project."""
     text = talk.text
+    if whole := pattern("projects.all").match(text, clause.start, clause.end):
+        for item in _things(text, whole.start("value"), clause.end):
+            said = f"{talk.speaker}'s project uses {item.text}"
+            yield Said(talk.speaker, "project_uses", item.text, said, clause.start, item.end)
+        return
     found = pattern("projects.frame").match(text, clause.start, clause.end)
     if found is None or (found["own"] or "").lower() + found["part"].lower()[-5:] == "mystack":
         return  # one's own stack is what one uses
     if found["the"] and found["part"].lower() not in _KNOWN:
         return
     value = trimmed(text, found.start("value"), until(text, found.start("value"), clause.end))
-    if not is_thing(value.text, _LONGEST):
+    if not is_thing(value.text.partition(",")[0], _LONGEST):
         return
     if (found["uses"] or "").lower() == "is" and not _is_product(found["part"], value):
         return
@@ -36,8 +41,21 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
         shown = article(value.text) if text[value.start - 2 : value.start] in ("a ", "n ") else value.text
         yield Said(talk.speaker, "project_needs", value.text, f"{part} needs {shown}", clause.start, value.end)
         return
-    for item in items(text, value.start, value.end):
+    for item in _things(text, value.start, value.end):
         yield Said(talk.speaker, "project_uses", item.text, f"{part} uses {item.text}", clause.start, item.end)
+
+
+def _things(text: str, start: int, end: int) -> Iterator[Value]:
+    """What something is made of; what a thing is used with is one of them too."""
+    stop = until(text, start, end)
+    for item in items(text, start, stop):
+        parts = pattern("projects.with").split(item.text, maxsplit=1)
+        at = item.start
+        for part in parts:
+            first = text.index(part, at)
+            at = first + len(part)
+            if is_thing(part, _LONGEST):
+                yield Value(part, first, at)
 
 
 def _is_product(part: str, value: Value) -> bool:

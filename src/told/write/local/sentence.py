@@ -10,7 +10,10 @@ from told.write.local.tables import pattern
 
 MOST_SENTENCES: Final = 60
 DOUBT: Final = 0.5
-_BELIEVED: Final = frozenset("doctor dr doc dentist allergist therapist gp psychiatrist dermatologist".split())
+_BELIEVED: Final = frozenset(
+    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp psychiatrist "
+    "dermatologist".split()
+)
 _SHORT_FORM: Final = 8
 """How far back from a full stop "Prof" and its like may begin."""
 
@@ -109,6 +112,8 @@ def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
             continue
         if pattern("sentence.together").fullmatch(text, start, joint.start()):
             continue  # my wife and I
+        if pattern("sentence.apposed").fullmatch(text, start, joint.start()):
+            continue  # Sanne, my sister, …
         if joint.start() > start:
             yield start, joint.start(), goes_on
         start, goes_on = joint.end(), joint["on"] is not None

@@ -11,7 +11,7 @@ from told.write.local.render import article, theirs
 from told.write.local.rules import Rule
 from told.write.local.speaker import titled
 from told.write.local.tables import pattern
-from told.write.local.value import CHECKS, Value, items, trimmed, until
+from told.write.local.value import CHECKS, Value, is_trade, items, trimmed, until
 from told.write.local.verb import Verb
 
 _LISTS: Final = {"things": "thing", "places": "place", "jobs": "job"}
@@ -37,7 +37,7 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
     stop = stop if spelled_out and slot == "known" else _cut(text, start, stop, slot)
     value = trimmed(text, start, stop, article=not spelled_out)
     fits = (spelled_out and slot == "thing") or CHECKS[_SORTS.get(slot, slot)](value.text)
-    return [value] if value.text and fits else []
+    return [value] if value.text and (fits or (slot == "job" and _is_trade(text, value))) else []
 
 
 def _with_verb(text: str, verb: Verb, end: int) -> list[Value]:
@@ -56,8 +56,18 @@ def _listed(text: str, start: int, stop: int, end: int, sort: str) -> list[Value
         found = [trimmed(text, item.start, _cut(text, item.start, item.end, sort)) for item in found]
     if found and stop < end and re.fullmatch(r"\w+ing", found[-1].text) and pattern("slots.that").match(text, stop):
         found.pop()
-    bad = next((number for number, item in enumerate(found) if not CHECKS[sort](item.text)), len(found))
+    if found and stop < end and pattern("slots.not_at_all").match(text, stop):
+        found.pop()
+    good = (CHECKS[sort](item.text) or (sort == "job" and _is_trade(text, item)) for item in found)
+    bad = next((number for number, fits in enumerate(good) if not fits), len(found))
     return found[:bad]
+
+
+def _is_trade(text: str, value: Value) -> bool:
+    """Whether a value is a trade nobody wrote down: "an upholsterer", "as a tiler"."""
+    return (
+        is_trade(value.text) and pattern("slots.as_a").search(text, max(0, value.start - 12), value.start) is not None
+    )
 
 
 def _cut(text: str, start: int, end: int, slot: str) -> int:

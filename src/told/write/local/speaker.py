@@ -42,8 +42,9 @@ def subject_at(text: str, start: int, end: int, speaker: str, last: Who | None) 
     """Who the clause that begins here is about, if it says so at its beginning."""
     if found := pattern("speaker.first").match(text, start, end):
         return Subject(Who(speaker, first=True), found.end())
-    if found := pattern("speaker.mine").match(text, start, end):
-        return relative(found, speaker)
+    for name in ("twice", "mine", "apposed", "of_the_house", "kin"):
+        if found := pattern(f"speaker.{name}").match(text, start, end):
+            return _twice(found, speaker) if name == "twice" else relative(found, speaker)
     if found := pattern("speaker.theirs").match(text, start, end):
         relation = found["relation"].lower()
         return Subject(Who(f"{found['owner']}'s {relation}", relation=relation), found.end())
@@ -52,6 +53,12 @@ def subject_at(text: str, start: int, end: int, speaker: str, last: Who | None) 
     if found := pattern("speaker.third").match(text, start, end):
         return _named(found)
     return None
+
+
+def _twice(found: re.Match[str], speaker: str) -> Subject:
+    """Somebody of somebody's of the speaker's: my girlfriend's parents."""
+    relation = found["relation"].lower()
+    return Subject(Who(f"{speaker}'s {found['owner'].lower()}'s {relation}", relation=relation), found.end())
 
 
 def spoken_of(text: str, start: int, end: int, speaker: str) -> Who | None:

@@ -11,6 +11,7 @@ from told.write.local.tables import pattern, words
 
 MOST_ITEMS: Final = 8
 _LONGEST: Final = 80
+_TRADE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ def is_organization(value: str) -> bool:
         return False
     if len(parts) == 1 and parts[0] in words("EMPTY") | words("PLACE_STOPS"):
         return False
+    if pattern("value.duration").search(value):
+        return False
     return value[0].isdigit() or any(c.isupper() for c in value) or len(parts) <= 3
 
 
@@ -120,18 +123,27 @@ def is_job(value: str) -> bool:
     parts = re.split(r"\s+(?:of|at|for|in|on|and|with|to)\s+", low)[0].replace("/", " ").split()
     if not parts or len(low.split()) > 8:
         return False
+    if pattern("value.head_of").match(low):
+        return True
     jobs, last = words("OCCUPATIONS"), parts[-1]
     last = last if last in jobs else last.removesuffix("s")
     if len(parts) == 1 and last in words("NOT_JOBS"):
         return False
-    if last in jobs or " ".join(parts[-2:]) in jobs or pattern("value.craft").fullmatch(last):
-        return True
-    return last not in words("NO_TRADE") and pattern("value.trade").fullmatch(last) is not None
+    return last in jobs or " ".join(parts[-2:]) in jobs or pattern("value.craft").fullmatch(last) is not None
+
+
+def is_trade(value: str) -> bool:
+    """Whether a value sounds like something one is for a living, which an article before it must confirm."""
+    parts = value.lower().split()
+    last = parts[-1] if parts else ""
+    return len(parts) <= _TRADE and last not in words("NO_TRADE") and pattern("value.trade").fullmatch(last) is not None
 
 
 def is_doing(value: str) -> bool:
     """Whether a value can be something to do."""
     parts = value.lower().split()
+    if pattern("slots.empty_doing").fullmatch(value):
+        return False
     return 0 < len(parts) <= 12 and parts[0] not in words("NO_DOING") and not pattern("value.vague").search(value)
 
 

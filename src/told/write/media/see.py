@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from told.core.blob import NAMED, Blob
-from told.core.entry import Evidence
 from told.core.errors import InvalidInput, MediaError, ToldError
+from told.core.hearsay import OWN
 from told.core.text import snippet, storable
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -21,7 +21,7 @@ from told.ports import ImageReader
 from told.settings import Settings
 from told.write.media.header import header
 from told.write.media.parts import Image, too_large
-from told.write.messages import OWN, Said, Turn
+from told.write.messages import Said, Turn, own_words
 
 if TYPE_CHECKING:
     from told.write.media.fetch import Fetched
@@ -64,12 +64,6 @@ def seen(said: Said, look: Look) -> Flow[Said]:
         blobs |= {sight.blob.hash: sight.blob for sight in sights if sight.blob is not None}
         warnings |= dict.fromkeys(problem for sight in sights for problem in sight.problems)
     return replace(said, turns=tuple(turns), blobs=tuple(blobs.values()), warnings=(*said.warnings, *warnings))
-
-
-def own_words(evidence: Evidence) -> str:
-    """What of a turn its speaker said, without what stands in the images that came with it."""
-    own = evidence.meta.get(OWN)
-    return evidence.content[:own] if isinstance(own, int) else evidence.content
 
 
 def _sights(turn: Turn, look: Look) -> Flow[list[Sight]]:
