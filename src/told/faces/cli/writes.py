@@ -64,7 +64,7 @@ def add(
     from told.faces.cli import views
 
     said = _said(texts or [], file, {"role": role, **({"name": name} if name else {})})
-    with shell.memory() as memory:
+    with shell.asking() as memory:
         done = memory.add(
             said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
             kind=kind, source=source, idempotency_key=idempotency_key, extract=extract, prompt=prompt,
