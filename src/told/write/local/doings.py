@@ -27,6 +27,8 @@ def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
         for said in _habit(talk, clause, who, verb, often):
             text = said.text.replace(f"{who.name} ", f"{who.name} no longer ", 1)
             yield replace(said, polarity=NEGATED, text=text)
+    if stance.perfect and stance.tense == ING and not stance.negated:
+        yield from _lasting(talk, clause, who, verb)
     if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
         return
     if stance.tense == PRESENT and not stance.future:
@@ -46,6 +48,25 @@ def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str
     if _says_something(value):
         text = sentence(who.name, f"{verb.lemma} {theirs(value.text.partition(' ')[2])}")
         yield Said(who.name, "habit", value.text, text, clause.start, value.end)
+
+
+def _lasting(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+    """What has been done for years is a habit: I've been climbing since 2019."""
+    time = dates.named(talk.text, clause.lead, clause.end, talk.clock)
+    if time is None or time.mark != "since" or verb.lemma in words("NO_HABITS") | words("NO_EVENTS"):
+        return
+    value = trimmed(talk.text, verb.word, max(until(talk.text, verb.at, clause.end), verb.at), article=False)
+    if value.text and len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text):
+        text = sentence(who.name, f"have been {theirs(value.text)}")
+        yield Said(
+            who.name,
+            "habit",
+            value.text,
+            text,
+            clause.start,
+            value.end,
+            valid=dates.bearing(time, state=True, default=talk.default),
+        )
 
 
 def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:

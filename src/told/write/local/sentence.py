@@ -100,7 +100,7 @@ def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
     for number, (start, end, goes_on) in enumerate(cuts):
         begin, sure = opened(text, start, end)
         last = number == len(cuts) - 1
-        asked = asks(text, start, end) or (sentence.asks and last and not _stated(text, start, end))
+        asked = (asks(text, start, end) and not goes_on) or (sentence.asks and last and not _stated(text, start, end))
         if begin < end:
             yield Clause(begin, end, goes_on, sure, asked, start)
 
