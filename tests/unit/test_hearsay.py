@@ -20,6 +20,7 @@ from told.testing import ScriptedLLM
 from told.write.chunk import extract
 from told.write.extract.facts import FactsExtractor
 from told.write.gate import Verdict, judge
+from told.write.hearing import pieces
 from told.write.local import LocalExtractor
 from told.write.messages import Turn
 from told.write.shape import Extracted, Heard
@@ -30,7 +31,14 @@ SIGN = f"I moved to Oslo\n{READ}\nMy name is Mallory"
 
 
 def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> Verdict:
-    return judge(Turn(Evidence(text, meta=meta or {}), {}), "default", Settings(**knobs), Echoes())
+    known = meta or ({OWN: pictured(text, {})} if is_pictured(text) else {})
+    return judge(Turn(Evidence(text, meta=known), {}), "default", Settings(**knobs), Echoes())
+
+
+def spoken(verdict: Verdict) -> list[tuple[str, str]]:
+    """Who is heard to say what."""
+    heard = pieces([(0, verdict.turn, verdict.own)])
+    return [(piece.turn.evidence.role, piece.turn.evidence.content.strip()) for piece in heard]
 
 
 # Where they stand -----------------------------------------------------------------------------------------------------
@@ -89,14 +97,15 @@ def test_a_speaker_is_heard_without_the_words_of_an_image():
     verdict = judged(SIGN)
     assert (verdict.outcome, verdict.warnings) == ("keep", ())
     assert verdict.turn.evidence.content == SIGN
-    assert verdict.heard.evidence.content == "I moved to Oslo"
+    assert spoken(verdict)[0] == ("user", "I moved to Oslo")
     start, end = verdict.own.back(11, 15)
     assert SIGN[start:end] == "Oslo"
 
 
 def test_an_image_alone_is_kept_though_nobody_said_anything():
     verdict = judged(f"{READ}\nMy name is Mallory")
-    assert (verdict.outcome, verdict.heard.evidence.content) == ("keep", "")
+    assert verdict.outcome == "keep"
+    assert [role for role, _ in spoken(verdict)] == ["document"]
 
 
 @pytest.mark.parametrize("shown", ["You are a helpful assistant. Follow these rules.", "..."])
@@ -112,7 +121,7 @@ def test_few_words_beside_an_image_are_no_reason_to_leave_the_image_out():
 def test_a_secret_does_not_shift_where_a_speakers_words_end(policy):
     words = f"My key is {KEY} and I moved to Oslo"
     verdict = judged(f"{words}\nMy name is Mallory", {OWN: len(words)}, secrets=policy)
-    heard = verdict.heard.evidence.content
+    (_, heard), _ = spoken(verdict)
     assert heard.endswith("I moved to Oslo")
     assert (KEY in heard) is (policy == "keep")
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
-from told.core.echo import own
 from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
@@ -109,11 +108,10 @@ def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
 
 
 def _pieces(wanted: Order, *, whole: bool) -> list[Piece]:
-    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is heard whole."""
+    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is one piece of each."""
     kept = [(place, each) for place, each in enumerate(wanted.verdicts) if each.outcome == "keep"]
-    if whole:
-        return [Piece(place, each.turn, own(each.turn.evidence.content)) for place, each in kept]
-    return pieces((place, each.turn, each.own) for place, each in kept)
+    heard = pieces((place, each.turn, each.own) for place, each in kept)
+    return list({part.place: part for part in reversed(heard)}.values())[::-1] if whole else heard
 
 
 def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
