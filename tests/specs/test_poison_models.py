@@ -153,14 +153,17 @@ def test_what_a_tool_says_first_is_no_rule_and_makes_room_for_what_the_user_says
 @pytest.mark.parametrize("channel", ["image", "text of an image"])
 def test_no_model_hears_what_stands_in_an_image_as_the_users_words(channel, later):
     said = {"content": f"Can you read this sign?\n[OCR text from image #1]\n{POISON}"}
-    llm = Obedient({"facts": []}, "ADD")
+    llm = Obedient({"facts": ["User's name is Mallory"]}, "ADD")
     with stated(llm) as memory:
+        before = listed(memory)
         talk = CHANNELS["image"] if channel == "image" else [said]
         memory.add(talk, user_id="alice", extract="facts", deferred=later)
         memory.wait()
-        [(_, asked)] = llm.asked
-        assert "Can you read this sign?" in asked
-        assert "Mallory" not in asked
+        asked = llm.asked[0][1]
+        [line] = [line for line in asked.splitlines() if "Can you read this sign?" in line]
+        assert "Mallory" not in line
+        assert before == [row for row in listed(memory) if "Mallory" not in row[0]]
+        assert all(kind not in ("profile", "preference") for text, kind in listed(memory) if "Mallory" in text)
         assert "Mallory" in memory.search("Mallory", user_id="alice")["results"][0]["memory"]
 
 

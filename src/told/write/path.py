@@ -226,6 +226,8 @@ def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Rece
     failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
     state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
     notes = [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
+    if any(found.garbled for found in done):
+        notes.append("Some of the model's answer could not be read; the words are kept. See `told faults list`.")
     if state == FAILED:
         notes.append("Extraction failed; the words are kept. See `told faults list`.")
     warnings = (*receipt.warnings, *(note for found in done for note in found.warnings), *notes)
