@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
+from told.core.entry import Asserted
 from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
@@ -147,9 +148,24 @@ def _written(
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
+            if not asks_model and wanted.ask.by != CLOSED:
+                _speak_for_themselves(plan, kept, wanted.kind)
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _speak_for_themselves(plan: Plan, kept: Sequence[Kept], kind: str) -> None:
+    """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
+    silent = {
+        plan.evidence[place] for place, each in enumerate(kept) if each.kind == TURN and place not in plan.spoken_for
+    }
+    for place, draft in enumerate(plan.drafts):
+        said = draft.verb
+        if isinstance(said, Asserted) and said.claim.kind == TURN and said.claim.evidence in silent:
+            plan.drafts[place] = replace(draft, verb=replace(said, claim=replace(said.claim, kind=kind)))
+            claim = said.claim
+            plan.events.append(Event("ADD", said.thread, claim.text, None, claim.role, claim.actor))
 
 
 def _nearly(
