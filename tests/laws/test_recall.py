@@ -297,7 +297,8 @@ def turn(name: str, text: str, minute: int) -> dict[str, Any]:
 
 
 TALK = [
-    turn("Ann", "shall we meet", 0), turn("Bob", f"in the hotel by the river {SECRET}", 1), turn("Ann", "thanks, noted", 2),
+    turn("Ann", "shall we meet", 0), turn("Bob", f"in the hotel by the river {SECRET}", 1),
+    turn("Ann", "thanks, noted", 2),
     turn("Bob", "see you at the bridge", 3),
 ]  # fmt: skip
 BEFORE = text_hash(f"Bob: in the hotel by the river {SECRET}\nAnn: thanks, noted")
