@@ -29,7 +29,7 @@ from told.write.shape import Extractor
 LOCAL = "told.write.local:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "fresh")
-"""The two halves, and utterances written after the rules by somebody who had not seen them: idioms, asides, long texts."""
+"""The two halves, and utterances written after the rules by somebody who had not seen them: idioms and asides."""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 

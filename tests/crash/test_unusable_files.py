@@ -93,7 +93,7 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
 def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tmp_path: Path, version: int) -> None:
     path = made(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
-        db.execute("DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim")  # what schema 3 brought
+        db.execute("DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence")  # schema 3
         db.execute("ALTER TABLE fault DROP COLUMN raw")
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
     db.close()

@@ -75,3 +75,30 @@ def test_names_that_may_be_one_are_noted_and_shown(told):
     assert "not noted yet" in told("identify", "-u", "mara").out
     (edge,) = [row for row in told("relations", "Initech", "-u", "mara", "--json").json["results"] if "Inc" in str(row)]
     assert edge["relation"] == "same_as"
+
+
+# A language model is asked by those who understand, and by nobody else
+
+
+@pytest.fixture
+def far(monkeypatch):
+    """A model is configured that cannot be opened: there is no key for it."""
+    monkeypatch.setenv("TOLD_LLM", "openai:gpt-4o-mini")
+
+
+@pytest.mark.parametrize("words", [
+    ["list", "-u", "mara"], ["search", "tea", "-u", "mara"], ["context", "tea", "-u", "mara"], ["stats"], ["verify"],
+    ["faults", "list"], ["quarantine", "list", "-u", "mara"], ["demo", "--embedder", "none"],
+], ids=" ".join)  # fmt: skip
+def test_who_only_reads_opens_no_model(told, far, words):
+    told(*words)
+
+
+@pytest.mark.parametrize("words", [["add", "I like tea", "-u", "mara"], ["wait"], ["faults", "retry"]], ids=" ".join)
+def test_who_has_something_to_understand_needs_the_model(told, far, words):
+    assert "OPENAI_API_KEY" in told(*words, code=2).err
+
+
+def test_the_doctor_names_the_model_and_asks_it_nothing(told, far):
+    (check,) = [one for one in told("doctor", "--json", code=3).json["checks"] if one["state"] == "fail"]
+    assert check["name"] == "language model"

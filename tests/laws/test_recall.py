@@ -20,6 +20,10 @@ U = {"user_id": "u"}
 # Conversations --------------------------------------------------------------------------------------------------------
 
 WORDS = "tea coffee Berlin Tokyo sister garden violin river".split()
+CLAIMS = (
+    "I live in Berlin", "I moved to Tokyo", "I love green tea", "I don't drink coffee any more",
+    "My sister plays the violin", "I have a garden by the river",
+)  # fmt: skip
 PEOPLE = ("Ann", "Bob", "Annabel Lee", None)
 QUERIES = (
     "tea", "green tea in Berlin", "What did Ann say about the river?", "Anna and Bob", "violin on 2 May 2023",
@@ -28,6 +32,7 @@ QUERIES = (
 LONG = " ".join(f"Sentence {number} speaks of the {WORDS[number % 8]}." for number in range(40))
 
 sayings = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join) | st.just(LONG)
+sayings |= st.sampled_from(CLAIMS)
 shorter = st.sampled_from(({}, {}, {"abstract": "a river of tea"}, {"overview": "the garden", "abstract": "Berlin"}))
 turns = st.builds(
     lambda text, who, minute, meta, role: {
@@ -292,18 +297,19 @@ def turn(name: str, text: str, minute: int) -> dict[str, Any]:
 
 
 TALK = [
-    turn("Ann", "shall we meet", 0), turn("Bob", f"the password is {SECRET}", 1), turn("Ann", "thanks, noted", 2),
-    turn("Bob", "see you at the river", 3),
+    turn("Ann", "shall we meet", 0), turn("Bob", f"in the hotel by the river {SECRET}", 1),
+    turn("Ann", "thanks, noted", 2),
+    turn("Bob", "see you at the bridge", 3),
 ]  # fmt: skip
-BEFORE = text_hash(f"Bob: the password is {SECRET}\nAnn: thanks, noted")
+BEFORE = text_hash(f"Bob: in the hotel by the river {SECRET}\nAnn: thanks, noted")
 ALONE = text_hash("Ann: thanks, noted")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(kind):
-    with stage(kind) as here:
+    with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
-        _, secret, thanks, river = (row["id"] for row in memory.add(TALK, **U)["results"])
+        _, secret, thanks, bridge = (row["id"] for row in memory.add(TALK, **U)["results"])
         assert store.cached([BEFORE]) == {BEFORE}
         certificate = memory.erase(secret)
         assert certificate["destroyed"]["vectors"] == 2, "its own, and the one it lent its words to"
@@ -311,7 +317,7 @@ def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(ki
         assert memory.stats()["pending_vectors"] == 0
         store.put_vectors({BEFORE: [1.0] * 64})
         assert store.cached([BEFORE]) == frozenset(), "a vector that comes too late is not kept"
-        assert memory.search("river", **U)["results"][0]["id"] == river
+        assert memory.search("bridge", **U)["results"][0]["id"] == bridge
         [best, *_] = memory.search("thanks noted", **U, explain=True)["results"]
         assert best["id"] == thanks
         assert best["score_details"]["cosine"] == pytest.approx(_cosine("thanks noted", "Ann: thanks, noted"), abs=0.02)
@@ -328,7 +334,7 @@ def _cosine(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind):
-    with stage(kind) as here:
+    with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
         first = [row["id"] for row in memory.add(TALK, **U)["results"]]
         memory.add(TALK, user_id="v")
@@ -369,7 +375,7 @@ def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, p
 
 def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
     embedder = HashingEmbedder()
-    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder) as memory:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder, extract="verbatim") as memory:
         _, secret, *_ = (row["id"] for row in memory.add(TALK, **U)["results"])
         with memory.engine.store._database.reading() as db:
             [(code,)] = db.execute("SELECT code FROM embedding WHERE hash = ?", (BEFORE,)).fetchall()

@@ -74,7 +74,7 @@ FAITHFUL = {
 @pytest.mark.parametrize("text", FAITHFUL.values(), ids=FAITHFUL.keys())
 def test_a_text_comes_back_as_it_went_in(memory: Memory, text: str, request: pytest.FixtureRequest) -> None:
     user = request.node.callspec.id
-    receipt = memory.add(text, user_id=user)
+    receipt = memory.add(text, user_id=user, infer=False)
     (row,) = receipt["results"]
     assert row["memory"] == text
     assert memory.get(row["id"])["memory"] == text
@@ -82,7 +82,7 @@ def test_a_text_comes_back_as_it_went_in(memory: Memory, text: str, request: pyt
     assert text in {found["memory"] for found in memory.search(text, user_id=user)["results"]}
     assert memory.search("anything", user_id=user)["results"][0]["memory"] == text
     assert memory.history(row["id"])[0]["new_memory"] == text
-    assert memory.add(text, user_id=user)["results"][0]["event"] == "NONE"
+    assert memory.add(text, user_id=user, infer=False)["results"][0]["event"] == "NONE"
     envelopes = [json.loads(line)["envelope"] for line in exported(memory).split("\n")[1:] if line]
     assert sum(json.loads(envelope)["body"].get("text") == text for envelope in envelopes if envelope) == 1
     str(memory.context(text, user_id=user))
@@ -92,15 +92,26 @@ def test_a_text_comes_back_as_it_went_in(memory: Memory, text: str, request: pyt
     assert memory.get(row["id"])["memory"] == text
 
 
+@pytest.mark.parametrize("text", FAITHFUL.values(), ids=FAITHFUL.keys())
+def test_whatever_is_understood_of_a_text_its_words_are_kept(
+    memory: Memory, text: str, request: pytest.FixtureRequest
+) -> None:
+    receipt = memory.add(text, user_id=f"understood {request.node.callspec.id}")
+    assert receipt["results"] or receipt["skipped"]
+    envelopes = [json.loads(line)["envelope"] for line in exported(memory).split("\n")[1:] if line]
+    bodies = [json.loads(envelope)["body"] for envelope in envelopes if envelope]
+    assert any(body.get("content") == text for body in bodies)
+
+
 def test_texts_that_look_alike_stay_apart(memory: Memory) -> None:
     forms = ["Café", unicodedata.normalize("NFD", "Café"), "café", "Café ", "\ufeffCafé", "Caf\u200bé"]
-    receipt = memory.add(forms, user_id="alike")
+    receipt = memory.add(forms, user_id="alike", infer=False)
     assert [row["event"] for row in receipt["results"]] == ["ADD"] * len(forms)
     assert [row["memory"] for row in memory.get_all(user_id="alike")["results"]] == forms
 
 
 def test_a_store_copied_by_export_keeps_every_byte(memory: Memory) -> None:
-    memory.add(list(FAITHFUL.values()), user_id="copied")
+    memory.add(list(FAITHFUL.values()), user_id="copied", infer=False)
     with Memory("ram://", embedder="none") as copy:
         copy.import_(exported(memory).encode())
         assert exported(copy) == exported(memory)
@@ -314,7 +325,7 @@ def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(memory:
 
 
 def test_ids_are_trimmed_and_normalised_once(memory: Memory) -> None:
-    memory.add("hello", user_id="  Zoe\u0308 ")
+    memory.add("the river", user_id="  Zoe\u0308 ")
     assert len(memory.get_all(user_id="Zoë")["results"]) == 1
     memory.add("x", user_id="a" * 256)
     with pytest.raises(ScopeError):
@@ -361,18 +372,18 @@ WRONG = [
 
 TIMES = ("as_of", "valid_at")
 READS = ("filters", "limit", "top_k", "show_expired", *TIMES)
-ASKING = ("kinds", "threshold", "min_score", "reference_date")
+ASKING = ("kinds", "threshold", "min_score", "reference_date", "belief", "lens")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "add": (
         "messages", "metadata", "timestamp", "expiration_date", "kind", "infer", "memory_type", "prompt", "filters",
-        "source", "idempotency_key",
+        "source", "idempotency_key", "extract", "facts", "deferred",
     ),
     "search": ("query", *READS, *ASKING, "rerank", "explain"),
     "explain": ("query", *READS, *ASKING, "rerank"),
     "why_not": ("query", "memory_id", *READS, *ASKING),
     "context": ("query", "budget", "format", "tail", *READS, *ASKING, "rerank"),
     "get": ("memory_id", *TIMES),
-    "get_all": (*READS, "offset"),
+    "get_all": (*READS, "kinds", "offset", "belief"),
     "update": ("memory_id", "text", "metadata", "expiration_date", "data", "timestamp"),
     "delete": ("memory_id",),
     "retract": ("memory_id", "why"),
@@ -389,9 +400,19 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "import_": ("source",),
     "backup": ("target",),
     "reindex": ("embedder",),
+    "retry_faults": ("ids",),
+    "drop_faults": ("ids",),
+    "relations": ("name",),
+    "reveal": ("memory_id",),
+    "review": ("memory_id", "accept"),
+    "tool_result": ("text", "tool", "source"),
+    "revoke": ("source",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
-SCOPED = {"add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob"}
+SCOPED = {
+    "add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob",
+    "relations", "tool_result",
+}  # fmt: skip
 
 
 def valid(method: str, id_: str) -> dict[str, Any]:
@@ -402,6 +423,8 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "update": {"memory_id": id_, "text": "y"}, "delete": {"memory_id": id_}, "retract": {"memory_id": id_},
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
+        "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
+        "tool_result": {"text": "x"}, "revoke": {"source": "x"},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 

@@ -103,6 +103,12 @@ def test_17_a_negation_takes_the_claim_back(memory, later):
     assert "User lives in Rome" in listed(memory)
 
 
+def test_17_what_denies_nothing_that_is_held_is_kept_in_its_own_words(memory):
+    said = "I am no longer a member of the chess club"
+    assert events(memory.add(said, user_id="alice")) == [("ADD", said)]
+    assert listed(memory) == {said}
+
+
 def test_18_one_call_may_add_and_update(memory):
     memory.add("I live in Paris", user_id="alice")
     done = memory.add("I moved to Berlin. I also have a dog named Rex.", user_id="alice")

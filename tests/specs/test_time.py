@@ -13,7 +13,7 @@ DAY = 86_400 * SECOND
 
 @pytest.fixture(params=["ram", "sqlite"])
 def here(request):
-    with stage(request.param) as opened:
+    with stage(request.param, extract="verbatim") as opened:
         yield opened
 
 
@@ -246,3 +246,42 @@ def test_a_timestamp_that_names_no_instant_is_refused(here, timestamp):
     with pytest.raises(TimeError):
         told(here, "tea", timestamp=timestamp)
     assert texts(here) == []
+
+
+# Of what was understood -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def listening(request):
+    with stage(request.param) as opened:
+        yield opened
+
+
+def test_what_was_said_over_time_is_believed_over_time(listening):
+    here = listening
+    home = told(here, "I live in Lisbon", timestamp="2020-03-01")
+    here.clock.tick(2 * DAY)
+    assert told(here, "I moved to Porto in 2023") == home
+    here.clock.tick(2 * DAY)
+    told(here, "I no longer live in Porto")
+    assert texts(here) == []
+    assert texts(here, as_of="2026-01-05") == ["User lives in Lisbon"]
+    assert texts(here, as_of="2026-01-08") == ["User lives in Porto"]
+    assert texts(here, as_of="2026-01-08", valid_at="2021") == ["User lives in Lisbon"]
+    assert texts(here, as_of="2026-01-08", valid_at="2024") == ["User lives in Porto"]
+    events = [row["event"] for row in here.memory.timeline(user_id="u")["results"]]
+    assert events == ["ADD", "UPDATE", "DELETE"]
+    assert here.memory.diff("2026-01-05", "2026-01-08", user_id="u") == {
+        "added": [], "removed": [],
+        "changed": [{"id": home, "old_memory": "User lives in Lisbon", "new_memory": "User lives in Porto"}],
+    }  # fmt: skip
+
+
+def test_what_was_understood_fades_with_what_was_said(listening):
+    here = listening
+    told(here, "I am staying in Oslo, I live in Lisbon", expiration_date="2026-01-05")
+    assert texts(here) != []
+    here.clock.tick(2 * DAY)
+    assert texts(here) == []
+    assert here.memory.search("Lisbon", user_id="u")["results"] == []
+    assert here.memory.context("Lisbon", user_id="u").text == ""

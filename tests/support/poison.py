@@ -61,6 +61,10 @@ class Poison:
         """The payload as it comes in."""
         return {"role": ROLES[self.channel], "content": self.payload}
 
+    def parts(self) -> list[str]:
+        """The words of the user, and then those of each image, as they come before told reads the images."""
+        return [part.strip("\n") for part in re.split(r"(?m)^\[OCR text from image #\d+\]$", self.payload)]
+
     @property
     def own(self) -> Own:
         """What it tries to change."""

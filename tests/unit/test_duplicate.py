@@ -22,7 +22,8 @@ EMBEDDER = HashingEmbedder()
 @pytest.fixture(params=["ram", "sqlite"])
 def memory(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Memory]:
     url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/m.db"
-    with Memory(url, embedder=EMBEDDER, mint=seeded_mint(1, ManualClock()), durability="normal") as opened:
+    mint = seeded_mint(1, ManualClock())
+    with Memory(url, embedder=EMBEDDER, mint=mint, durability="normal", extract="verbatim") as opened:
         yield opened
 
 

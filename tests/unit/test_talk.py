@@ -87,10 +87,21 @@ def test_a_long_turn_neither_answers_nor_is_answered(memory: Memory, length: int
 
 
 def test_a_text_already_held_ends_the_talk(memory: Memory) -> None:
-    tell(memory, turn("Ann", "hello", 0))
-    turns = (turn("Bob", "one", 100), turn("Ann", "hello", 101), turn("Bob", "two", 102))
-    one, hello, two = tell(memory, *turns)
-    assert [answered(memory, one), answered(memory, hello), answered(memory, two)] == [None, None, None]
+    tell(memory, turn("Ann", "zero", 0))
+    turns = (turn("Bob", "one", 100), turn("Ann", "zero", 101), turn("Bob", "two", 102))
+    one, again, two = tell(memory, *turns)
+    assert [answered(memory, one), answered(memory, again), answered(memory, two)] == [None, None, None]
+
+
+def test_a_turn_that_is_only_noise_is_no_part_of_the_talk(memory: Memory) -> None:
+    assert pairs(memory, turn("Ann", "one", 0), turn("Bob", "ok", 1), turn("Ann", "two", 2)) == [None, None]
+
+
+def test_turns_answer_each_other_behind_what_was_understood_of_them(memory: Memory) -> None:
+    tell(memory, turn("Ann", "I live in Lisbon", 0), turn("Bob", "I work at Acme", 1))
+    rows = memory.get_all(user_id="u", filters={"kind": "turn"})["results"]
+    assert [row["memory"] for row in rows] == ["I live in Lisbon", "I work at Acme"]
+    assert [answered(memory, row["id"]) for row in rows] == [None, "I live in Lisbon"]
 
 
 def test_a_talk_goes_on_in_the_next_call(memory: Memory) -> None:

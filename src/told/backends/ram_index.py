@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from told.backends.ram_account import Account
-from told.core.fact import Fact, Passage
+from told.core.fact import UNLISTED, Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
 from told.core.match import Matches, Turns, Voice, facts, places, question, summed
@@ -33,7 +33,7 @@ def filtered(facts: Sequence[Fact], find: Find) -> Sequence[Fact]:
 def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ranked:
     """The best `depth` of each retriever among what the find lets through; its limit plays no part.
 
-    The statistics are those of everything the find sees before its filter, so that a filter moves no score.
+    The statistics are those of every memory the find sees before its filter, so that a filter moves no score.
     """
     held = {fact.seq: fact for fact in visible(account, probe.find)}
     seen = {key: passage for key, passage in sorted(account.passages.items()) if key[0] in held}
@@ -43,11 +43,14 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
     vector = {key: vectors.get(text_hash(account.embedded(passage)), b"") for key, passage in seen.items()}
     codes = {key: code for key, code in vector.items() if any(code)}
     before = {key: (p.seq, p.slot) for key, passage in seen.items() if (p := account.before(passage)) is not None}
+    counted = [key for key in seen if held[key[0]].kind not in UNLISTED]
     centred = probe.centre and probe.vector is not None
     asked = question(
-        probe, b"" if probe.vector is None else quantise(probe.vector), Corpus(len(seen), sum(map(len, said.values()))),
-        [sum(term in count for count in counts.values()) for term in dict.fromkeys(probe.terms)],
-        [fact.actor for fact in held.values() if fact.actor], *(summed(codes.values()) if centred else ((), 0)),
+        probe, b"" if probe.vector is None else quantise(probe.vector),
+        Corpus(len(counted), sum(len(said[key]) for key in counted)),
+        [sum(term in counts[key] for key in counted) for term in dict.fromkeys(probe.terms)],
+        [fact.actor for fact in held.values() if fact.actor],
+        *(summed(codes[key] for key in counted if key in codes) if centred else ((), 0)),
     )  # fmt: skip
     turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
     matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)

@@ -118,8 +118,8 @@ class Ranked:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
 
     `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
-    `mean` is the length of the scope's mean vector; `visible` is how many passages the read can see; `linked`
-    is whether the account has any links to follow.
+    `mean` is the length of the scope's mean vector; `visible` is how many passages of memories the read can see;
+    `linked` is whether the account has any links to follow.
     """
 
     near: Sequence[tuple[int, float]] = ()

@@ -121,7 +121,7 @@ def _exists(patient: Patient) -> bool:
 
 
 def _open(patient: Patient) -> Memory:
-    return Memory(embedder="none", settings=patient.loaded.settings)
+    return Memory(embedder="none", llm="none", settings=patient.loaded.settings)
 
 
 # The machine
@@ -227,8 +227,8 @@ def round_trip(patient: Patient) -> Check:
     try:
         with TemporaryDirectory(prefix=".told-doctor-", dir=patient.folder) as folder:
             url = "ram://" if patient.file is None else f"sqlite:///{folder}/told.db"
-            with Memory(url, embedder="none", settings=settings) as memory:
-                written = memory.add("The doctor was here.", user_id="doctor")["results"][0]["id"]
+            with Memory(url, embedder="none", llm="none", settings=settings) as memory:
+                written = memory.add("The doctor was here.", user_id="doctor", infer=False)["results"][0]["id"]
                 found = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
                 sound = memory.verify()["ok"]
     except (ToldError, OSError) as error:
@@ -340,7 +340,7 @@ def _embedding(patient: Patient) -> Iterator[Check]:
     """Which embedder is in use and why, and whether it works and fits the store."""
     choice = patient.loaded.settings.embedder
     with ExitStack() as stack:
-        memory = patient.memory or stack.enter_context(Memory("ram://", embedder="none"))
+        memory = patient.memory or stack.enter_context(Memory("ram://", embedder="none", llm="none"))
         bound = memory.engine.store.model()
         try:
             embedder = open_embedder(choice, memory.engine.store)

@@ -203,6 +203,8 @@ class Index(Protocol):
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever, at most `depth`; equal scores go to the newer; the find's limit plays no part.
 
+        The statistics are those of all memories the find can see, whatever its filter; kinds that are `UNLISTED` are
+        none.
         Every passage offered by either is among the marks, with the two turns around it that were said after one
         another, and what the probe asks for besides. A vector of another model than the store's is a `ModelMismatch`.
         """

@@ -52,6 +52,8 @@ def curated(
         plan.drafts += drawn.drafts
         plan.guards += drawn.guards
     _tell(plan, done.decisions, written)
+    threads = zip(done.decisions, written.threads, strict=True)
+    plan.spoken_for |= {parts[decision.turn].place for decision, thread in threads if thread is not None}
     dropped = (one for one in found.dropped if one.claim is None and one.reason != DUPLICATE)
     plan.skipped += [_row(one.reason, one.what) for one in dropped]
     plan.warnings.update(dict.fromkeys(done.warnings))

@@ -62,6 +62,8 @@ class Plan:
     """The id of each turn's evidence, in order."""
     fresh: list[bool] = field(default_factory=list)
     """Whether each turn's evidence is new."""
+    spoken_for: set[int] = field(default_factory=set)
+    """The turns that something was found in which is held, was held, or was given up."""
     garbled: list[str] = field(default_factory=list)
     """Answers of a model that could not be read, whole."""
     blobs: Sequence[Blob] = ()

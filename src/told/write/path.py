@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
-from told.core.echo import own
+from told.core.entry import Asserted
 from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
@@ -109,11 +109,10 @@ def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
 
 
 def _pieces(wanted: Order, *, whole: bool) -> list[Piece]:
-    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is heard whole."""
+    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is one piece of each."""
     kept = [(place, each) for place, each in enumerate(wanted.verdicts) if each.outcome == "keep"]
-    if whole:
-        return [Piece(place, each.turn, own(each.turn.evidence.content)) for place, each in kept]
-    return pieces((place, each.turn, each.own) for place, each in kept)
+    heard = pieces((place, each.turn, each.own) for place, each in kept)
+    return list({part.place: part for part in reversed(heard)}.values())[::-1] if whole else heard
 
 
 def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
@@ -149,9 +148,24 @@ def _written(
         plan.looked = Looked(frozenset(hashes), known.vectors)
         if extractor is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
+            if not asks_model and wanted.ask.by != CLOSED:
+                _speak_for_themselves(plan, kept, wanted.kind)
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _speak_for_themselves(plan: Plan, kept: Sequence[Kept], kind: str) -> None:
+    """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
+    silent = {
+        plan.evidence[place] for place, each in enumerate(kept) if each.kind == TURN and place not in plan.spoken_for
+    }
+    for place, draft in enumerate(plan.drafts):
+        said = draft.verb
+        if isinstance(said, Asserted) and said.claim.kind == TURN and said.claim.evidence in silent:
+            plan.drafts[place] = replace(draft, verb=replace(said, claim=replace(said.claim, kind=kind)))
+            claim = said.claim
+            plan.events.append(Event("ADD", said.thread, claim.text, None, claim.role, claim.actor))
 
 
 def _nearly(
@@ -228,6 +242,8 @@ def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Rece
     failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
     state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
     notes = [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
+    if any(found.garbled for found in done):
+        notes.append("Some of the model's answer could not be read; the words are kept. See `told faults list`.")
     if state == FAILED:
         notes.append("Extraction failed; the words are kept. See `told faults list`.")
     warnings = (*receipt.warnings, *(note for found in done for note in found.warnings), *notes)

@@ -139,7 +139,8 @@ def _noted(store: Store, account: str, case: Case, found: Understood) -> Flow[No
 
 def _tried(store: Store, account: str, case: Case, failure: Failure) -> Flow[int]:
     """Keep a failure; how often this case has failed by now."""
-    raw = str(getattr(failure.error, "raw", "") or "")
+    detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
+    raw = str(detail.get("raw") or "")
     yield from call(store.fault, account, CONSUMER, case.seqs[0], str(failure), raw)
     faults = yield from _faults(store, account, case.seqs)
     return max((fault.attempts for fault in faults), default=1)

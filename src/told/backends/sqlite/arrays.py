@@ -35,13 +35,14 @@ class ArrayPartition(Partition):
             seen &= table.expires > look.at
         one = len(look.spaces) < 2
         seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
+        counted = seen & (table.counted > 0)
         chosen = seen if look.chosen is None else seen & _members(look.chosen, n)
         docs = [self.postings(db, term) for term in terms]
         joined = np.concatenate(docs) if docs else NO_DOCS
         words = Postings(joined >> TF_BITS, joined & TF_MASK, tuple(map(len, docs)))
         codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n])
-        total = self._summed(seen) if look.centred else ((), 0)
-        return ArraySight(table, seen, chosen, words, codes, tuple(self.voices), total)
+        total = self._summed(counted) if look.centred else ((), 0)
+        return ArraySight(table, seen, counted, chosen, words, codes, tuple(self.voices), total)
 
     def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.

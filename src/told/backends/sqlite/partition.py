@@ -45,6 +45,7 @@ class Row(NamedTuple):
     """What a search needs of one passage.
 
     `before` is the ordinal of the turn it was said after, else -1, and `first` that of the turn the talk began with.
+    What is no memory but stands behind one is not `counted` in any statistics.
     """
 
     seq: int
@@ -55,6 +56,7 @@ class Row(NamedTuple):
     slot: int
     before: int
     said: int
+    counted: int
     voice: int
     first: int
 
@@ -151,7 +153,7 @@ class Partition(ABC):
         """A row of the file as a search needs it."""
         before = row[7]
         self._firsts.append(self._firsts[before] if 0 <= before < len(self._firsts) else len(self._firsts))
-        return Row._make((*row[1:9], self._voice(row[9:]), self._firsts[-1]))
+        return Row._make((*row[1:10], self._voice(row[10:]), self._firsts[-1]))
 
     def _voice(self, speaker: Speaker) -> int:
         """The number a speaker goes by in this partition."""
@@ -317,8 +319,9 @@ class PlainSight:
 
     @property
     def corpus(self) -> Corpus:
-        """How much is visible."""
-        return Corpus(len(self.seen), sum(row.length for row in self.seen.values()))
+        """How much of what is visible counts."""
+        counted = [row.length for row in self.seen.values() if row.counted]
+        return Corpus(len(counted), sum(counted))
 
     def speakers(self) -> set[str]:
         """Who speaks."""
@@ -326,11 +329,12 @@ class PlainSight:
 
     def containing(self) -> Sequence[int]:
         """How many visible passages contain each term."""
-        return [sum(term in count for count in self.counts.values()) for term in self.terms]
+        counted = [count for ordinal, count in self.counts.items() if self.seen[ordinal].counted]
+        return [sum(term in count for count in counted) for term in self.terms]
 
     def total(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors."""
-        return summed(self.codes.values())
+        return summed(code for ordinal, code in self.codes.items() if self.seen[ordinal].counted)
 
     def answer(self, question: Question) -> Answer:
         """The best of each retriever."""

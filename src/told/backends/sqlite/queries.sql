@@ -167,7 +167,7 @@ UPDATE passage SET terms = NULL WHERE id >= ? AND id < ?
 SELECT id, fact FROM passage WHERE fact IN (SELECT value FROM json_each(?))
 -- name: part_rows
 SELECT p.id & 4294967295, p.fact & 1099511627775, p.space, p.until, p.expires, p.length, p.slot, ifnull(p.before, -1),
-    ifnull(f.said_at, ifnull(f.updated_at, 0)), f.role, f.actor
+    ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor
 FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_closed
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904

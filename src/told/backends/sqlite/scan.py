@@ -46,6 +46,7 @@ class Table:
     slot: Ints
     before: Ints
     said: Ints
+    counted: Ints
     voice: Ints
     first: Ints
 
@@ -74,6 +75,7 @@ class ArraySight:
 
     table: Table
     seen: Mask
+    counted: Mask
     chosen: Mask
     postings: Postings
     codes: Codes
@@ -82,8 +84,8 @@ class ArraySight:
 
     @property
     def corpus(self) -> Corpus:
-        """How much is visible."""
-        return Corpus(int(np.count_nonzero(self.seen)), int(self.table.length[self.seen].sum()))
+        """How much of what is visible counts."""
+        return Corpus(int(np.count_nonzero(self.counted)), int(self.table.length[self.counted].sum()))
 
     def speakers(self) -> set[str]:
         """The names of those who speak."""
@@ -98,7 +100,7 @@ class ArraySight:
         sizes = self.postings.sizes
         if not sizes:
             return []
-        running = np.concatenate(([0], np.cumsum(self.seen[self.postings.ordinals])))
+        running = np.concatenate(([0], np.cumsum(self.counted[self.postings.ordinals])))
         ends = np.cumsum(sizes, dtype=np.int64)
         counts: list[int] = (running[ends] - running[ends - sizes]).tolist()
         return counts

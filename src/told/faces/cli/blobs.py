@@ -47,7 +47,7 @@ def upload(
     """Remember documents: text, Markdown, HTML, PDF, DOCX or images; a changed one replaces what was known of it."""
     if source is not None and len(files) > 1:
         raise InvalidInput("--source names one document; give one file with it.")
-    with shell.memory() as memory:
+    with shell.asking() as memory:
         rows = [
             {"file": file, **memory.upload(
                 file, source=source, media_type=media_type, metadata=metadata, **scope(user, agent, run)
@@ -67,7 +67,7 @@ def sync(
 
     found = dict(_documents(folder))
     ids = scope(user, agent, run)
-    with shell.memory() as memory:
+    with shell.asking() as memory:
         gone = _gone(memory, ids, folder, found) if prune else {}
         if dry_run:
             shell.show({"files": sorted(found), "gone": sorted(gone)}, views.pairs)

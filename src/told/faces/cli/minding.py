@@ -22,7 +22,7 @@ def wait(shell: Shell) -> None:
     """Ask the language model about everything that waits for it."""
     from told.faces.cli import views
 
-    with shell.memory() as memory, shell.progress("Understanding"):
+    with shell.asking() as memory, shell.progress("Understanding"):
         done = memory.wait()
     shell.show(done, views.receipt)
 
@@ -129,7 +129,7 @@ def retry_faults(shell: Shell, numbers: Numbers = None) -> None:
     """Ask the model again about what failed."""
     from told.faces.cli.views import pairs
 
-    with shell.memory() as memory:
+    with shell.asking() as memory:
         done = memory.retry_faults(numbers or None)
     shell.show(done, pairs)
 

@@ -49,16 +49,22 @@ class Shell:
         """The settings in force, and where each came from."""
         return load(store=self.store, account=self.account, embedder=self.embedder, zone=self.zone)
 
-    def memory(self, *, embedder: str | None = None) -> Memory:
-        """The memory the options name; a verb that needs no vectors asks for the embedder `none`."""
-        from told.faces.sdk import Memory
+    def asking(self) -> Memory:
+        """The memory the options name, with its language model, for verbs that understand what is said."""
+        return self._opened(self.embedder, None)
 
-        chosen = embedder or self.embedder
-        return Memory(self.store, embedder=chosen, account=self.account, zone=self.zone)
+    def memory(self) -> Memory:
+        """The memory without a language model: nobody is asked because somebody reads."""
+        return self._opened(self.embedder, "none")
 
     def words(self) -> Memory:
-        """The memory without an embedder, for verbs that embed nothing: quicker to open, and never a mismatch."""
-        return self.memory(embedder="none")
+        """The memory without any model, for verbs that embed nothing: quicker to open, and never a mismatch."""
+        return self._opened("none", "none")
+
+    def _opened(self, embedder: str | None, llm: str | None) -> Memory:
+        from told.faces.sdk import Memory
+
+        return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
     # Printing ---------------------------------------------------------------------------------------------------------
 

@@ -40,31 +40,31 @@ app = typer.Typer()
 def add(
     shell: Shell,
     texts: Annotated[list[str] | None, argument(
-        "What was said, one memory each; - reads standard input.", "[TEXT]...")] = None,
+        "What was said, one message each; - reads standard input.", "[TEXT]...")] = None,
     user: User = None, agent: Agent = None, run: Run = None,
     file: Annotated[Path | None, option(
         "--file", "-f", about="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
         parser=options.file_or_pipe)] = None,
     metadata: Metadata = None, expires: Expires = None,
     timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
-    role: Annotated[str, typer.Option(help="Who speaks: user, assistant or tool.", metavar="ROLE")] = "user",
+    role: Annotated[str, typer.Option(help="Who speaks: user, assistant, tool or document.", metavar="ROLE")] = "user",
     name: Annotated[str | None, option(about="The speaker's name.", metavar="NAME")] = None,
     kind: Annotated[str | None, option(
-        about="What sort of memory it is: `told search --kind` chooses by it.", metavar="KIND")] = None,
+        about="Keep it as it stands, as a memory of this kind; see `told kinds list`.", metavar="KIND")] = None,
     source: Annotated[str | None, option(
-        about="Where it comes from; `erase --source` takes it all back.", metavar="NAME")] = None,
+        about="Where it comes from; `revoke` and `erase --source` take it all back.", metavar="NAME")] = None,
     idempotency_key: Annotated[str | None, option(
         about="Makes a retry return the first receipt.", metavar="KEY")] = None,
     extract: Annotated[str | None, option(
         about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
         metavar="NAME")] = None,
-    prompt: Annotated[str | None, option(about="A prompt of your own for that.", metavar="TEXT")] = None,
+    prompt: Annotated[str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")] = None,
 ) -> None:  # fmt: skip
     """Remember what was said, and the facts in it."""
     from told.faces.cli import views
 
     said = _said(texts or [], file, {"role": role, **({"name": name} if name else {})})
-    with shell.memory() as memory:
+    with shell.asking() as memory:
         done = memory.add(
             said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
             kind=kind, source=source, idempotency_key=idempotency_key, extract=extract, prompt=prompt,

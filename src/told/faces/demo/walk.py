@@ -63,7 +63,10 @@ def opened(keep: Path | None = None, embedder: str | None = None) -> Iterator[tu
         if keep is None:
             keep = Path(stack.enter_context(TemporaryDirectory(prefix="told-demo-")))
         clock = Clock()
-        memory = Memory(f"sqlite:///{keep / FILE}", embedder=embedder, mint=Mint(clock), account="default")
+        memory = Memory(
+            f"sqlite:///{keep / FILE}", embedder=embedder, llm="none", extract="local", secrets="redact",
+            mint=Mint(clock), account="default",
+        )  # fmt: skip
         yield stack.enter_context(memory), clock, keep
 
 

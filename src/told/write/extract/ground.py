@@ -90,8 +90,8 @@ class Ground:
         people = [place for place in places if spoken(self.turns[place.turn]) and not place.unconfirmed]
         if len(people) < 2:
             return next(iter(places), None)
-        told = self._holding(needles(claim.text, but=sought.but))
-        return max(people, key=lambda place: sum(not self._at(place).isdisjoint(held) for held in told))
+        told = {needle.word.root for needle in needles(claim.text, but=_whom(claim))}
+        return max(people, key=lambda place: len(told & self._roots(place)))
 
     def holds(self, claim: Claim, place: Place) -> bool:
         """Whether the sentences at a place hold the value of a claim, whoever said it."""
@@ -131,6 +131,9 @@ class Ground:
 
     def _at(self, place: Place) -> set[int]:
         return {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
+
+    def _roots(self, place: Place) -> set[str]:
+        return {word.root for number in self._at(place) for word in self._sentences[number].words}
 
     def _agrees(self, turn: int) -> bool:
         """Whether a turn is one in which a user says yes."""
@@ -239,7 +242,12 @@ class _Sought:
 def _sought(claim: Claim) -> _Sought:
     if claim.object is not None:
         return _Sought(claim.object, frozenset(), whole=False)
-    return _Sought(claim.text, frozenset(word.form for word in words(f"{SPEAKER} {claim.subject or ''}")), whole=True)
+    return _Sought(claim.text, _whom(claim), whole=True)
+
+
+def _whom(claim: Claim) -> frozenset[str]:
+    """The words for whom a claim is about."""
+    return frozenset(word.form for word in words(f"{SPEAKER} {claim.subject or ''}"))
 
 
 def _tiers(turns: Sequence[Turn]) -> list[Sequence[int]]:

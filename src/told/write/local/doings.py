@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from told.write.local import dates
 from told.write.local.render import sentence, theirs, when
-from told.write.local.said import HEDGED, STATED, Said, Talk
+from told.write.local.said import HEDGED, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who
 from told.write.local.tables import pattern, words
@@ -21,9 +22,15 @@ _LONGEST: Final = 12
 def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """A habit, an event or a plan."""
     stance = verb.stance
+    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
+    if stance.ended and often and not stance.negated and verb.lemma not in words("NO_HABITS"):
+        for said in _habit(talk, clause, who, verb, often):
+            text = said.text.replace(f"{who.name} ", f"{who.name} no longer ", 1)
+            yield replace(said, polarity=NEGATED, text=text)
+    if stance.perfect and stance.tense == ING and not stance.negated:
+        yield from _lasting(talk, clause, who, verb)
     if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
         return
-    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
     if stance.tense == PRESENT and not stance.future:
         if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
             yield from _habit(talk, clause, who, verb, often)
@@ -41,6 +48,25 @@ def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str
     if _says_something(value):
         text = sentence(who.name, f"{verb.lemma} {theirs(value.text.partition(' ')[2])}")
         yield Said(who.name, "habit", value.text, text, clause.start, value.end)
+
+
+def _lasting(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+    """What has been done for years is a habit: I've been climbing since 2019."""
+    time = dates.named(talk.text, clause.lead, clause.end, talk.clock)
+    if time is None or time.mark != "since" or verb.lemma in words("NO_HABITS") | words("NO_EVENTS"):
+        return
+    value = trimmed(talk.text, verb.word, max(until(talk.text, verb.at, clause.end), verb.at), article=False)
+    if value.text and len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text):
+        text = sentence(who.name, f"have been {theirs(value.text)}")
+        yield Said(
+            who.name,
+            "habit",
+            value.text,
+            text,
+            clause.start,
+            value.end,
+            valid=dates.bearing(time, state=True, default=talk.default),
+        )
 
 
 def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:

@@ -86,15 +86,15 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
 
 
 def _told(found: list[Said]) -> set[str]:
-    """What need not be said in passing any more: the predicates claimed outright, and whom something else is said of."""
+    """What need not be said in passing any more: what is claimed outright, and whom something else is said of."""
     sure = [said for said in found if said.confidence != MENTIONED]
     predicates = {_AS_GOOD.get(said.predicate, said.predicate) for said in sure}
     return predicates | {said.subject.lower() for said in sure}
 
 
 def _reading(text: str) -> Reading:
-    """The text with hasty words put right, unless it is in another language, whose words they may be."""
-    return Reading(text, text) if tongues.is_foreign(text) else respelled(text)
+    """The text as it is read: in another language a hasty word may be one of its own."""
+    return respelled(text, hasty=not tongues.is_foreign(text))
 
 
 def _as_written(reading: Reading, said: Said) -> Said:

@@ -144,9 +144,9 @@ def _values(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
         case "job":
             yield from _job(talk, heading, at, end)
         case _:
-            value = _single(talk.text, heading.sort, at, end)
-            if value is not None and value.text:
-                yield _said(talk, heading, value)
+            one = _single(talk.text, heading.sort, at, end)
+            if one is not None and one.text:
+                yield _said(talk, heading, one)
 
 
 def _said(talk: Talk, heading: _Heading, value: Value) -> Said:

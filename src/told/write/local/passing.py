@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from told.write.local.people import predicate_of
+from told.write.local.people import household, predicate_of
 from told.write.local.render import article
-from told.write.local.said import STATED, Said, Talk
+from told.write.local.said import NEGATED, STATED, Said, Talk
+from told.write.local.sentence import Clause
 from told.write.local.slots import place_at
+from told.write.local.speaker import Who
 from told.write.local.tables import pattern, words
 from told.write.local.value import Value, is_place, trimmed
 
@@ -18,7 +20,21 @@ MENTIONED: Final = 0.75
 
 def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
-    for reader in (_home, _things, _pets, _family, _ailment, _papers, _like_me):
+    if pattern("passing.likely").search(talk.text, start, end) is None:
+        return
+    for reader in (
+        _home,
+        _things,
+        _pets,
+        _family,
+        _ailment,
+        _papers,
+        _like_me,
+        _jobs_of_kin,
+        _cancelled,
+        _languages,
+        _with,
+    ):
         yield from reader(talk, start, end)
 
 
@@ -74,7 +90,29 @@ def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
             yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
 
 
+def _jobs_of_kin(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.kin_at").search(talk.text, start, end):
+        who = f"{talk.speaker}'s {found['kin'].lower()}"
+        yield Said(who, "works_at", found["org"], f"{who} works at {found['org']}", found.start(), found.end("org"))
+
+
+def _cancelled(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.cancelled").search(talk.text, start, end):
+        value = trimmed(talk.text, *found.span("plan"))
+        text = f"{talk.speaker} no longer plans {article(value.text)}"
+        yield Said(talk.speaker, "plans", value.text, text, found.start(), value.end, NEGATED)
+
+
+def _languages(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.language").search(talk.text, start, end):
+        value = Value(found["language"], *found.span("language"))
+        yield _mentioned(talk, "speaks", value, f"speaks {value.text}", found.start())
+
+
+def _with(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.with").search(talk.text, start, end):
+        yield from household(talk, Clause(found.start(), end), Who(talk.speaker, first=True), found.end())
+
+
 def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:
-    return Said(
-        talk.speaker, predicate, value.text, f"{talk.speaker} {what}", start, value.end, confidence=MENTIONED
-    )
+    return Said(talk.speaker, predicate, value.text, f"{talk.speaker} {what}", start, value.end, confidence=MENTIONED)

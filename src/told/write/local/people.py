@@ -67,7 +67,8 @@ def _unnamed(talk: Talk, found: re.Match[str], who: Who, clause: Clause, denial:
     predicate = predicate_of(noun)
     one = bool(denial) or count in _ONE
     value = f"{found['adjective']}{noun}" if one else talk.text[found.start("count") : found.end("noun")]
-    has = {"no": f"has no {value}", "no longer": f"no longer has {article(value)}"}.get(denial, f"has {article(value)}")
+    none = f"does not have {article(value)}" if count in ("a", "an") else f"has no {value}"
+    has = {"no": none, "no longer": f"no longer has {article(value)}"}.get(denial, f"has {article(value)}")
     if denial or predicate not in _NO_NEWS:
         polarity = NEGATED if denial else ASSERTED
         meta = {"relation": _single(noun)}

@@ -26,6 +26,11 @@ def nickname(talk: Talk, clause: Clause) -> Iterator[Said]:
 
 def reply_style(talk: Talk, clause: Clause) -> Iterator[Said]:
     """How the assistant is asked to speak, from now on rather than about one thing."""
+    if wanted := pattern("requests.wanted").match(talk.text, clause.start, clause.end):
+        style = wanted["style"]
+        text = f"{talk.speaker} wants {style}"
+        yield Said(talk.speaker, "reply_style", style, text, clause.start, wanted.end("style"))
+        return
     for start in dict.fromkeys((clause.start, clause.lead)):
         order = pattern("requests.order").match(talk.text, start, clause.end)
         if order and pattern("requests.styled").match(talk.text, order.start("verb"), clause.end):

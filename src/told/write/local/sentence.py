@@ -10,7 +10,10 @@ from told.write.local.tables import pattern
 
 MOST_SENTENCES: Final = 60
 DOUBT: Final = 0.5
-_BELIEVED: Final = frozenset("doctor dr doc dentist allergist therapist gp psychiatrist dermatologist".split())
+_BELIEVED: Final = frozenset(
+    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp psychiatrist "
+    "dermatologist".split()
+)
 _SHORT_FORM: Final = 8
 """How far back from a full stop "Prof" and its like may begin."""
 
@@ -97,7 +100,7 @@ def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
     for number, (start, end, goes_on) in enumerate(cuts):
         begin, sure = opened(text, start, end)
         last = number == len(cuts) - 1
-        asked = asks(text, start, end) or (sentence.asks and last and not _stated(text, start, end))
+        asked = (asks(text, start, end) and not goes_on) or (sentence.asks and last and not _stated(text, start, end))
         if begin < end:
             yield Clause(begin, end, goes_on, sure, asked, start)
 

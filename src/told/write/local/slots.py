@@ -65,7 +65,9 @@ def _listed(text: str, start: int, stop: int, end: int, sort: str) -> list[Value
 
 def _is_trade(text: str, value: Value) -> bool:
     """Whether a value is a trade nobody wrote down: "an upholsterer", "as a tiler"."""
-    return pattern("slots.as_a").search(text, max(0, value.start - 12), value.start) is not None and is_trade(value.text)
+    return (
+        is_trade(value.text) and pattern("slots.as_a").search(text, max(0, value.start - 12), value.start) is not None
+    )
 
 
 def _cut(text: str, start: int, end: int, slot: str) -> int:

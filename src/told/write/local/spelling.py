@@ -52,20 +52,20 @@ class Reading:
         if not self.starts or value.lower() in self.written[start:end].lower():
             return value
         for first, last, source in zip(self.starts, self.ends, self.sources, strict=True):
-            if start <= source[0] < end:
+            if start <= source[0] < end and not self.text[first].isspace():
                 value = re.sub(rf"\b{re.escape(self.text[first:last])}\b", self.written[slice(*source)], value, count=1)
         return value
 
 
-def respelled(text: str) -> Reading:
-    """The text with hasty words put right."""
+def respelled(text: str, *, hasty: bool = True) -> Reading:
+    """The text with its gaps closed and hasty words put right, unless those are words of another language."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     sources: list[tuple[int, int]] = []
     at = length = 0
-    for word in pattern("spelling.word").finditer(text):
-        better = _better(word[0])
+    for word in pattern("spelling.word" if hasty else "spelling.gap").finditer(text):
+        better = word[0][0] if word[0].isspace() else _better(word[0])
         if better:
             parts += [text[at : word.start()], better]
             starts.append(length + word.start() - at)

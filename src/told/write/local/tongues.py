@@ -25,10 +25,10 @@ _PHRASES: Final = {
     "age": "be {} years old", "diet": "be {}", "speaks": "speak {}", "has_pet": "have {}", "has_child": "have {}",
     "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
     "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
-    "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}",
-    "born_in": "=was born in {}", "bought": "=bought {}", "is": "be {}",
-    "prefers": "prefer {}", "reply_style": "want the assistant to {}", "birthday": "'s birthday is {}",
-    "born_on": "=was born on {}", "manager": "'s manager is {}", "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+    "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
+    "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
+    "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
+    "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
@@ -43,11 +43,10 @@ _MOST_ENGLISH = 1
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A way of saying something: its predicate, whether it denies it, whether it speaks of somebody of the speaker's."""
+    """A way of saying something: its predicate, whether it denies it, and the pattern."""
 
     predicate: str
     denied: bool
-    kin: bool
     pattern: re.Pattern[str]
 
 
@@ -74,7 +73,7 @@ def _forms(language: str) -> tuple[_Form, ...]:
     """The ways of saying things in a language."""
     rows = (row.partition(": ") for row in sections("tongues.txt")[language])
     return tuple(
-        _Form(head.rpartition(" ")[2], head.startswith("NOT "), head.startswith("KIN "), _compiled(form, language))
+        _Form(head.rpartition(" ")[2], head.startswith("NOT "), _compiled(form, language))
         for head, _, forms in rows if head not in ("telling", "kin")
         for form in forms.split("; ")
     )  # fmt: skip
@@ -112,7 +111,7 @@ def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
         for language in dict.fromkeys(spoken)
         for form in _forms(language)
         for match in form.pattern.finditer(text)
-        for said in _said(talk, form, _subject(talk, match, language), match, sentence.start)
+        for said in _said(form, _subject(talk, match, language), match, sentence.start)
     ]
 
 
@@ -124,7 +123,7 @@ def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
     return match["called"] or f"{talk.speaker}'s {_kin(language)[relation.lower()]}"
 
 
-def _said(talk: Talk, form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
+def _said(form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
     polarity = NEGATED if form.denied else ASSERTED
     start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
     for value in _values(match):

@@ -142,6 +142,8 @@ def is_trade(value: str) -> bool:
 def is_doing(value: str) -> bool:
     """Whether a value can be something to do."""
     parts = value.lower().split()
+    if pattern("slots.empty_doing").fullmatch(value):
+        return False
     return 0 < len(parts) <= 12 and parts[0] not in words("NO_DOING") and not pattern("value.vague").search(value)
 
 

@@ -89,7 +89,7 @@ _ADVERBS: Final = frozenset(
     particularly recently finally already only even very pretty quite so too simply genuinely certainly honestly
     obviously basically both all kinda kind sort of officially originally mainly primarily largely personally
     strongly much secretly mostly fully completely seriously super happily proudly lately since long strictly
-    newly once soon right then""".split()
+    newly once soon right then slowly gradually quickly constantly actively steadily""".split()
 )
 _CONTRACTED: Final = {
     **dict.fromkeys("don't dont".split(), "do"),
@@ -152,9 +152,11 @@ class _Reader:
             self.said["ended"] = True
         elif phrase == "going to":
             self.said["supposed" if self.past else "future"] = True
+        elif phrase in ("tend to", "tends to"):
+            self.said["habit"] = True
         elif phrase in ("about to", "have to", "has to", "had to", "need to"):
             self.said["supposed"] = True
-        if phrase in ("used to", "going to"):
+        if phrase in ("used to", "going to", "tend to", "tends to"):
             self.auxiliary = "to"
         return True
 

@@ -107,7 +107,8 @@ def _in_tense(rule: Rule, verb: Verb) -> bool:
     if wanted:
         return stance.tense == wanted
     if stance.tense == PAST and not stance.perfect:
-        return verb.lemma == "be" and rule.predicate in names("FORMER") and "job" not in flags
+        former = rule.predicate in names("FORMER") or rule.predicate == "comes_from"
+        return verb.lemma == "be" and former and "job" not in flags
     return True
 
 
@@ -193,6 +194,8 @@ class _Reading:
     def _is_former(self) -> bool:
         """Whether a state is told in the past: I lived in Paris."""
         stance, state = self.verb.stance, "state" in self.rule.when or self.verb.lemma == "be"
+        if self.rule.predicate in _TIMELESS:
+            return False
         return state and stance.tense == PAST and not stance.perfect and not self.rule.phrase.startswith("=")
 
     def _used_to(self) -> re.Match[str] | None:

@@ -1,0 +1,69 @@
+"""What is said in passing, beside what is meant to be said."""
+
+import pytest
+
+from listening import texts
+
+PASSING = {
+    "Is there a pool near my flat in Moabit?": ["User lives in Moabit"],
+    "Can my pug eat strawberries?": ["User has a pug"],
+    "Where can I get my Vespa serviced?": ["User has a Vespa"],
+    "What's a good strap for my Rolex Explorer?": ["User has a Rolex Explorer"],
+    "What should I give my daughter for Christmas?": ["User has a daughter"],
+    "My knee hurts, should I stop running?": ["User's knee hurts"],
+    "A book for someone learning Welsh like me?": ["User is learning Welsh"],
+    "My visa expires in May.": ["User's visa expires in May"],
+    "We had to move because of my wife's job at Airbus.": ["User's wife works at Airbus"],
+    "My trip to Malta got cancelled.": ["User no longer plans a trip to Malta"],
+    "Sanne, my sister, works at Shell.": ["User has a sister named Sanne", "Sanne works at Shell"],
+    "Tom and I split up": ["User is no longer with Tom"],
+    "My mum lives in Swansea, is diabetic and has two cats": [
+        "User's mum lives in Swansea", "User's mum is diabetic", "User's mum has two cats",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "wanted"), PASSING.items(), ids=PASSING.keys())
+def test_what_is_said_in_passing_is_heard(said, wanted):
+    assert texts(said) == wanted
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My chicken is dry, what did I do wrong?",
+        "I sold my Vespa to a friend?",
+        "I lost my dog",
+        "my pet peeve is a topic",
+        "My car is red",
+        "He has my guitar",
+    ],
+)
+def test_what_is_no_possession_is_not_taken_for_one(said):
+    assert not [text for text in texts(said) if text.startswith("User has ")]
+
+
+def test_what_is_said_outright_is_not_said_in_passing_too():
+    assert texts("my wife works at Google") == ["User's wife works at Google"]
+
+
+def test_a_pet_that_died_is_no_longer_had():
+    assert texts("My dog died in March.") == ["User no longer has a dog"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "wanted"),
+    [
+        ("Do you have any pets?", "Yes, two rabbits", "User has two rabbits"),
+        ("Where are you based?", "Just outside Bristol.", "User lives in Bristol"),
+        ("My favourite language is Ada.", "ok, mine is Kotlin", "User's favourite language is Kotlin"),
+        ("What's your budget?", "around 500 euros", "User's budget is 500 euros"),
+    ],
+)
+def test_an_answer_is_understood_by_its_question(asked, said, wanted):
+    assert texts(("assistant", asked), said) == [wanted]
+
+
+@pytest.mark.parametrize("unit", ["https://a.b/c ", "ich bin ", "- a: b\n", "my kids are Ann, ", "I have a very very "])
+def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
+    assert len(texts(unit * 400)) <= 12

@@ -1,0 +1,51 @@
+"""Words written in haste are put right before they are read, and the claims point to what was written."""
+
+import pytest
+
+from listening import claims, texts
+from told.write.local.spelling import respelled
+
+HASTY = {
+    "im alergic to shrimps": ["User is allergic to shrimps"],
+    "ive been livng in Porto sicne 2019": ["User lives in Porto"],
+    "dont like olives tbh": ["User dislikes olives"],
+    "i wrok as a nusre": ["User works as a nurse"],
+    "my sisters name is Ola": ["User has a sister named Ola"],
+    "we moved too Bristol last yaer": ["User lives in Bristol"],
+    "wanna learn japanese": ["User wants to learn japanese"],
+    "got a new job w/ Siemens": ["User works at Siemens"],
+    "i luv jazz but h8 techno": ["User likes jazz", "User dislikes techno"],
+    "im studing law": ["User studies law"],
+}
+
+
+@pytest.mark.parametrize(("said", "wanted"), HASTY.items(), ids=HASTY.keys())
+def test_hasty_words_are_understood(said, wanted):
+    assert texts(said) == wanted
+
+
+def test_a_value_keeps_the_letters_it_was_written_with():
+    said = "Im studing law at the Univeristy of Ghent"
+    (claim,) = claims(said)
+    assert claim.object == "Univeristy of Ghent"
+    assert claim.object in said[slice(*claim.span)]
+
+
+@pytest.mark.parametrize("word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"])
+def test_a_word_that_is_right_stays_as_it_is(word):
+    assert respelled(f"the {word} of it").text == f"the {word} of it"
+
+
+def test_another_language_keeps_its_words():
+    assert (
+        texts("ich wohne im Norden von Kiel") == ["User lives in Norden von Kiel"] or texts("ich wohne im Dorf") == []
+    )
+
+
+@pytest.mark.parametrize("text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"])
+def test_every_place_of_the_reading_has_one_in_the_text(text):
+    reading = respelled(text)
+    for position in range(len(reading.text) + 1):
+        assert 0 <= reading.start(position) <= len(text)
+        assert 0 <= reading.end(position) <= len(text)
+    assert (reading.start(0), reading.end(len(reading.text))) == (0, len(text))

@@ -1,0 +1,45 @@
+"""What people say of themselves in other languages."""
+
+import pytest
+
+from listening import texts, triples
+
+SAID = {
+    "Mein Bruder Jonas arbeitet bei Siemens.": {("Jonas", "works_at", "Siemens")},
+    "Seit Mai arbeite ich bei Lufthansa.": {("User", "works_at", "Lufthansa")},
+    "Ich vertrage keine Milch.": {("User", "avoids", "Milch")},
+    "Ich bin keine Veganerin mehr": {("User", "-diet", "Veganerin")},
+    "Je déteste les huîtres.": {("User", "dislikes", "huîtres")},
+    "Ma mère a le diabète.": {("User's mother", "has_condition", "diabète")},
+    "Soy fontanero y toco la guitarra.": {("User", "works_as", "fontanero"), ("User", "plays", "guitarra")},
+    "Mi hermana vive en Cádiz.": {("User's sister", "lives_in", "Cádiz")},
+    "No puedo comer gluten.": {("User", "avoids", "gluten")},
+    "Ho due sorelle, Ada e Pia.": {
+        ("User", "has_sibling", "due sorelle"), ("User", "has_sibling", "Ada"), ("User", "has_sibling", "Pia"),
+    },
+    "Minha avó é professora.": {("User's grandmother", "works_as", "professora")},
+    "Ik heet Sanne en ik woon in Utrecht.": {("User", "name", "Sanne"), ("User", "lives_in", "Utrecht")},
+    "Меня зовут Олег, я живу в Твери.": {("User", "name", "Олег"), ("User", "lives_in", "Твери")},
+    "私の名前は美咲です。京都に住んでいます。": {("User", "name", "美咲"), ("User", "lives_in", "京都")},
+    "我叫王芳，住在广州。": {("User", "name", "王芳"), ("User", "lives_in", "广州")},
+    "제 이름은 민준입니다.": {("User", "name", "민준")},
+    "Mieszkam w Gdyni": {("User", "lives_in", "Gdyni")},
+    "Jag heter Linnea och bor i Lund.": {("User", "name", "Linnea"), ("User", "lives_in", "Lund")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "wanted"), SAID.items(), ids=SAID.keys())
+def test_other_languages_are_understood(said, wanted):
+    assert triples(said) == wanted
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ich bin müde.", "Kannst du mir helfen?", "Je suis en retard.", "Merci, c'est gentil", "Estoy cansado.",
+        "Ho un problema con il mio computer.", "Eu tenho uma pergunta.", "你好，请问几点了？", "ありがとう", "Спасибо!",
+        "Je ne comprends pas cette erreur.",
+    ],
+)  # fmt: skip
+def test_little_talk_in_other_languages_says_nothing(said):
+    assert texts(said) == []

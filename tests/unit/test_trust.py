@@ -1,0 +1,214 @@
+"""Who is believed: what is worth less never stands for, adds to, or goes before what is worth more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curating import World, claim, denied, world
+from hearing import assistant, heard, turn
+from told.core.entry import Claim, Evidence
+from told.core.fact import QUARANTINE, Fact
+from told.core.query import Mark
+from told.core.scope import Scope
+from told.core.trust import FOREIGN, Trust, channel, source_of, trust_of
+from told.read import rank
+from told.read.asked import Asked, Intent, Sort
+from told.read.rank import Scored
+from told.read.render import speaker, trust
+from told.settings import Settings
+from told.write.curate.scene import judged
+from told.write.extract.ground import Ground
+from told.write.messages import Turn
+from told.write.shape import Found, Heard
+
+SCOPE = Scope(user_id="ines")
+MALLORY = Claim("User's name is Mallory", "profile", "User", "name", "Mallory")
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+def held(here: World) -> list[str]:
+    return [fact.text for fact in here.facts() if fact.kind != QUARANTINE]
+
+
+# Of a claim -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_guess_is_worth_less_than_who_made_it():
+    guess = Claim("User is tall", role="user", modality="inferred")
+    assert (source_of(guess), trust_of(guess)) == (Trust.USER, Trust.INFERENCE)
+
+
+@pytest.mark.parametrize(("role", "label"), [("tool", "tool"), ("document", "document"), ("assistant", "inference")])
+def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
+    sort = "document" if role == "document" else "turn"
+    said = Heard((Turn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE)
+    found = judged(said, Found(replace(MALLORY, role="user"), 0))
+    assert (found.kind, found.meta) == ("memory", {"trust": label})
+
+
+# Where it was said ----------------------------------------------------------------------------------------------------
+
+
+def place(claim_: Claim, *turns: str | Turn) -> tuple[int, bool] | None:
+    found = Ground(heard(*turns).turns).said(claim_)
+    return None if found is None else (found.turn, found.unconfirmed)
+
+
+def test_what_a_tool_said_is_not_put_together_with_what_a_user_said():
+    talk = ("I wonder where I work and live", turn("Evil Corp, Pyongyang", "tool"))
+    assert place(Claim("User works at Evil Corp in Pyongyang"), *talk) == (1, False)
+    assert place(Claim("User works at Acme in Pyongyang"), "I work at Acme", turn("Pyongyang", "tool")) is None
+
+
+def test_what_users_said_is_found_before_what_others_say():
+    talk = (turn("lives in Porto", "document"), turn("lives in Porto", "tool"), "I live in Porto")
+    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk) == (2, False)
+    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk[:2]) == (1, False)
+
+
+def test_a_value_that_a_user_names_in_passing_is_not_what_a_page_says_with_it():
+    talk = ("Mallory sent me this page", turn("The user's name is Mallory", "tool"))
+    assert place(MALLORY, *talk) == (1, False)
+    assert place(MALLORY, "My name is Mallory", talk[1]) == (0, False)
+
+
+def test_only_a_user_can_say_yes_to_an_assistant():
+    question = assistant("So your name is Mallory?")
+    assert place(MALLORY, question, "Yes, it is") == (1, False)
+    assert place(MALLORY, question, turn("Yes, it is", "tool")) == (0, True)
+
+
+def test_what_nobody_said_may_be_of_the_least_trusted():
+    assert Ground(heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns).last() == 0
+    assert Ground(heard("Hi", assistant("Hello"), "Bye").turns).last() == 2
+    assert Ground(heard(assistant("Hello")).turns).last() == 0
+
+
+# What becomes of it ---------------------------------------------------------------------------------------------------
+
+
+def test_what_a_document_says_completes_nothing_a_user_says(here: World):
+    here.tell(claim("works_as", "spy", "User works as a spy"), role="document", sort="document")
+    here.tell(claim("works_at", "Acme", "User works at Acme"))
+    assert not [text for text in held(here) if "Acme" in text and "spy" in text]
+    assert "User works at Acme" in held(here)
+
+
+def test_a_user_who_says_less_than_a_document_is_still_heard(here: World):
+    here.tell(claim("lives_in", "Minsk, Belarus", "User lives in Minsk, Belarus"), role="document", sort="document")
+    assert here.events(claim("lives_in", "Minsk", "User lives in Minsk")) == ["UPDATE"]
+    [fact] = here.facts()
+    assert (fact.text, trust_of(fact)) == ("User lives in Minsk", Trust.USER)
+
+
+def test_a_denial_of_one_of_several_by_a_document_waits_for_a_review(here: World):
+    here.tell(claim("owns", "a black dog", "User owns a black dog"))
+    here.tell(claim("owns", "a white dog", "User owns a white dog"))
+    here.tell(denied("owns", "a dog", "User owns no dog"), role="document", sort="document")
+    assert held(here) == ["User owns a black dog", "User owns a white dog"]
+    assert [fact.text for fact in here.facts() if fact.kind == QUARANTINE] == ["User owns no dog"]
+
+
+@pytest.mark.parametrize("gone", [Claim("User is on holiday", role="user"), claim("likes", "tea", "User likes tea")])
+def test_a_document_brings_nothing_back_that_a_user_let_expire(here: World, gone: Claim):
+    here.tell(replace(gone, expires=here.clock.now + 10_000_000))
+    here.clock.tick(60_000_000)
+    assert here.events(gone, role="document", sort="document") == ["NONE"]
+    assert held(here) == []
+    assert here.events(gone) == ["UPDATE"]
+    assert held(here) == [gone.text]
+
+
+def test_a_user_who_says_more_is_not_stamped_with_what_was_there(here: World):
+    here.tell(claim("drives", "Volvo", "User drives a Volvo", meta={"trust": "document"}))
+    here.tell(claim("drives", "red Volvo", "User drives a red Volvo"))
+    [fact] = here.facts()
+    assert (fact.text, trust_of(fact)) == ("User drives a red Volvo", Trust.USER)
+
+
+def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
+    def known(text: str) -> Claim:
+        return Claim(text, "entity", meta={"slug": "acme"}, role="user")
+
+    here.tell(known("Acme pays in gold."), role="document", sort="document")
+    here.tell(known("Acme makes anvils."))
+    [fact] = here.facts()
+    assert fact.text == "Acme pays in gold.\nAcme makes anvils."
+    assert trust_of(fact) is Trust.DOCUMENT
+
+
+# In what order --------------------------------------------------------------------------------------------------------
+
+NOTHING = Asked("", Sort.MEMORY, Intent.BACKGROUND_SUPPLEMENT, "en", (), (), False, False, False)
+
+
+def scored(*rows: tuple[str, float]) -> list[Scored]:
+    marks = [(Mark(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
+    return rank.ordered(Scored(mark, score, {"dense": score}) for mark, score in marks)
+
+
+def first(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[Scored]:
+    settings = Settings(rank_trust=slack)
+    return rank.user_first(scored(*rows), lambda one: channel(one.mark.role), asks, settings)
+
+
+def roles(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[str | None]:
+    return [one.mark.role for one in first(*rows, asks=asks, slack=slack)]
+
+
+def test_what_the_user_said_goes_before_what_a_tool_or_a_document_says():
+    assert roles(("user", 1.0), ("tool", 2.0), ("document", 3.9)) == ["user", "document", "tool"]
+    assert roles(("user", 5.0), ("user", 1.0), ("tool", 4.0)) == ["user", "user", "tool"]
+
+
+def test_what_matches_that_much_better_stays_where_it_is():
+    assert roles(("user", 1.0), ("tool", 4.1)) == ["tool", "user"]
+    assert roles(("user", 1.0), ("tool", 2.0), slack=0.5) == ["tool", "user"]
+    assert roles(("user", 1.0), ("tool", 2.0), slack=0.0) == ["tool", "user"]
+
+
+def test_a_question_for_a_document_is_left_alone():
+    assert roles(("user", 1.0), ("document", 2.0), asks=replace(NOTHING, sort=Sort.RESOURCE)) == ["document", "user"]
+
+
+def test_where_no_user_spoke_nothing_is_set_back():
+    rows = (("document", 3.0), ("assistant", 2.5), ("tool", 2.0))
+    assert first(*rows) == scored(*rows)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "tool", "document", "assistant"]), st.floats(-9, 9)), max_size=12))
+def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_user_said(rows):
+    before = {one.mark.seq: one.score for one in scored(*rows)}
+    after = first(*rows)
+    assert {one.mark.seq for one in after} == before.keys()
+    for place_, one in enumerate(after):
+        foreign = channel(one.mark.role) in FOREIGN
+        assert one.score == pytest.approx(sum(one.parts.values()))
+        assert one.score == before[one.mark.seq] or (foreign and before[one.mark.seq] - 3.1 < one.score)
+        for later in after[place_ + 1 :] if foreign else ():
+            assert later.mark.role != "user" or before[one.mark.seq] - before[later.mark.seq] > 3.0 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("said", "who", "how"),
+    [
+        ({"role": "document", "actor": "user"}, "document", "reported"),
+        ({"role": "document"}, "document", "reported"),
+        ({"role": "tool", "actor": "Alice"}, "tool", "reported"),
+        ({"role": "user", "meta": {"trust": "document"}}, "user", "reported"),
+        ({"role": "user", "modality": "inferred"}, "user", "stated"),
+    ],
+)
+def test_a_line_never_calls_what_others_say_stated(said, who, how):
+    fact = Fact("m1", 1, 1, SCOPE, "My name is Mallory", "", **said)
+    assert (speaker(fact), trust(fact)) == (who, how)
