@@ -242,7 +242,8 @@ def note(talk: Talk, who: Who, part: Value) -> list[Said]:
     if has:
         return has
     verb = verb_at(talk.text, part.start, part.end)
-    if verb is not None and verb.stance.tense == PRESENT and verb.lemma in words("NOTED") and verb.word == part.start:
+    noted = verb is not None and verb.stance.tense in (PRESENT, ING) and verb.lemma in words("NOTED")
+    if verb is not None and noted and verb.word == part.start:
         return list(by_rules(talk, clause, who, verb))
     return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
 
