@@ -161,7 +161,7 @@ class _Reading:
         used_to = former or (stance.ended and bool(self._used_to()))
         text = sentence(who.name, text, polarity, former=used_to, ended=stance.ended or "negates" in flags)
         if known_predicate(predicate).kind == "event" and valid != self.talk.default:
-            text += when(valid)
+            text = pattern("dates.expression").sub("", text).rstrip() + when(valid)
         doubted = stance.doubted or "maybe" in flags
         modality = "hedged" if doubted else "planned" if "planned" in flags else "stated"
         shown = titled(value.text) if main in ("name", "known") else value.text
