@@ -11,7 +11,7 @@ from told.core.entry import Claim
 from told.core.predicates import predicate
 from told.core.when import ALWAYS, by_clock
 from told.flow import Flow
-from told.write.local import graph, people, tongues
+from told.write.local import graph, people, projects, tongues
 from told.write.local.answers import answered
 from told.write.local.clean import plain_speech, without_colons
 from told.write.local.dates import Clock
@@ -138,6 +138,8 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         yield from people.beside(talk, sentence.start, end)
         yield from people.all_named(talk, sentence.start, end)
         yield from people.parted(talk, sentence.start, end)
+        yield from people.pet_called(talk, sentence.start, end)
+        yield from projects.called(talk, sentence.start, end)
         yield from passed(talk, sentence.start, end)
 
 

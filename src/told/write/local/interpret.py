@@ -11,7 +11,7 @@ from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Subject, relative, subject_at, titled
 from told.write.local.tables import pattern, words
-from told.write.local.verb import verb_at
+from told.write.local.verb import Stance, Verb, verb_at
 from told.write.local.verbal import said_by
 
 _READERS = (
@@ -54,8 +54,15 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
     elif (pet := subject.who.relation) in words("PETS") and people.is_gone(talk.text, subject.at, clause.end):
         yield people.lost(talk.speaker, pet, clause.start, subject.at)
         return
-    if verb := verb_at(talk.text, subject.at, clause.end):
+    if verb := _verb(talk, clause, subject):
         yield from said_by(talk, clause, subject.who, verb)
+
+
+def _verb(talk: Talk, clause: Clause, subject: Subject) -> Verb | None:
+    """The verb of a clause; one that goes on with what somebody is has left out its own."""
+    if clause.goes_on and pattern("sentence.states").match(talk.text, subject.at, clause.end):
+        return Verb("be", Stance(), subject.at, subject.at)
+    return verb_at(talk.text, subject.at, clause.end)
 
 
 def _subject(talk: Talk, clause: Clause) -> Subject | None:

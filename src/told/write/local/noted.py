@@ -114,7 +114,7 @@ def _end(text: str, start: int, limit: int) -> int:
     if below is not None:
         return below.end()
     stop = pattern("noted.stop").search(text, start, limit)
-    return stop.start() if stop else start + len(text[start:limit].rstrip(" \t|,/;-"))
+    return stop.start() if stop else start + len(text[start:limit].rstrip(" \t|,/;-)"))
 
 
 def _read(talk: Talk, found: re.Match[str], end: int) -> Iterator[Said]:
@@ -124,6 +124,8 @@ def _read(talk: Talk, found: re.Match[str], end: int) -> Iterator[Said]:
         yield from (favourite(talk.speaker, found["topic"].lower(), value, first, value.end) for value in values[:1])
         return
     heading = _found(found["key"])
+    if found["said"] and heading.noun and heading.noun not in words("SPOKEN_HEADINGS"):
+        return
     for said in _values(talk, heading, at, end):
         yield replace(said, start=first, confidence=BARE)
 
@@ -185,7 +187,7 @@ def _job(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
 
 def _people(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
     """Everybody who is noted; a bare name is one more of those before it: "sons Bram and Teun"."""
-    last = _one(heading.noun)
+    last = _one(heading.noun) or heading.predicate.removeprefix("has_")
     for item in _items(talk.text, at, end, keep=True):
         if found := pattern("noted.person").fullmatch(item.text):
             noun = (found["noun"] or found["sort"] or "").lower()

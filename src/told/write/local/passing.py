@@ -18,6 +18,13 @@ MENTIONED: Final = 0.75
 """How sure a claim is that nobody meant to make."""
 
 
+_LIKE_ME: Final = (
+    ("learning", "learning", "is learning"),
+    ("course", "learning", "is learning"),
+    ("has_condition", "has_condition", "has"),
+)
+
+
 def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
     if pattern("passing.likely").search(talk.text, start, end) is None:
@@ -84,8 +91,8 @@ def _papers(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 
 def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for predicate, phrase in (("learning", "is learning"), ("has_condition", "has")):
-        if found := pattern(f"passing.{predicate}").search(talk.text, start, end):
+    for name, predicate, phrase in _LIKE_ME:
+        if found := pattern(f"passing.{name}").search(talk.text, start, end):
             value = trimmed(talk.text, *found.span("value"))
             yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
 
@@ -112,6 +119,13 @@ def _languages(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def _with(talk: Talk, start: int, end: int) -> Iterator[Said]:
     if found := pattern("passing.with").search(talk.text, start, end):
         yield from household(talk, Clause(found.start(), end), Who(talk.speaker, first=True), found.end())
+
+
+def _weekly(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.weekday").search(talk.text, start, end):
+        value = trimmed(talk.text, *found.span("value"))
+        text = f"{talk.speaker}'s {found['said'][0].lower()}{found['said'][1:]}"
+        yield Said(talk.speaker, "habit", value.text, text, found.start(), value.end, confidence=MENTIONED)
 
 
 def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:

@@ -101,6 +101,13 @@ def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
                 yield related(talk.speaker, _single(found["relation"]), titled(name[0]), found.start(), stop)
 
 
+def pet_called(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """A pet whose name is told behind it: "a puppy, she's called Momo"."""
+    for found in pattern("people.pet_called").finditer(talk.text, start, end):
+        if is_name(found["name"]):
+            yield related(talk.speaker, found["noun"].lower(), titled(found["name"]), found.start(), found.end())
+
+
 def parted(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom the speaker is no longer with: "Tom and I split up"."""
     if found := pattern("people.parted").search(talk.text, start, end):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from told.write.local.render import article
-from told.write.local.said import Said, Talk
+from told.write.local.said import BARE, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.tables import pattern
 from told.write.local.value import Value, is_thing, items, trimmed, until
@@ -16,6 +16,8 @@ _KNOWN: Final = frozenset("project app codebase stack backend frontend".split())
 _NAMED_BY_PRODUCT: Final = ("stack", "database", "infra", "backend", "frontend")
 """Parts that simply are what they use: our database is Postgres."""
 _LONGEST = 10
+_NEAR = 200
+"""How far back what a name is given to may stand."""
 
 
 def project(talk: Talk, clause: Clause) -> Iterator[Said]:
@@ -43,6 +45,15 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
         return
     for item in _things(text, value.start, value.end):
         yield Said(talk.speaker, "project_uses", item.text, f"{part} uses {item.text}", clause.start, item.end)
+
+
+def called(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """The name of what was just spoken of: "… a reminder app. It's called Drip"."""
+    found = pattern("projects.called").search(talk.text, start, end)
+    if found and pattern("projects.mine").search(talk.text, max(0, start - _NEAR), found.start()):
+        name = found["name"]
+        text = f"{talk.speaker} works on {name}"
+        yield Said(talk.speaker, "works_on", name, text, found.start(), found.end("name"), confidence=BARE)
 
 
 def _things(text: str, start: int, end: int) -> Iterator[Value]:

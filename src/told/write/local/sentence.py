@@ -110,7 +110,7 @@ def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
     for joint in pattern("sentence.joints").finditer(text, sentence.start, sentence.end):
         if joint["on"] is not None and pattern("sentence.of_another_mind").search(text, start, joint.start()):
             continue
-        if pattern("sentence.together").fullmatch(text, start, joint.start()):
+        if "and" in joint[0].lower() and pattern("sentence.together").fullmatch(text, start, joint.start()):
             continue  # my wife and I
         if pattern("sentence.apposed").fullmatch(text, start, joint.start()):
             continue  # Sanne, my sister, …

@@ -84,6 +84,8 @@ def _better(word: str) -> str:
     meant = _short().get(low) or (_meant(low) if len(low) >= _SHORTEST else "")
     if not meant and (possessive := pattern("spelling.possessive").fullmatch(low)):
         meant = f"{possessive['owner']}'s {possessive['noun']}"
+    elif not meant and (whose := pattern("spelling.whose").fullmatch(low)):
+        meant = f"{whose['owner']}'s"
     return f"{meant[0].upper()}{meant[1:]}" if meant and word[0].isupper() else meant
 
 

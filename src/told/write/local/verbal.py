@@ -161,7 +161,7 @@ class _Reading:
         used_to = former or (stance.ended and bool(self._used_to()))
         text = sentence(who.name, text, polarity, former=used_to, ended=stance.ended or "negates" in flags)
         if known_predicate(predicate).kind == "event" and valid != self.talk.default:
-            text += when(valid)
+            text = pattern("dates.expression").sub("", text).rstrip() + when(valid)
         doubted = stance.doubted or "maybe" in flags
         modality = "hedged" if doubted else "planned" if "planned" in flags else "stated"
         shown = titled(value.text) if main in ("name", "known") else value.text
@@ -242,7 +242,8 @@ def note(talk: Talk, who: Who, part: Value) -> list[Said]:
     if has:
         return has
     verb = verb_at(talk.text, part.start, part.end)
-    if verb is not None and verb.stance.tense == PRESENT and verb.lemma in words("NOTED") and verb.word == part.start:
+    noted = verb is not None and verb.stance.tense in (PRESENT, ING) and verb.lemma in words("NOTED")
+    if verb is not None and noted and verb.word == part.start:
         return list(by_rules(talk, clause, who, verb))
     return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
 
