@@ -227,8 +227,8 @@ def round_trip(patient: Patient) -> Check:
     try:
         with TemporaryDirectory(prefix=".told-doctor-", dir=patient.folder) as folder:
             url = "ram://" if patient.file is None else f"sqlite:///{folder}/told.db"
-            with Memory(url, embedder="none", settings=settings) as memory:
-                written = memory.add("The doctor was here.", user_id="doctor")["results"][0]["id"]
+            with Memory(url, embedder="none", llm="none", settings=settings) as memory:
+                written = memory.add("The doctor was here.", user_id="doctor", infer=False)["results"][0]["id"]
                 found = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
                 sound = memory.verify()["ok"]
     except (ToldError, OSError) as error:
