@@ -177,14 +177,14 @@ def test_help_tells_a_program_everything(told):
 
 def test_every_verb_of_the_sdk_is_a_command(told):
     tree = told("help", "--json").json["commands"]
-    below = {f"{group} {name}" for group in ("blob",) for name in tree[group]["commands"]}
+    below = {f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())}
     commands = {*tree, *below}
     assert {SPELLED.get(verb, verb) for verb in verbs.VERBS} - DECLINED <= commands
 
 
 def test_the_shell_completes_commands_and_options(store):
     asked = {"_TOLD_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
-    for words, wanted in {"told sea": {"search"}, "told re": {"retract", "reset", "rebuild", "reindex"}}.items():
+    for words, wanted in {"told sea": {"search"}, "told reb": {"rebuild"}}.items():
         environment = {**os.environ, **asked, "COMP_WORDS": words}
         done = subprocess.run([TOLD], env=environment, capture_output=True, text=True, check=False)
         assert set(done.stdout.split()) == wanted

@@ -11,6 +11,7 @@ from histories import Stage, stage, tried
 from told import Memory
 from told.core.fact import NEVER
 from told.core.ids import text_hash
+from told.core.scope import Scope
 from told.faces import shapes
 from told.testing import HashingEmbedder
 
@@ -164,14 +165,14 @@ talks = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=3
 
 
 def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> list[tuple[str, bool]]:
-    """The memories told, each with whether it may be seen."""
-    ids: list[tuple[str, bool]] = []
+    """The memories told and what stands behind them, each with whether it may be seen."""
+    count = 0
     for said in talk:
-        told = secretly(said, denied, len(ids))
-        made = here.memory.add(told, **U)["results"]
-        ids += [(row["id"], SECRET not in turn["content"]) for row, turn in zip(made, told, strict=True)]
+        here.memory.add(secretly(said, denied, count), **U)
+        count += len(said)
         here.clock.tick()
-    return ids
+    facts = here.memory.engine.store.lives(Scope(user_id="u"))
+    return [(fact.id, SECRET not in fact.text) for fact in facts]
 
 
 @pytest.mark.parametrize("kind", KINDS)

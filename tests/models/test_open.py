@@ -182,13 +182,13 @@ def test_what_a_function_says_it_cost_is_kept():
     assert reply.usage == Usage(1, 2, 3, 4.0)
 
 
-def test_a_function_counts_as_remote_unless_it_says_otherwise():
+def test_a_function_counts_as_near_unless_it_says_otherwise():
     def model(prompt: str) -> str:
         return prompt
 
-    assert open_llm(model, SETTINGS).local is False
-    model.local = True
     assert open_llm(model, SETTINGS).local is True
+    model.local = False
+    assert open_llm(model, SETTINGS).local is False
 
 
 def test_a_function_that_answers_with_no_text_is_named():
@@ -421,7 +421,7 @@ def test_the_command_counts_with_an_embedder_that_answers_later(tmp_path, monkey
 
     url = f"sqlite:///{tmp_path}/told.db"
     with Memory(url, embedder="none") as memory:
-        memory.add("I moved to Lisbon", user_id="mara")
+        memory.add("I moved to Lisbon", user_id="mara", infer=False)
     with serving(says({"embeddings": [[1.0, 0.0]]})) as script:
         monkeypatch.setenv("OLLAMA_HOST", script.url)
         assert told(["--store", url, "--embedder", "ollama:own", "reindex"]) == 0

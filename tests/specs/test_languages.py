@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from told import Memory
+from told.core.scope import Scope
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 U = {"user_id": "u"}
@@ -84,6 +85,11 @@ def by_words() -> Iterator[dict[str, Memory]]:
 
 
 @pytest.fixture(scope="module")
+def by_claims() -> Iterator[dict[str, Memory]]:
+    yield from opened("none", "local")
+
+
+@pytest.fixture(scope="module")
 def by_hashes() -> Iterator[dict[str, Memory]]:
     yield from opened(HashingEmbedder())
 
@@ -104,11 +110,11 @@ def local() -> Any:
         return embedder("e5-small")
 
 
-def opened(embedder: Any) -> Iterator[dict[str, Memory]]:
+def opened(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memory]]:
     """A memory for each language, and one in which all of them are spoken."""
     stores = {}
     for tongue in (*SAID, "all"):
-        memory = Memory("ram://", embedder=embedder, mint=seeded_mint(tongue, ManualClock()))
+        memory = Memory("ram://", embedder=embedder, mint=seeded_mint(tongue, ManualClock()), extract=extract)
         memory.add([text for each in (SAID if tongue == "all" else (tongue,)) for text, _ in SAID[each]], **U)
         stores[tongue] = memory
     yield stores
@@ -130,6 +136,19 @@ def test_a_question_finds_its_memory_first_by_words_alone(by_words, tongue, numb
 def test_a_question_finds_its_memory_first_among_all_languages(by_words, tongue, number):
     text, query = SAID[tongue][number]
     assert first(by_words["all"], query) == text
+
+
+@pytest.mark.parametrize("tongue", SAID)
+def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_claims, tongue):
+    """The first answer was taken from what the question is about, whatever was made of that."""
+    store = by_claims[tongue].engine.store
+    right = []
+    for text, query in SAID[tongue]:
+        [best, *_] = by_claims[tongue].search(query, **U)["results"]
+        turns = [fact.evidence for fact in store.lives(Scope(user_id="u")) if fact.text == text]
+        fact = store.fact("default", best["id"])
+        right.append(best["memory"] == text or fact.evidence in turns)
+    assert sum(right) >= len(right) - 1, right
 
 
 @pytest.mark.parametrize("tongue", SAID)

@@ -52,8 +52,9 @@ def path_of(url: str) -> Path:
         raise ConfigError(f"{url!r} names a home that cannot be found: {error}.") from error
 
 
-def check_version(version: str = apsw.sqlite_lib_version()) -> None:
+def check_version(given: str | None = None) -> None:
     """Refuse a SQLite that can corrupt a store shared by two connections."""
+    version = apsw.sqlite_lib_version() if given is None else given
     if tuple(int(part) for part in version.split(".")[:3]) < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
         raise StoreVersion(f"SQLite {version} has a known WAL corruption bug.", hint=f"Install apsw >= {least}.")
