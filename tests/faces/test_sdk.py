@@ -498,7 +498,8 @@ def test_another_embedder_is_refused_with_the_way_out(tmp_path):
     ("arguments", "said"),
     [
         ({"store": "nonsense"}, "store URL"), ({"store": "sqlite://"}, "SQLite"), ({"store": "sqllite:///x"}, "sqlite"),
-        ({"store": "ram://", "llm": "openai"}, "OPENAI_API_KEY"), ({"store": "ram://", "durabilty": "full"}, "durability"),
+        ({"store": "ram://", "llm": "openai"}, "OPENAI_API_KEY"),
+        ({"store": "ram://", "durabilty": "full"}, "durability"),
         ({"store": "ram://", "durability": "maybe"}, "full"), ({"store": "ram://", "limit": 0}, "limit"),
         ({"store": "ram://", "embedder": "nonsense"}, "nonsense"), ({"store": "ram://", "embedder": 7}, "embedder"),
         ({"store": "ram://x"}, "ram"), ({"store": "ram://", "subscribes": {"skill"}}, "subscribes"),
