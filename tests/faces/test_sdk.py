@@ -392,9 +392,9 @@ def test_an_image_that_is_not_fetched_leaves_its_address(memory):
 
 
 @pytest.mark.parametrize("content", [[IMAGE], IMAGE])
-def test_an_image_of_which_only_the_address_is_known_is_no_memory_but_its_address_is_kept(memory, content):
+def test_of_an_image_that_nobody_looked_at_the_address_is_kept(memory, content):
     done = memory.add({"role": "user", "content": content}, user_id="u")
-    assert (done["results"], len(done["skipped"])) == ([], 1)
+    assert [row["memory"] for row in done["results"]] == ["[image #1: https://example.org/cat.png]"]
     assert "URLs are not fetched" in done["warnings"][0]
     target = io.BytesIO()
     memory.export(target)

@@ -1,9 +1,7 @@
 """Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and behaviours (§15).
 
-Cases of §15 that need a model which extracts or decides are not here: 1 and 2 as worded ("User's name is Bob"), 3 (no
-extractable facts), 15 to 18 (contradiction, refinement, negation, several events). 4 needs vectors with meaning and is
-tried with the installed model. Graph memory (33 to 35), model failures (36) and custom prompts or providers (39 to 41)
-are not of this version. Every other case up to 32 is below, under its number.
+Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's own (1 to 3, 14 to 18,
+33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning and is tried with the installed model.
 """
 
 import hashlib
@@ -88,7 +86,7 @@ def test_2_2_an_event_says_what_happened_to_which_memory(memory):
 
 
 def test_2_3_a_string_is_one_message_of_the_user(memory):
-    [row] = memory.add("hello there", user_id="alice")["results"]
+    [row] = memory.add("the kettle is new", user_id="alice")["results"]
     assert row["role"] == memory.get(row["id"])["role"] == "user"
 
 
@@ -110,16 +108,16 @@ def test_2_4_21_38_every_call_needs_a_scope_and_says_so(memory, ask):
 
 def test_1_adding_a_single_fact_returns_one_add_event(memory):
     [row] = memory.add("My name is Bob", user_id="bob")["results"]
-    assert (row["event"], row["memory"]) == ("ADD", "My name is Bob")
+    assert (row["event"], row["memory"]) == ("ADD", "User's name is Bob")
 
 
-def test_2_adding_a_conversation_returns_an_event_for_each_message(memory):
+def test_2_adding_a_conversation_word_for_word_returns_an_event_for_each_message(memory):
     talk = [
         {"role": "system", "content": "You are kind."},
         {"role": "user", "content": "Hi, I'm Alice."},
         {"role": "assistant", "content": "Nice to meet you!"},
     ]
-    done = memory.add(talk, user_id="alice")
+    done = memory.add(talk, user_id="alice", infer=False)
     assert [(row["event"], row["role"], row["memory"]) for row in done["results"]] == [
         ("ADD", "user", "Hi, I'm Alice."), ("ADD", "assistant", "Nice to meet you!"),
     ]  # fmt: skip
