@@ -1,7 +1,7 @@
 """Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and behaviours (§15).
 
-Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's own (1 to 3, 14 to 18,
-33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning and is tried with the installed model.
+Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's own (1 to 3, 14 to
+18, 33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning and is tried with the installed model.
 """
 
 import hashlib
