@@ -158,21 +158,21 @@ def secretly(said: list[dict[str, Any]], denied: set[int], start: int) -> list[d
 
 
 def is_allowed(row: dict[str, Any]) -> bool | str:
-    return "not for you" if SECRET in row["memory"] else True
+    return "not for you" if SECRET in str(row) else True
 
 
 talks = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=3)
 
 
 def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> list[tuple[str, bool]]:
-    """The memories told and what stands behind them, each with whether it may be seen."""
+    """The memories that are held and what stands behind them, each with whether it may be seen."""
     count = 0
     for said in talk:
         here.memory.add(secretly(said, denied, count), **U)
         count += len(said)
         here.clock.tick()
     facts = here.memory.engine.store.lives(Scope(user_id="u"))
-    return [(fact.id, SECRET not in fact.text) for fact in facts]
+    return [(fact.id, SECRET not in str(fact)) for fact in facts if fact.until == NEVER]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -280,6 +280,23 @@ def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, l
             few = here.memory.search(query, **U, limit=limit, as_of=moment, explain=True)["results"]
             assert [row["id"] for row in few] == [row["id"] for row in everything[:limit]]
             assert [row["score"] for row in few] == [row["score"] for row in everything[:limit]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
+def test_a_claim_that_a_turn_leads_to_takes_no_place_of_what_scores_higher(kind, limit):
+    said = (
+        "river tea", "I moved to Tokyo", "tea", "I love green tea", "violin river", "I live in Berlin",
+        "I love green tea", "I moved to Tokyo",
+    )  # fmt: skip
+    with stage(kind, spare=0, newest_among=0) as here:
+        for number, text in enumerate(said):
+            here.memory.add(f"{text} number{number}", **U)
+            here.clock.tick()
+        asking = {**U, "as_of": f"#{here.head}"}
+        everything = here.memory.search("Where do I live? Berlin", **asking)["results"]
+        few = here.memory.search("Where do I live? Berlin", **asking, limit=limit)["results"]
+        assert [row["id"] for row in few] == [row["id"] for row in everything[:limit]]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -136,14 +136,23 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
         yield from related(eye, recall, wanted)
         recall.clock.mark("guard", len(recall.facts))
         settled(recall, eye.settings)
-        left = len(rank.best_of_facts(recall.scored))
-        if left >= _least(recall, eye.settings) or wanted >= len(everything):
+        if _sure(recall, everything, wanted) >= _least(recall, eye.settings) or wanted >= len(everything):
             break
         recall.begin_again(everything)
         recall.clock.steps.pop()
         wanted *= 2
         yield from fetch(eye, recall, list(first(everything, wanted)))
     _count_denied(recall)
+
+
+def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
+    """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
+    beyond = everything[sum(1 for _ in first(everything, reach)) :]
+    best = rank.best_of_facts(recall.scored)
+    if not beyond or not recall.kins:
+        return len(best)
+    [bar, *_] = rank.ordered(beyond)
+    return sum(1 for one in best if rank.before(one, bar))
 
 
 def _count_denied(recall: Recall) -> None:

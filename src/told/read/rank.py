@@ -126,6 +126,11 @@ def ordered(scored: Iterable[Scored]) -> list[Scored]:
     return sorted(scored, key=_rank, reverse=True)
 
 
+def before(one: Scored, other: Scored) -> bool:
+    """Whether one comes before another."""
+    return _rank(one) > _rank(other)
+
+
 def _rank(one: Scored) -> tuple[float, int, int]:
     return one.score, one.mark.seq, one.mark.slot
 
