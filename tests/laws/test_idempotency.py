@@ -26,9 +26,9 @@ def entries(here):
 def test_the_same_evidence_is_kept_once(kind, before, scope, request):
     with stage(kind) as here:
         here.player.play(before)
-        first = here.memory.add(**request, **scope)
+        first = here.memory.add(**request, **scope, infer=False)
         grown, rows = entries(here), here.rows()
-        again = here.memory.add(**request, **scope)
+        again = here.memory.add(**request, **scope, infer=False)
         assert [row["event"] for row in again["results"]] == ["NONE"] * len(first["results"])
         assert [row["id"] for row in again["results"]] == [row["id"] for row in first["results"]]
         assert (entries(here), here.rows()) == (grown, rows), "nothing was written"
@@ -43,8 +43,14 @@ def test_a_key_gives_back_its_first_receipt_whatever_happened_since(kind, scope,
         kept = [step for step in after if step.verb != "erase"]
         here.player.play(kept)
         grown = entries(here)
-        assert here.memory.add(**request, **scope, idempotency_key="the key") == first
+        assert here.memory.add(**request, **scope, idempotency_key="the key") == wordless(first)
         assert entries(here) == grown
+
+
+def wordless(receipt):
+    """A receipt without the words of what was skipped: a key keeps none, so that an erasure leaves none."""
+    rows = [{name: value for name, value in row.items() if name != "fact"} for row in receipt.get("skipped", ())]
+    return {**receipt, **({"skipped": rows} if rows else {})}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -99,6 +99,6 @@ def _outcome(plan: Plan, skipped: Sequence[Mapping[str, Any]]) -> str:
     """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
     rows = [[event.event, event.id, event.role, event.actor] for event in plan.events]
     passed = [{name: value for name, value in row.items() if name != FACT} for row in skipped]
-    return json.dumps({"events": rows, "skipped": passed, "warnings": list(plan.warnings)})
+    return json.dumps({"events": rows, "skipped": passed, "warnings": list(plan.warnings), "entries": len(plan.drafts)})
 
 

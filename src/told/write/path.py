@@ -220,10 +220,12 @@ def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receip
         raise IdempotencyConflict()
     outcome = json.loads(ticket.outcome)
     events: list[Event] = []
+    before = AsOf(ticket.seq - outcome.get("entries", 0), 0)
     for event, thread, role, actor in outcome["events"]:
-        fact = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
-        text = fact.text if fact else None
-        events.append(Event(event, thread, text, text if event == "UPDATE" else None, role, actor))
+        now = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
+        old = (yield from call(store.fact, account, thread, before)) if event in ("UPDATE", "DELETE") else None
+        text, previous = (None if fact is None else fact.text for fact in (now or old, old))
+        events.append(Event(event, thread, text, previous, role, actor))
     return Receipt(tuple(events), tuple(outcome["skipped"]), tuple(outcome["warnings"]))
 
 
