@@ -111,7 +111,7 @@ def main() -> None:
         if asked.show == split:
             show(judged)
         measured[split] = figures(judged)
-        if not asked.quick:
+        if not asked.quick and split in labels.SPLITS:
             measured[split]["decisions"] = decisions(split, shown=asked.show == split)
         print("", _table.plain(HEAD, rows(split, judged)), sep="\n")
         tables.append(_table.markdown(HEAD, rows(split, judged)))
