@@ -35,11 +35,15 @@ def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
     recall.shown |= {one.mark.seq for one in first(recall.scored, reach)} & recall.facts.keys()
     if recall.found.linked:
         yield from _sided(eye, recall)
-    facts = (recall.facts[seq] for seq in recall.shown)
-    evidence = {fact.evidence for fact in facts if is_extracted(fact) and fact.evidence}
-    if missing := sorted(evidence - recall.kins.keys()):
+    while missing := _unknown(recall):
         lives = yield from call(eye.store.taken, recall.want.find.scope.account, missing)
         _bring_in(eye, recall, missing, lives)
+
+
+def _unknown(recall: Recall) -> list[str]:
+    """The evidence of what may be shown that was not looked up yet; what replaced a claim brings its own."""
+    facts = (recall.facts[seq] for seq in recall.shown)
+    return sorted({fact.evidence for fact in facts if is_extracted(fact) and fact.evidence} - recall.kins.keys())
 
 
 def _sided(eye: Eye, recall: Recall) -> Flow[None]:
