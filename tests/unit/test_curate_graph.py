@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from curating import World, world
+from told import Memory
 from told.core.entry import Draft
 from told.core.errors import InvalidInput
 from told.core.fact import NODE, Link
@@ -216,3 +217,18 @@ def test_lenses_have_two_spellings() -> None:
     assert isinstance(lens_named("strict"), Lens)
     with pytest.raises(InvalidInput, match="strict, likely, exploratory"):
         lens_named("rosy")
+
+
+def test_a_relation_goes_with_the_claim_it_was_drawn_from_and_comes_back_with_it():
+    def told():
+        rows = memory.relations("User", user_id="u")["results"]
+        return {(row["source"], row["relation"], row["target"]) for row in rows}
+
+    with Memory("ram://", embedder=None) as memory:
+        memory.add("I live in Berlin and work at Acme. My sister Ann lives in Oslo.", user_id="u")
+        assert ("User", "lives_in", "Berlin") in told()
+        memory.add("I moved to Tokyo", user_id="u")
+        memory.add("I no longer work at Acme", user_id="u")
+        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Tokyo")}
+        memory.add("I moved to Berlin", user_id="u")
+        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Berlin")}

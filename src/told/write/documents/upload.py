@@ -20,6 +20,7 @@ from told.write.desk import Desk
 from told.write.documents.document import Document, Pages
 from told.write.documents.ingest import ingest
 from told.write.documents.read import ACCEPTED, document, file_bytes, read_document
+from told.write.documents.screen import screened
 from told.write.media.header import header
 from told.write.media.parts import Image
 from told.write.media.see import Look, sight_of
@@ -50,9 +51,9 @@ def upload(
     origin = label(found_at if source is None else source, "source", limit=SOURCE_LIMIT)
     kind = taken.media_type if media_type is None else label(media_type, "media_type", limit=NAME_LIMIT)
     handed = replace(taken, name=called, source=origin, media_type=kind)
-    found = yield from _read(handed, look)
+    found, data = screened((yield from _read(handed, look)), handed.data, desk.settings.secrets)
     receipt = yield from ingest(
-        desk, scope, found, source=origin, data=handed.data, name=called, metadata=metadata, valid=valid,
+        desk, scope, found, source=origin, data=data, name=called, metadata=metadata, valid=valid,
         expires=expires,
     )  # fmt: skip
     return receipt, found
