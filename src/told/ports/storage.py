@@ -9,10 +9,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
-from told.core.fact import Fact, Link, Passage, Witness
+from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
+from told.ports.overlay import Overlay
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
@@ -61,7 +62,14 @@ class PutPassage:
     passage: Passage
 
 
-RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage
+@dataclass(frozen=True, slots=True)
+class PutTick:
+    """A turn passed."""
+
+    tick: Tick
+
+
+RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage | PutTick
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
 VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
@@ -141,7 +149,8 @@ class Batch:
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
-    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names.
+    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names. `notes`
+    is what the step's consumer notes for itself with it; None forgets a key.
     """
 
     account: str
@@ -153,6 +162,7 @@ class Batch:
     model: str | None = None
     step: Step | None = None
     blobs: Sequence[Blob] = ()
+    notes: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +220,7 @@ class Index(Protocol):
         """
 
 
-class Store(Blobs, Protocol):
+class Store(Blobs, Overlay, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint
