@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from told import Memory
 from told.core.entry import Claim, Evidence
 from told.core.scope import Scope
+from told.core.size import tokens
 from told.core.when import instant
 from told.flow import Flow, run
 from told.ports import Usage
 from told.settings import Settings
 from told.testing import ManualClock, seeded_mint
-from told.write.chunk import Chunk, chunks, extract, hearing, merged, pending, placed, tokens, topics
+from told.write.chunk import Chunk, chunks, extract, hearing, merged, pending, placed, topics
 from told.write.messages import Turn
 from told.write.shape import Dropped, Entity, Extracted, Found, Heard, Relation
 

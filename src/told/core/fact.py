@@ -83,6 +83,17 @@ class Witness:
     blobs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A turn of a conversation, for the clocks by which memories fade: where it stands, when it was, how long."""
+
+    seq: int
+    scope: Scope
+    at: int
+    turns: int = 1
+    tokens: int = 0
+
+
 TURN, NODE, QUARANTINE = "turn", "node", "quarantine"
 UNLISTED = frozenset({TURN, NODE, QUARANTINE})
 """Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt."""

@@ -26,6 +26,7 @@ from told.ports.models import (
     sound,
     usage_of,
 )
+from told.ports.overlay import Overlay
 from told.ports.storage import (
     VIEWS,
     Batch,
@@ -44,6 +45,7 @@ from told.ports.storage import (
     PutFact,
     PutLink,
     PutPassage,
+    PutTick,
     PutWitness,
     RowOp,
     Step,
@@ -71,10 +73,12 @@ __all__ = [
     "NoEvidence",
     "NoFact",
     "NoNews",
+    "Overlay",
     "Purpose",
     "PutFact",
     "PutLink",
     "PutPassage",
+    "PutTick",
     "PutWitness",
     "Reply",
     "Reranker",

@@ -9,10 +9,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
-from told.core.fact import Fact, Link, Passage, Witness
+from told.core.errors import InvalidInput
+from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
+from told.ports.overlay import Overlay
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
@@ -61,10 +63,17 @@ class PutPassage:
     passage: Passage
 
 
-RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage
+@dataclass(frozen=True, slots=True)
+class PutTick:
+    """A turn passed."""
+
+    tick: Tick
+
+
+RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage | PutTick
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
-View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
-VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
+View: TypeAlias = Literal["evidence", "facts", "links", "passages", "ticks"]
+VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages", "ticks")
 
 # Guards: what must still hold when a batch commits -------------------------------------------------------------------
 
@@ -141,7 +150,8 @@ class Batch:
 
     `seen` is the ledger position the writer read at: when it is still the head, every guard holds by construction.
     `vectors` maps the hash of a passage's text to its vector under `model`; a store that has moved on to another model
-    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names.
+    leaves them aside, and the passages wait for theirs. `blobs` are what the evidence among the drafts names. `notes`
+    is what the step's consumer notes for itself with it; None forgets a key.
     """
 
     account: str
@@ -153,6 +163,11 @@ class Batch:
     model: str | None = None
     step: Step | None = None
     blobs: Sequence[Blob] = ()
+    notes: Mapping[str, bytes | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.notes and self.step is None:
+            raise InvalidInput("Notes commit with the step of their consumer, and this batch has none.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +225,7 @@ class Index(Protocol):
         """
 
 
-class Store(Blobs, Protocol):
+class Store(Blobs, Overlay, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint
@@ -234,6 +249,9 @@ class Store(Blobs, Protocol):
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Drop these views and fold them again from the ledger; return the rows of each."""
+
+    def behind(self, account: str) -> Sequence[View]:
+        """The views an older store knew nothing of, so that this ledger was never folded into them; rebuild them."""
 
     # read the ledger
     def accounts(self) -> Sequence[str]:

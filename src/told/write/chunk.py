@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, sqrt
+from math import sqrt
 
 from told.core.entry import Entry, Observed
 from told.core.scope import Scope
+from told.core.size import tokens, weight
 from told.core.text import pieces, terms
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow
@@ -27,16 +28,6 @@ from told.write.talk import MINUTE
 
 WINDOW = 3
 """How many turns on each side of a cut are compared."""
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text has: a character of Chinese is two thirds of one, of English a quarter."""
-    return ceil(_weight(text))
-
-
-def _weight(text: str) -> float:
-    wide = 0 if text.isascii() else sum(char > "\u2e7f" for char in text)
-    return wide / 1.5 + (len(text) - wide) / 4
 
 
 # -------------------------------------------------------------------------------------------------------------- cutting
@@ -102,10 +93,10 @@ def _slices(number: int, turn: Turn, most: int) -> Iterator[Slice]:
     start = end = 0
     cost = 0.0
     for first, last in _atoms(text, most):
-        cost += _weight(text[end:last])
+        cost += weight(text[end:last])
         if end > start and cost > most:
             yield Slice(number, start, end, tokens(text[start:end]))
-            start, cost = first, _weight(text[first:last])
+            start, cost = first, weight(text[first:last])
         end = last
     if end > start:
         yield Slice(number, start, end, tokens(text[start:end]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+from told.core import size
 from told.core.entry import Entry, Observed
 from told.core.errors import ToldError
 from told.core.query import Event
@@ -19,7 +20,6 @@ from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
-from told.write import chunk
 from told.write.alone import Turnstile
 from told.write.hearing import HEARD, Piece, pieces, recalled
 from told.write.messages import Turn
@@ -268,7 +268,7 @@ def enough(store: Store, account: str, threshold: int, scope: Scope | None = Non
     after, tokens = (yield from call(store.cursor, account, CONSUMER)), Counter[Scope]()
     while entries := (yield from call(store.scan, account, after, PAGE)):
         for entry in filter(waits, entries):
-            tokens[_scope(entry)] += chunk.tokens(_said(entry).evidence.content)
+            tokens[_scope(entry)] += size.tokens(_said(entry).evidence.content)
         if any(count >= threshold for where, count in tokens.items() if scope in (None, where)):
             return True
         after = entries[-1].seq

@@ -1,0 +1,90 @@
+"""What reads leave behind: who was recalled when, which topics came up together, and what is to be thought over.
+
+None of it is a belief, so none of it is in the ledger: no view, export or proof knows of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from told.core.fact import NEVER
+
+STRENGTHENING = 0.1
+"""How much stronger each recall makes what is recalled, up to 1."""
+
+
+class Reason(StrEnum):
+    """Why a memory is to be thought over."""
+
+    RECALL = "recall"
+    CONTRADICTION = "contradiction"
+    POLICY_CHANGE = "policy_change"
+    SCHEDULED_REVIEW = "scheduled_review"
+    EXPLICIT = "explicit"
+
+
+class Access(StrEnum):
+    """What happened to a memory in a read."""
+
+    RETRIEVED = "retrieved"
+    SURFACED = "surfaced"
+    CITED = "cited"
+    IGNORED = "ignored"
+    CORRECTED = "corrected"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory in one read: at which rank, with which score, and to which query, of which only a hash is kept."""
+
+    thread: str
+    at: int
+    rank: int = 0
+    score: float = 0.0
+    query: str = ""
+    access: Access = Access.RETRIEVED
+
+
+@dataclass(frozen=True, slots=True)
+class RecallState:
+    """How much in use a memory was from one instant until another; the state after it is a new one."""
+
+    thread: str
+    since: int
+    until: int
+    count: int
+    strength: float
+
+    @classmethod
+    def first(cls, thread: str, at: int) -> RecallState:
+        """The state a first recall begins."""
+        return cls(thread, at, NEVER, 1, STRENGTHENING)
+
+    def after(self, at: int) -> RecallState:
+        """The state one more recall begins; one that is told late begins no earlier than this one."""
+        strength = min(1.0, round(self.strength + STRENGTHENING, 9))
+        return RecallState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A memory that is to be thought over, from when on, how urgently, and who is at it; `id` 0 has no place yet."""
+
+    thread: str
+    reason: Reason
+    priority: float = 0.0
+    due: int = 0
+    id: int = 0
+    claimed: int = 0
+    attempts: int = 0
+
+
+def urgency(task: Task) -> tuple[float, int, int]:
+    """What tasks are sorted by: the most urgent first, then the longest due, then the oldest."""
+    return -task.priority, task.due, task.id
+
+
+def paired(one: str, other: str) -> tuple[str, str]:
+    """Two topics as the pair they are counted as, whoever came first."""
+    return (one, other) if one < other else (other, one)

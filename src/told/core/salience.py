@@ -1,0 +1,99 @@
+"""How much a memory still weighs: a pure function of a curve, of when it was said, and of a clock.
+
+Nothing ticks. A memory starts at its base weight, loses a share of it with every unit of its clock, and gains when it
+is said again; what it weighs at any moment follows from the readings of the clock at which it was said. So a turn costs
+the same however many memories there are, and any past moment can be asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil, inf, log
+from typing import Final
+
+BUMP: Final = 0.3
+"""What saying something again adds, as a share of the base weight."""
+CEILING: Final = 1.0
+PRUNE: Final = 0.10
+"""Below this a memory has faded, unless it is permanent."""
+
+
+class Clock(StrEnum):
+    """What makes memories fade: turns of a conversation, days, or tokens counted as turns of usual size."""
+
+    TURNS = "turns"
+    TIME = "time"
+    TOKENS = "tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a memory fades: what it starts with and what is left after one unit of its clock.
+
+    One that is lasting never counts as faded, however little it weighs.
+    """
+
+    base: float
+    decay: float
+    lasting: bool = False
+    floor: float = PRUNE
+    bump: float = BUMP
+
+    def faded(self, weight: float) -> bool:
+        """Whether a memory of this weight is no longer shown unasked."""
+        return not self.lasting and weight < self.floor
+
+
+def salience(curve: Curve, said: Iterable[float], now: float) -> float:
+    """What a memory weighs at a reading of its clock, given those at which it was said; nothing before the first.
+
+    Said again it gains, up to the ceiling; said again after it has faded, it begins anew.
+    """
+    weight, last = 0.0, -inf
+    for reading in sorted(reading for reading in said if reading <= now):
+        left = weight * curve.decay ** (reading - last) if weight else 0.0
+        anew = not weight or curve.faded(left)
+        weight = min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
+        last = reading
+    return weight * curve.decay ** (now - last) if weight else 0.0
+
+
+def fades_at(curve: Curve, said: Iterable[float], now: float) -> float | None:
+    """The first whole reading of the clock after `now` at which the memory has faded; None if it never does."""
+    if curve.lasting or curve.decay >= 1.0:
+        return None
+    weight = salience(curve, said, now)
+    if curve.faded(weight):
+        return now
+    left = ceil(log(curve.floor / weight) / log(curve.decay)) if curve.decay else 1
+    while left and curve.faded(weight * curve.decay ** (left - 1)):
+        left -= 1
+    while not curve.faded(weight * curve.decay**left):
+        left += 1
+    return now + left
+
+
+def drawn(
+    curve: Curve, said: Iterable[float], start: float, end: float, points: int = 60
+) -> Iterator[tuple[float, float]]:
+    """The curve from one reading of the clock to another: so many pairs of a reading and the weight at it."""
+    known = tuple(said)
+    step = (end - start) / max(points - 1, 1)
+    for number in range(points):
+        reading = start + step * number
+        yield reading, salience(curve, known, reading)
+
+
+# Other rhythms --------------------------------------------------------------------------------------------------------
+
+
+def per_event(decay: float, events: float) -> float:
+    """The decay for one event where so many of them make one turn, so that a turn's worth of them decays the same."""
+    return float(decay ** (1.0 / events))
+
+
+def per_day(half_life_days: float) -> float:
+    """The decay for one day that leaves a half after so many days."""
+    return float(0.5 ** (1.0 / half_life_days))

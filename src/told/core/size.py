@@ -1,0 +1,16 @@
+"""About how long a text is, where counting tokens would cost more than it tells."""
+
+from __future__ import annotations
+
+from math import ceil
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text has: a character of Chinese is two thirds of one, of English a quarter."""
+    return ceil(weight(text))
+
+
+def weight(text: str) -> float:
+    """The same before it is rounded, so that the parts of a text add up."""
+    wide = 0 if text.isascii() else sum(char > "\u2e7f" for char in text)
+    return wide / 1.5 + (len(text) - wide) / 4

@@ -1,0 +1,65 @@
+"""The ports to what is beside the ledger: what reads leave behind, and what consumers note for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from told.core.fact import Tick
+from told.core.query import Touch
+from told.core.recall import Recalled, RecallState, Task
+from told.core.scope import Scope
+
+
+class Overlay(Protocol):
+    """What no view, export or proof knows of. Whatever belongs to a thread goes when the thread is erased."""
+
+    # the clock of a conversation: this one is a view, folded from the ledger
+    def ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
+        """The last turns at the home of a scope up to a position (now, when None), in ledger order."""
+
+    # topics that came up together
+    def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
+        """Count that topics came up together; who came first is one, and a pair with an unknown end is dropped."""
+
+    def met(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], Touch]:
+        """How often any of these topics came up together with others; of each pair the lesser id is first."""
+
+    # recalls one by one
+    def recalled(self, account: str, recalls: Sequence[Recalled], keep: int) -> None:
+        """Note recalls, and close the state of each thread with a new one; the newest `keep` of a thread stay.
+
+        Threads that have no version here are dropped.
+        """
+
+    def recalls(self, account: str, thread: str) -> Sequence[Recalled]:
+        """The recalls of a thread that are still noted, oldest first."""
+
+    def states(self, account: str, threads: Sequence[str]) -> Sequence[RecallState]:
+        """The states of these threads that are still noted, by thread and oldest first."""
+
+    # what is to be thought over
+    def enqueue(self, account: str, tasks: Sequence[Task], window: int) -> int:
+        """Queue tasks; one of a thread and reason that is already open and due within the window is one with it.
+
+        The more urgent priority counts. Threads that have no version here are dropped. Returns how many are new.
+        """
+
+    def queue(self, account: str, limit: int = 100) -> Sequence[Task]:
+        """The open tasks, most urgent first, then the longest due."""
+
+    def claim(self, account: str, now: int, limit: int, lease: int) -> Sequence[Task]:
+        """Take the most urgent tasks that are due and that nobody took within the lease; each counts one attempt."""
+
+    def done(self, account: str, tasks: Sequence[int]) -> int:
+        """Close tasks; how many there were."""
+
+    # what consumers note for themselves
+    def notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
+        """What a consumer noted under these keys, or under all; only what is there."""
+
+    def note(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
+        """Note something outside a commit; None forgets it. Inside one, it is `Batch.notes`.
+
+        A note under the id of a thread belongs to it.
+        """
