@@ -1,4 +1,4 @@
-"""The conversation: what is said is remembered, what is remembered bears on the answer, and every answer can be asked why."""
+"""The conversation: what is said is remembered, what is remembered answers, and every answer can be asked why."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Chat:
     """A conversation in one scope of a memory, answered by a model or, without one, by what is remembered."""
 
     def __init__(
-        self, memory: Memory, llm: LLM | None = None, ids: Mapping[str, str | None] | None = None, *, tail: int = TAIL
+        self, memory: Memory, llm: LLM | None = None, ids: Mapping[str, Any] | None = None, *, tail: int = TAIL
     ) -> None:
         """Begin to talk; `ids` are the `user_id`, `agent_id` and `run_id` that everything is remembered under."""
-        named = {name: value for name, value in (ids or {}).items() if value is not None}
-        memory.engine.scope(named)
-        self.memory, self.llm, self.ids, self.tail = memory, llm, named, tail
+        self.ids: dict[str, Any] = {name: value for name, value in (ids or {}).items() if value is not None}
+        memory.engine.scope(self.ids)
+        self.memory, self.llm, self.tail = memory, llm, tail
         self.as_of: str | None = None
         self.last: Asked | None = None
         self.reply: Reply | None = None
@@ -115,7 +115,7 @@ class Chat:
         last, said = self._last()
         row = self.find(which)
         used = any(row["id"] in (one["id"], *one.get("also", ())) for one in said.used)
-        choosy = {"limit": SHOWN, "min_score": SURE} if said.model is None else {}
+        choosy: dict[str, Any] = {"limit": SHOWN, "min_score": SURE} if said.model is None else {}
         found = self.memory.why_not(last.text, row["id"], as_of=last.as_of, **choosy, **self.ids)
         if found["found"] and not used and is_question(row["memory"]):
             found |= {"found": False, "stage": "chat", "reason": "a question answers nothing"}

@@ -35,7 +35,7 @@ def talk(shell: Shell, ids: Ids, model: str, *, as_of: str | None, yes: bool) ->
     with Memory(
         shell.store, embedder=shell.embedder, llm=llm or "none", account=shell.account, zone=shell.zone
     ) as memory:
-        chat = Chat(memory, llm, {**ids})
+        chat = Chat(memory, llm, ids)
         if as_of is not None:
             chat.at(as_of)
         return Talk(shell, chat, Lines(), yes=yes).run()
@@ -194,7 +194,7 @@ class Talk:
 
 def _nearest(name: str, names: list[str]) -> str:
     near = get_close_matches(name, names, 1, NEAR)
-    return f"Did you mean /{near[0]}?" if near else "/help lists what there is; a line that begins with a blank is said."
+    return f"Did you mean /{near[0]}?" if near else "/help lists them; a line that begins with a blank is said."
 
 
 # What people see ------------------------------------------------------------------------------------------------------
@@ -242,7 +242,8 @@ def _forgotten(body: Mapping[str, Any]) -> RenderableType:
 
 
 def _moved(body: Mapping[str, Any]) -> RenderableType:
-    return views.safe(f"Answering as of {body['as_of']}; /as-of now goes back." if body["as_of"] else "Answering as of now.")
+    then = body["as_of"]
+    return views.safe(f"Answering as of {then}; /as-of now goes back." if then else "Answering as of now.")
 
 
 def _tiers(body: Mapping[str, Any]) -> RenderableType:
@@ -250,7 +251,7 @@ def _tiers(body: Mapping[str, Any]) -> RenderableType:
 
 
 def _count(state: Any) -> str:
-    return f"{len(state)}" if isinstance(state, list) else " · ".join(f"{name} {value}" for name, value in state.items())
+    return str(len(state)) if isinstance(state, list) else " · ".join(f"{key} {value}" for key, value in state.items())
 
 
 def _help(body: Mapping[str, Any]) -> RenderableType:
