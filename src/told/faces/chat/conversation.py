@@ -82,11 +82,7 @@ class Chat:
 
     def _answer(self, llm: LLM, text: str, context: str) -> str:
         past = f"Answer as of {self.as_of}: what you remember is what was known then." if self.as_of else ""
-        system = "\n\n".join(filter(None, (prompt(), past, context)))
-        said, _ = run(asked(llm, system, text))
-        if not isinstance(said, str) or not said.strip():
-            raise LLMError(f"The language model {llm.model} answered nothing.")
-        return said.strip()
+        return answer(llm, "\n\n".join(filter(None, (prompt(), past, context))), text)
 
     def _heard(self, role: str, text: str) -> dict[str, Any]:
         return self.memory.add([{"role": role, "content": text}], **self.ids)
@@ -157,6 +153,14 @@ class Chat:
             self.memory.get_all(limit=1, as_of=wanted, **self.ids)
         self.as_of = None if wanted.casefold() in NOW else wanted
         return self.as_of
+
+
+def answer(llm: LLM, system: str, text: str) -> str:
+    """What a model says to a text; one that fails or says nothing is an `LLMError`."""
+    said, _ = run(asked(llm, system, text))
+    if not isinstance(said, str) or not said.strip():
+        raise LLMError(f"The language model {llm.model} answered nothing.")
+    return said.strip()
 
 
 @cache
