@@ -53,11 +53,15 @@ def salience(curve: Curve, said: Iterable[float], now: float) -> float:
     """
     weight, last = 0.0, -inf
     for reading in sorted(reading for reading in said if reading <= now):
-        left = weight * curve.decay ** (reading - last) if weight else 0.0
-        anew = not weight or curve.faded(left)
-        weight = min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
+        weight = said_anew(curve, weight * curve.decay ** (reading - last) if weight else 0.0)
         last = reading
     return weight * curve.decay ** (now - last) if weight else 0.0
+
+
+def said_anew(curve: Curve, left: float) -> float:
+    """What a memory weighs when it is said and so much of it was left."""
+    anew = not left or curve.faded(left)
+    return min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
 
 
 def fades_at(curve: Curve, said: Iterable[float], now: float) -> float | None:
