@@ -186,8 +186,13 @@ def _begun(short: str, long: str) -> float:
     """By the beginning that a single word shares with one of a much longer value."""
     if " " in short or len(long) < _MUCH_LONGER * len(short):
         return 0.0
-    shared = max(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(short, word))) for word in long.split())
+    shared = max(_prefix(short, word) for word in long.split())
     return _PART * 2 * shared / (len(short) + shared) if shared >= _STEM else 0.0
+
+
+def _prefix(one: str, other: str) -> int:
+    """How many characters two words have in common from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _in_common(one: str, other: str) -> float:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from told.core.errors import ConfigError, InvalidInput
-from told.core.kind import Tier
-from told.core.salience import PRUNE, Clock, Curve, per_day
+from told.core.salience import PRUNE, Clock, Curve, Tier, per_day
 from told.core.text import shown
 
 VARIABLE: Final = "PRUNE_THRESHOLD"

@@ -14,8 +14,8 @@ from typing import Final
 from told.core.concepts import Weighed, leaving
 from told.core.errors import InvalidInput
 from told.core.ids import Mint
-from told.core.kind import Kind, Tier
-from told.core.salience import Clock, Curve, said_anew, salience
+from told.core.kind import Kind
+from told.core.salience import Clock, Curve, Tier, said_anew, salience
 from told.core.text import shown
 from told.faces.ontology.fact import DECAY, Fact, Facts
 from told.faces.ontology.keeping import NEGATED, Rules, iso
@@ -163,7 +163,7 @@ class Inside:
                     self._settle(fact)
 
     def _timed(self) -> bool:
-        return self.rules.clock is Clock.TIME or any(kind.half_life_days for kind in self.rules.ontology.kinds)
+        return any(self.rules.pace(name) is Clock.TIME for name in self.rules.ontology)
 
     def _weighed(self, concept: str) -> list[Weighed]:
         """What a concept holds and what that weighs, oldest first, once what has faded is gone."""

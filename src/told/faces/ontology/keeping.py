@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from told.core.concepts import Matcher
-from told.core.kind import Kind, Ontology, Tier
-from told.core.salience import Clock, Curve, fades_at
+from told.core.kind import Kind, Ontology
+from told.core.salience import Clock, Curve, Tier, fades_at
 from told.faces.ontology import fact as tuning
 from told.faces.ontology.fact import Fact, Facts, curve_of
 
@@ -34,9 +34,9 @@ class Rules:
         return tuning.PRUNE_THRESHOLD if self.threshold is None else self.threshold
 
     def pace(self, concept: str) -> Clock:
-        """The clock by which a concept fades: its own if it says a half-life, else the store's."""
+        """The clock by which a concept fades: its own, that of time if it says a half-life, else the store's."""
         kind = self.ontology.get(concept)
-        return Clock.TIME if kind is not None and kind.half_life_days is not None else self.clock
+        return self.clock if kind is None or not (kind.clock or kind.half_life_days) else kind.pace
 
     def curve(self, concept: str, tier: Tier) -> Curve:
         """How a fact of a concept fades; one that the ontology no longer has keeps its tier."""
@@ -70,7 +70,8 @@ class Keeper(Protocol):
         """How many turns have passed."""
 
     @turn.setter
-    def turn(self, turn: int) -> None: ...
+    def turn(self, turn: int) -> None:
+        """Count on from a turn, without letting any pass."""
 
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from told.core.errors import InvalidInput
-from told.core.kind import Tier
+from told.core.salience import Tier
 from told.core.text import shown
 from told.faces.ontology.fact import Fact, Facts
 from told.read.render import flat

@@ -9,8 +9,8 @@ from typing import Any
 from told.core.concepts import folded
 from told.core.errors import ConfigError, InvalidInput
 from told.core.ids import Mint, wall_clock
-from told.core.kind import Ontology, Tier, load_ontology
-from told.core.salience import Clock
+from told.core.kind import Ontology, load_ontology
+from told.core.salience import Clock, Tier
 from told.core.text import shown
 from told.faces.ontology import recalling, render
 from told.faces.ontology.fact import Fact, Facts
@@ -137,7 +137,7 @@ def _keeper(rules: Rules, memory: Any, ids: Mapping[str, Any], now: Callable[[],
         if given := [name for name, value in ids.items() if value is not None]:
             raise ConfigError(f"{given[0]} needs a memory.", hint="Such as MemoryStore(ontology, memory=Memory(), …).")
         instant = now or wall_clock
-        return Inside(rules, Mint(instant), Pulse(instant, 200))
+        return Inside(rules, Mint(instant), Pulse(instant, load().settings.turn_tokens))
     raise NotImplementedError
 
 
