@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
+from told.core.errors import InvalidInput
 from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
@@ -71,8 +72,8 @@ class PutTick:
 
 RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage | PutTick
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
-View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
-VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
+View: TypeAlias = Literal["evidence", "facts", "links", "passages", "ticks"]
+VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages", "ticks")
 
 # Guards: what must still hold when a batch commits -------------------------------------------------------------------
 
@@ -164,6 +165,10 @@ class Batch:
     blobs: Sequence[Blob] = ()
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.notes and self.step is None:
+            raise InvalidInput("Notes commit with the step of their consumer, and this batch has none.")
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -244,6 +249,9 @@ class Store(Blobs, Overlay, Protocol):
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Drop these views and fold them again from the ledger; return the rows of each."""
+
+    def behind(self, account: str) -> Sequence[View]:
+        """The views an older store knew nothing of, so that this ledger was never folded into them; rebuild them."""
 
     # read the ledger
     def accounts(self) -> Sequence[str]:

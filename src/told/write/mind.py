@@ -98,7 +98,7 @@ class Mind:
         by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not ruled)
         llm = self.curating or self.llm
         if not by_model or llm is None:
-            return RuleCurator(store)
+            return RuleCurator(store, self.settings)
         return ModelCurator(llm, store, self.settings, embedder, self.prompts.get(CURATE))
 
 

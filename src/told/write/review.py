@@ -52,7 +52,7 @@ def _held(desk: Desk, plan: Plan, fact: Fact) -> Flow[None]:
     now = desk.mint.now()
     heard = Heard((Turn(Evidence(fact.text), {}),), now, fact.scope, desk.mind.ontology)
     seen = (yield from call(desk.store.head, fact.scope.account)).seq
-    done = yield from RuleCurator(desk.store).decide(heard, [Found(_claim(fact), 0)])
+    done = yield from RuleCurator(desk.store, desk.settings).decide(heard, [Found(_claim(fact), 0)])
     written = plan_claims(Place(fact.scope, desk.author, seen, now, desk.mint), done.decisions, [], [])
     plan.drafts += written.drafts
     plan.guards += written.guards
