@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from told.backends.ram_rows import owned
 from told.backends.ram_shelf import Shelf, locked
-from told.core.fact import NEVER, NODE, QUARANTINE, Fact
+from told.core.fact import NEVER, NODE, QUARANTINE, Fact, Link, Witness
 from told.core.scope import Scope
 
 SPEAKERS = ("user", "assistant")
@@ -19,7 +19,7 @@ class RamTurns(Shelf):
     def scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something is left of."""
         here = self._account(account)
-        rows = (*here.facts.values(), *here.evidence.values(), *here.links)
+        rows: tuple[Fact | Witness | Link, ...] = (*here.facts.values(), *here.evidence.values(), *here.links)
         return sorted({row.scope for row in rows}, key=lambda scope: sorted(scope.ids().items()))
 
     @locked

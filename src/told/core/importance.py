@@ -67,17 +67,21 @@ _PHRASES: Final = re.compile(
       | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad|at\ all)|my\ pleasure)
       | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best|awesome|great|right)
       | (?:happy|glad|here|pleased|delighted|ready)\ to\ (?:help|hear(?:\ (?:that|it))?|assist)
-      | (?:let\ me\ know|feel\ free\ to\ ask)(?:\ if\ (?:you\ (?:need|have|want)|there(?:'s|\ is))\ (?:anything|any|more)
-            (?:\ (?:else|questions|help|more))*)?
-      | (?:is\ there\ )?anything\ else(?:\ (?:i\ can|you|to)\ (?:do|need|want|help|add)(?:\ (?:for|with)\ (?:you|that))*)?
+      | (?:let\ me\ know|feel\ free\ to\ ask)(?:\ if\ (?:you\ (?:need|have|want)|there(?:'s|\ is))
+            \ (?:anything|any|more)(?:\ (?:else|questions|help|more))*)?
+      | (?:is\ there\ )?anything\ else
+            (?:\ (?:i\ can|you|to)\ (?:do|need|want|help|add)(?:\ (?:for|with)\ (?:you|that))*)?
       | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today|with|now))*
       | tell\ me\ (?:more|(?:a|another|one\ more)\ (?:joke|story))
       | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:so\ |very\ |really\ |pretty\ |quite\ |too\ )?
-            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy|weird|true|right|fun|ok|okay)
-      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well|okay|ok),?\ (?:thanks|thank\ you)
+            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy|weird|true|right|fun|
+            okay|ok)
+      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well|okay|ok),?
+            \ (?:thanks|thank\ you)
       | what\ a\ (?:day|week|night|joke|beautiful\ day|nice\ day|lovely\ day)
       | (?:just\ )?(?:checking\ in|saying\ (?:hi|hello)|kidding|chilling|hanging\ out|bored)
-      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind|same\ here|me\ too|fair\ enough
+      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind|same\ here|me\ too
+      | fair\ enough
       | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
     )(?:\b|(?=\W|$))"""
 )
@@ -140,9 +144,9 @@ _FACTS: Final = re.compile(
     r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|pregnant|learning|living|"
     r"working|based|called|named|moving|planning|responsible)|"
     r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|three|four|five)|hate|"
-    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|started|stopped|quit|joined|can't|cannot|don't (?:eat|drink|"
-    r"like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|remember that|for the record|"
-    r"note that|important)\b"
+    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|started|stopped|quit|"
+    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
+    r"remember that|for the record|note that|important)\b"
 )
 _DUE: Final = re.compile(
     r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
