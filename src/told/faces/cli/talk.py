@@ -14,7 +14,7 @@ from rich.text import Text
 
 from told.core.errors import InvalidInput, ToldError
 from told.faces.chat import Chat, Reply
-from told.faces.cli import reasons, views
+from told.faces.cli import reasons, tiers, views
 from told.faces.cli.options import Ids
 from told.faces.cli.shell import FAILED, OK, Shell
 from told.faces.sdk import Memory
@@ -87,7 +87,7 @@ class Talk:
             "why": Command("why a memory was or was not used for it", self._why, _why, "<id or words>"),
             "forget": Command("give up a memory", self._forget, _forgotten, "<id or words>"),
             "as-of": Command("answer from what was known then; `now` goes back", self._as_of, _moved, "<time>"),
-            "tiers": Command("where memories are", self._tiers, _tiers),
+            "tiers": Command("where memories are", self._tiers, self._glance),
             "help": Command("these commands", self._help, _help),
             "quit": Command("end; so do Ctrl-C and Ctrl-D", self._quit, _said),
         }
@@ -185,6 +185,9 @@ class Talk:
     def _tiers(self, _: str) -> Mapping[str, Any]:
         return self.chat.tiers()
 
+    def _glance(self, body: Mapping[str, Any]) -> RenderableType:
+        return tiers.glance(body) if self.shell.console().is_terminal else tiers.plain(body)
+
     def _help(self, _: str) -> Mapping[str, Any]:
         return {"commands": {f"/{name} {one.takes}".strip(): one.about for name, one in self.commands.items()}}
 
@@ -244,14 +247,6 @@ def _forgotten(body: Mapping[str, Any]) -> RenderableType:
 def _moved(body: Mapping[str, Any]) -> RenderableType:
     then = body["as_of"]
     return views.safe(f"Answering as of {then}; /as-of now goes back." if then else "Answering as of now.")
-
-
-def _tiers(body: Mapping[str, Any]) -> RenderableType:
-    return views.pairs({name: _count(state) for name, state in body.items()})
-
-
-def _count(state: Any) -> str:
-    return str(len(state)) if isinstance(state, list) else " · ".join(f"{key} {value}" for key, value in state.items())
 
 
 def _help(body: Mapping[str, Any]) -> RenderableType:
