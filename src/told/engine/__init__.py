@@ -19,7 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.engine.fading import Fading
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Minding):
+class Engine(Fading):
     """Every verb."""
 
     __slots__ = ()
