@@ -150,12 +150,22 @@ def test_a_model_that_fails_is_a_warning_and_memory_answers(memory, failure):
 # Looking into it
 
 
-def test_memories_are_listed_by_kind(chat):
+def test_memories_are_listed_with_what_they_weigh(chat):
     chat.say("I moved to Lisbon")
     chat.say("I love photography")
-    kinds = chat.memories()["kinds"]
-    assert [row["memory"] for row in kinds["profile"]] == ["User lives in Lisbon"]
-    assert [row["memory"] for row in kinds["preference"]] == ["User likes photography"]
+    rows = chat.memories()["results"]
+    assert {row["kind"]: row["memory"] for row in rows} == {
+        "profile": "User lives in Lisbon", "preference": "User likes photography",
+    }  # fmt: skip
+    assert all(0 < row["salience"] <= 1 for row in rows)
+
+
+def test_the_tiers_know_what_was_just_said(chat):
+    chat.say("I moved to Lisbon")
+    chat.say("Where do I live?")
+    body = chat.tiers()
+    assert [row["memory"] for row in body["tail"]] == ["I moved to Lisbon", "Where do I live?"]
+    assert body.keys() >= {"tail", "index", "hot", "registry", "topics"}
 
 
 def test_an_explanation_is_that_of_the_moment_of_the_reply(chat):
@@ -195,7 +205,7 @@ def test_what_is_forgotten_no_longer_answers_and_keeps_its_history(chat, memory)
     row = chat.find("lisbon")
     chat.forget(row["id"])
     assert chat.say("Where do I live?").text == "I remember nothing about that."
-    assert memory.history(row["id"])[-1]["why"] == "forgotten"
+    assert [change["event"] for change in memory.history(row["id"])] == ["ADD", "DELETE"]
 
 
 def test_answers_as_of_a_time_come_from_what_was_known_then(chat, memory):
@@ -249,8 +259,8 @@ def test_a_warning_is_given_once(talk):
 
 
 def test_commands_look_into_the_conversation(talk):
-    done = talk("I moved to Lisbon", "Where do I live?", "/memory", "/explain", "/why lisbon", "/help")
-    for words in ("profile", "memory itself answered with 1 of these", "✓ used: User lives in Lisbon", "/as-of <time>"):
+    done = talk("I moved to Lisbon", "Where do I live?", "/memory", "/explain", "/why lisbon", "/tiers", "/help")
+    for words in ("profile", "2 turns", "memory itself answered with 1 of these", "✓ used: User lives in Lisbon", "/as-of <time>"):
         assert words in done.out
 
 

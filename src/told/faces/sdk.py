@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from told.core.query import Bundle
 from told.faces import verbs
+from told.faces.faded import AsyncFaded, Faded
 from told.faces.minded import AsyncMinded, Minded
 from told.faces.tiered import AsyncTiered, Tiered
 from told.faces.verbs import UNSET, scope_ids
@@ -15,7 +16,7 @@ from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Tiered, Minded):
+class Memory(Faded, Tiered, Minded):
     """told, blocking."""
 
     def add(
@@ -256,7 +257,7 @@ class Memory(Tiered, Minded):
         self.close()
 
 
-class AsyncMemory(AsyncTiered, AsyncMinded):
+class AsyncMemory(AsyncFaded, AsyncTiered, AsyncMinded):
     """told, on the event loop."""
 
     async def add(

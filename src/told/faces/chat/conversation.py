@@ -20,7 +20,6 @@ from told.write.extract.brief import asked
 TAIL: Final = 10
 """How many of the last turns a model is shown of the conversation itself."""
 
-UNKINDED: Final = "memory"
 NOW: Final = frozenset({"", "now"})
 
 
@@ -95,10 +94,8 @@ class Chat:
     # Looking into it --------------------------------------------------------------------------------------------------
 
     def memories(self) -> dict[str, Any]:
-        """What is held, by kind."""
-        rows = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
-        kinds = sorted({row.get("kind", UNKINDED) for row in rows})
-        return {"kinds": {kind: [row for row in rows if row.get("kind", UNKINDED) == kind] for kind in kinds}}
+        """What is held, by kind: each with the words it comes from, how strong it is, and when it will fade."""
+        return self.memory.about(as_of=self.as_of, **self.ids)
 
     def explain(self) -> dict[str, Any]:
         """Why the last reply rests on what it rests on: every memory that was looked at, and what became of it."""
@@ -144,7 +141,7 @@ class Chat:
 
     def forget(self, memory_id: str) -> dict[str, Any]:
         """Give up a memory; its history stays until it is erased."""
-        return self.memory.retract(memory_id, why="forgotten", **self.ids)
+        return self.memory.forget(memory_id, **self.ids)
 
     def at(self, time: str) -> str | None:
         """Answer from what was known at a time from now on; `now` goes back to the present."""

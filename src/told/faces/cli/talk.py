@@ -14,7 +14,7 @@ from rich.text import Text
 
 from told.core.errors import InvalidInput, ToldError
 from told.faces.chat import Chat, Reply
-from told.faces.cli import reasons, tiers, views
+from told.faces.cli import curves, reasons, tiers, views
 from told.faces.cli.options import Ids
 from told.faces.cli.shell import FAILED, OK, Shell
 from told.faces.sdk import Memory
@@ -82,7 +82,7 @@ class Talk:
         self.over, self.code = False, OK
         self.warned: set[str] = set()
         self.commands = {
-            "memory": Command("what is held, by kind", self._memory, _held),
+            "memory": Command("what is held, how strong it is and when it will fade", self._memory, curves.remembered),
             "explain": Command("why the last reply used what it used", self._explain, _explained),
             "why": Command("why a memory was or was not used for it", self._why, _why, "<id or words>"),
             "forget": Command("give up a memory", self._forget, _forgotten, "<id or words>"),
@@ -214,14 +214,6 @@ def _reply(reply: Reply) -> RenderableType:
         notes += [f"learned: {row['memory'] or row['previous_memory']}" for row in reply.learned]
     notes += [f"not remembered: {row['reason']}" for row in reply.skipped]
     return Group(views.safe(reply.text), *([views.safe(" · ".join(notes), "dim")] if notes else []))
-
-
-def _held(body: Mapping[str, Any]) -> RenderableType:
-    kinds = body["kinds"]
-    if not kinds:
-        return views.quiet("Nothing is held yet.")
-    parts = [(Text(kind, style="bold"), views.memories({"results": rows})) for kind, rows in kinds.items()]
-    return Group(*(part for pair in parts for part in pair))
 
 
 def _explained(body: Mapping[str, Any]) -> RenderableType:
