@@ -260,7 +260,8 @@ def test_a_warning_is_given_once(talk):
 
 def test_commands_look_into_the_conversation(talk):
     done = talk("I moved to Lisbon", "Where do I live?", "/memory", "/explain", "/why lisbon", "/tiers", "/help")
-    for words in ("profile", "2 turns", "memory itself answered with 1 of these", "✓ used: User lives in Lisbon", "/as-of <time>"):
+    shown = "profile", "2 turns", "memory itself answered with 1 of these", "✓ used: User lives in Lisbon", "/as-of <time>"
+    for words in shown:
         assert words in done.out
 
 
