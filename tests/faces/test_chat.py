@@ -7,6 +7,7 @@ import pytest
 from told import Memory
 from told.core.errors import InvalidInput, LLMError, NotFoundError, ScopeError, TimeError
 from told.faces.chat import Chat
+from told.faces.cli.talk import Lines
 from told.testing import ScriptedLLM
 
 ALICE = {"user_id": "alice"}
@@ -260,8 +261,8 @@ def test_a_warning_is_given_once(talk):
 
 def test_commands_look_into_the_conversation(talk):
     done = talk("I moved to Lisbon", "Where do I live?", "/memory", "/explain", "/why lisbon", "/tiers", "/help")
-    shown = "profile", "2 turns", "memory itself answered with 1 of these", "✓ used: User lives in Lisbon", "/as-of <time>"
-    for words in shown:
+    answers = "memory itself answered with 1 of these", "✓ used: User lives in Lisbon"
+    for words in ("profile", *answers, "2 turns", "/as-of <time>"):
         assert words in done.out
 
 
@@ -328,3 +329,68 @@ def test_ctrl_c_is_a_polite_end(talk, monkeypatch):
 
 def test_a_scope_is_asked_for_before_anything_is_said(told):
     assert "--user" in told("chat", stdin="hello\n", code=2).err
+
+
+def test_a_model_of_the_command_line_answers(told, monkeypatch):
+    model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
+    monkeypatch.setattr("told.faces.cli.talk.open_llm", lambda name, settings: {"openai:small": model}[name])
+    done = told("chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n")
+    assert done.json["text"] == "Lisbon is lovely."
+    assert done.json["model"] == "openai:small"
+
+
+# On a terminal
+
+
+@pytest.fixture
+def terminal(told, listening, monkeypatch):
+    """Talk as alice on a terminal; an exception among the lines is what typing it raises."""
+
+    def call(*lines):
+        typed = iter([*lines, EOFError()])
+
+        def reads(prompt):
+            line = next(typed)
+            if isinstance(line, BaseException):
+                raise line
+            return line
+
+        monkeypatch.setattr("builtins.input", reads)
+        monkeypatch.setattr("told.faces.cli.talk.Lines", TypedLines)
+        return told("chat", "-u", "alice")
+
+    return call
+
+
+class TypedLines(Lines):
+    """Lines as a terminal gives them."""
+
+    def __init__(self):
+        super().__init__()
+        self.typed = True
+
+
+@pytest.mark.parametrize("end", [EOFError(), KeyboardInterrupt()], ids=["ctrl-d", "ctrl-c"])
+def test_a_terminal_is_greeted_and_taken_leave_of(terminal, end):
+    done = terminal("I moved to Lisbon", end)
+    assert "no model is configured, so memory itself answers" in done.out
+    assert done.out.rstrip().endswith("Goodbye. What was said is remembered.")
+
+
+def test_ctrl_c_during_an_answer_stops_the_answer_alone(terminal, monkeypatch):
+    say = Chat.say
+
+    def slow(self, text):
+        reply = say(self, text)
+        if text == "Where do I live?":
+            raise KeyboardInterrupt
+        return reply
+
+    monkeypatch.setattr(Chat, "say", slow)
+    done = terminal("I moved to Lisbon", "Where do I live?", "I love photography")
+    assert "Stopped." in done.err
+    assert "Noted: User likes photography" in done.out
+
+
+def test_words_that_would_steer_a_terminal_do_not(terminal):
+    assert "\x1b" not in terminal("I moved to \x1b[31mLisbon", "Where do I live?", "/memory").out
