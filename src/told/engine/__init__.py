@@ -19,6 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
+from told.engine.concepts import Conceiving
 from told.engine.minding import Minding
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Minding):
+class Engine(Minding, Conceiving):
     """Every verb."""
 
     __slots__ = ()
