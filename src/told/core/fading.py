@@ -84,12 +84,17 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How strong a memory is: the curve it follows, the readings of its clock at which it was said, and that of now."""
+    """How strong a memory is: the curve it follows, and the readings of its clock at which it was said."""
 
     clock: Clock
     curve: Curve
     said: tuple[float, ...]
-    now: float
+    clocks: Clocks
+
+    @property
+    def now(self) -> float:
+        """What its clock reads now."""
+        return self.clocks.now(self.clock)
 
     @property
     def weight(self) -> float:
@@ -103,9 +108,15 @@ class Strength:
 
     @property
     def left(self) -> float | None:
-        """How many units of its clock it will last; None if it never fades."""
-        end = fades_at(self.curve, self.said, self.now)
+        """How many units of its clock it will last, below 0 once it has faded; None if it never does."""
+        end = fades_at(self.curve, self.said, self.said[-1])
         return None if end is None else end - self.now
+
+    @property
+    def ends(self) -> int | None:
+        """The instant at which it will have faded, by the pace so far unless its clock is that of time."""
+        left = self.left
+        return None if left is None else self.clocks.when(self.clock, left)
 
     @property
     def age(self) -> float:
@@ -113,10 +124,9 @@ class Strength:
         return self.now - self.said[0]
 
     def drawn(self, points: int) -> Iterator[tuple[float, float]]:
-        """The curve from when it was first said until it has faded, or a while on, counted from the first."""
-        left = self.left
-        end = self.now + (max(self.age, AHEAD) if left is None else left)
-        first = self.said[0]
+        """The curve from when it was first said until it has faded, or a while on; counted from the first."""
+        first, left = self.said[0], self.left
+        end = self.now + (max(self.age, AHEAD) if left is None else max(left, 0.0))
         return ((reading - first, weight) for reading, weight in drawn(self.curve, self.said, first, end, points))
 
 
@@ -129,7 +139,7 @@ def strength(
     heard = fact.updated_at
     first = clocks.reading(clock, fact.seq, heard)
     later = [clocks.reading(clock, link.seq, made_at(link.src) or heard) for link in again if link.seq > fact.seq]
-    return Strength(clock, curve, (first, *sorted(max(first, each) for each in later)), clocks.now(clock))
+    return Strength(clock, curve, (first, *sorted(max(first, each) for each in later)), clocks)
 
 
 def said_again(links: Iterable[Link]) -> Mapping[str, list[Link]]:

@@ -113,13 +113,30 @@ class NoNews:
 
 
 @dataclass(frozen=True, slots=True)
+class NoMore:
+    """Nothing that exactly this scope holds of a kind is newer than a position; of `memory` nothing is known."""
+
+    scope: Scope
+    kind: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """Nothing was said of the thread since a position: no version, no retraction, and no link to it."""
+
+    thread: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class Intact:
     """The entry at this position has not been erased."""
 
     seq: int
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | Intact
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | NoMore | Still | Intact
 
 
 @dataclass(frozen=True, slots=True)

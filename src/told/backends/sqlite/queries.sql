@@ -109,6 +109,11 @@ SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.kind = q
 -- name: news
 SELECT 1 FROM json_each(?3) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = ?2 AND f.predicate = q.value
     AND f.until = 4611686018427387904 AND f.id > ?4
+-- name: more
+SELECT 1 FROM fact f WHERE f.space = ?1 AND f.kind = ?2 AND f.kind <> 'memory'
+    AND f.until = 4611686018427387904 AND f.id > ?3 LIMIT 1
+-- name: stirred
+SELECT 1 FROM entry WHERE thread = ?1 AND id > ?2 AND id < ?3 LIMIT 1
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
