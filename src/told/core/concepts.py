@@ -1,15 +1,28 @@
-"""How the values of a concept meet: which of them a new one means, and which has to go when there is no room."""
+"""The rules of a closed world: which value a new one means, which has to go when there is no room, how each fades."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
-from told.core.kind import Eviction, Kind
+from told.core.fact import Fact
+from told.core.fading import Strength
+from told.core.kind import Eviction, Kind, Ontology
+from told.core.salience import Clock, Curve, Tier, per_day
+from told.core.scope import Scope
+
+ASSERTED, NEGATED = "asserted", "negated"
+EVICTED, FADED, FORGOTTEN = "evicted", "faded", "forgotten"
+VALUE: Final = "value"
+PASSING: Final = frozenset({Tier.SESSION, Tier.EPHEMERAL})
+"""The tiers that end with a session."""
 
 Likeness: TypeAlias = Callable[[str, str], float]
 """How much two values mean the same, from 0 to 1."""
+
+
+# One value or another -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +68,80 @@ def leaving(kind: Kind, held: Sequence[Weighed]) -> list[Weighed]:
     if kind.eviction is Eviction.RECENCY:
         return sorted(held, key=lambda one: one.place)[:over]
     return sorted(held, key=lambda one: (one.weight, one.place))[:over]
+
+
+# How they fade --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds in a closed world: its concepts, when two values are one, and how values fade.
+
+    `decay` is what a turn leaves of each tier and `least` the salience below which a value has faded; both may change.
+    """
+
+    ontology: Ontology
+    matcher: Matcher
+    decay: Mapping[str, float]
+    least: Callable[[], float]
+    clock: Clock = Clock.TURNS
+
+    def pace(self, concept: str) -> Clock:
+        """The clock by which a concept fades: its own, that of time if it says a half-life, else the usual one."""
+        kind = self.ontology.get(concept)
+        return self.clock if kind is None or not (kind.clock or kind.half_life_days) else kind.pace
+
+    def curve(self, concept: str, tier: Tier) -> Curve:
+        """How a value of a concept fades; one that the ontology no longer has fades as its tier does."""
+        kind = self.ontology.get(concept) or Kind(concept, tier=tier)
+        half_life = kind.half_life if kind.tier is tier else tier.half_life_days
+        by_time = 1.0 if half_life is None else per_day(half_life)
+        decay = by_time if self.pace(concept) is Clock.TIME else self.decay[tier.value]
+        return Curve(kind.weight, decay, tier is Tier.PERMANENT, self.least())
+
+    def kind(self, concept: str) -> Kind | None:
+        """A concept as it is counted by, with its clock."""
+        kind = self.ontology.get(concept)
+        return None if kind is None else replace(kind, clock=self.pace(concept))
+
+
+# Where they are held --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where the values of a closed world are held: those that last in one scope, those of a session in another."""
+
+    lasting: Scope
+    session: Scope
+
+    def of(self, tier: Tier) -> Scope:
+        """The scope for values of a tier."""
+        return self.session if tier in PASSING else self.lasting
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Both scopes, or the one they are."""
+        return (self.lasting,) if self.lasting == self.session else (self.lasting, self.session)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A value that a ledger holds or held: the fact, how strong it is, what was last said for it and when that was."""
+
+    fact: Fact
+    strength: Strength
+    quote: str
+    place: int
+    turn: int
+    last_turn: int
+    last_at: int
+
+    @property
+    def value(self) -> str:
+        """The value alone."""
+        return str(self.fact.meta.get(VALUE, self.fact.object or self.fact.text))
+
+    def weighed(self) -> Weighed:
+        """What the belief weighs against others of its concept."""
+        return Weighed(self.fact.id, self.value, self.strength.weight, self.place)

@@ -89,7 +89,7 @@ def said_anew(curve: Curve, left: float) -> float:
 
 def fades_at(curve: Curve, said: Iterable[float], now: float) -> float | None:
     """The first whole reading of the clock after `now` at which the memory has faded; None if it never does."""
-    if curve.lasting or curve.decay >= 1.0:
+    if curve.lasting or curve.decay >= 1.0 or curve.floor <= 0.0:
         return None
     weight = salience(curve, said, now)
     if curve.faded(weight):

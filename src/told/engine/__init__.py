@@ -19,6 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
+from told.engine.concepts import Conceiving
 from told.engine.fading import Fading
 from told.engine.minding import Minding
 from told.engine.tiering import Tiering
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Fading, Tiering, Minding):
+class Engine(Fading, Conceiving, Tiering, Minding):
     """Every verb."""
 
     __slots__ = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from told.core.errors import ConfigError, InvalidInput
-from told.core.salience import PRUNE, Clock, Curve, Tier, per_day
+from told.core.salience import PRUNE, Tier
 from told.core.text import shown
 
 VARIABLE: Final = "PRUNE_THRESHOLD"
@@ -105,6 +105,13 @@ class Facts(dict[str, Fact]):
         """Hold a fact no more; the fact, if it was held."""
         return super().pop(id, None)
 
+    def replace(self, facts: Iterable[Fact]) -> None:
+        """Hold these facts and no others; who is just going through them goes on with those that stay."""
+        anew = {fact.id: fact for fact in facts}
+        for gone in super().keys() - anew.keys():
+            super().pop(gone, None)
+        super().update(anew)
+
     def known(self, id: str) -> Fact:
         """A fact as it was last looked at."""
         return super().__getitem__(id)
@@ -112,10 +119,3 @@ class Facts(dict[str, Fact]):
     def now(self) -> list[Fact]:
         """What is held as it was last looked at."""
         return list(super().values())
-
-
-def curve_of(tier: Tier, weight: float, half_life: float | None, clock: Clock, floor: float) -> Curve:
-    """How a fact fades: by turns as `DECAY` says, by time as its half-life does."""
-    by_time = 1.0 if half_life is None else per_day(half_life)
-    decay = by_time if clock is Clock.TIME else DECAY[tier.value]
-    return Curve(weight, decay, tier is Tier.PERMANENT, floor)

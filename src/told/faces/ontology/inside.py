@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from told.core.concepts import Weighed, leaving
+from told.core.concepts import NEGATED, Rules, Weighed, leaving
 from told.core.errors import InvalidInput
 from told.core.ids import Mint
 from told.core.kind import Kind
 from told.core.salience import Clock, Curve, Tier, said_anew, salience
 from told.core.text import shown
-from told.faces.ontology.fact import DECAY, Fact, Facts
-from told.faces.ontology.keeping import NEGATED, Rules, iso
+from told.core.when import iso
+from told.faces.ontology.fact import Fact, Facts
 
 DAY: Final = 86_400_000_000
 SECOND: Final = 1_000_000
@@ -156,7 +156,7 @@ class Inside:
         """Work out what every fact weighs by now; what has faded goes to the archive."""
         with self._lock:
             reading = (self.pulse.turns, self.pulse.tokens, self.mint.now() // SECOND if self._timed() else 0)
-            seen = (reading, self.rules.floor, tuple(DECAY.values()))
+            seen = (reading, self.rules.least(), tuple(self.rules.decay.values()))
             if seen != self._seen:
                 self._seen = seen
                 for fact in self.facts.now():
@@ -191,6 +191,6 @@ class Inside:
         return True
 
     def _curve(self, concept: str, tier: str) -> Curve:
-        if tier not in DECAY:
+        if tier not in tuple(Tier):
             raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=f"There are: {', '.join(Tier)}.")
         return self.rules.curve(concept, Tier(tier))

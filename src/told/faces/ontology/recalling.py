@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from told.core.alike import resemblance
 from told.core.salience import Clock
 from told.core.text import query_terms, terms
 from told.faces.ontology.fact import Fact
@@ -14,6 +15,7 @@ from told.faces.ontology.likeness import Vectors
 
 _POINTING: Final = re.compile(r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE)
 """Words that stand for what was spoken of last."""
+LIKE: Final = 0.8
 NEAR: Final = 0.35
 """Below this the vectors of a question and a fact say nothing."""
 
@@ -44,7 +46,14 @@ def _scores(query: str, facts: Sequence[Fact], vectors: Vectors | None) -> list[
 def _worded(sought: set[str], fact: Fact) -> float:
     """The share of the sought words that a fact has; those of its value count twice those of its sentence."""
     value, around = set(terms(fact.value)), set(terms(f"{fact.label} {fact.evidence}"))
-    return sum(1.0 if term in value else 0.5 if term in around else 0.0 for term in sought) / (len(sought) or 1)
+    shares = (1.0 if term in value else max(_like(term, value), 0.5 * (term in around)) for term in sought)
+    return sum(shares) / (len(sought) or 1)
+
+
+def _like(term: str, words: Iterable[str]) -> float:
+    """How much a word is like the likest of others, if it is like any."""
+    best = max((resemblance(term, word) for word in words), default=0.0)
+    return best if best >= LIKE else 0.0
 
 
 def row(fact: Fact, remaining: Remaining) -> dict[str, Any]:

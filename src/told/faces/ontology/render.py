@@ -53,7 +53,7 @@ def filtered_block(
         raise InvalidInput(f"There is no persistence class {shown(unknown[0])}.", hint=f"There are: {', '.join(Tier)}.")
     return block(
         fact
-        for fact in memory.facts.values()
+        for fact in list(memory.facts.values())
         if (prefixes is None or fact.concept.startswith(prefixes))
         and (wanted is None or fact.persistence_class in wanted)
     )

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from told.core.concepts import folded
+from told.core.concepts import ASSERTED, NEGATED, Rules, folded
 from told.core.errors import ConfigError, InvalidInput
 from told.core.ids import Mint, wall_clock
 from told.core.kind import Ontology, load_ontology
 from told.core.salience import Clock, Tier
 from told.core.text import shown
+from told.faces.ontology import fact as tuning
 from told.faces.ontology import recalling, render
-from told.faces.ontology.fact import Fact, Facts
+from told.faces.ontology.durable import Durable
+from told.faces.ontology.fact import DECAY, Fact, Facts
 from told.faces.ontology.inside import Inside, Pulse
-from told.faces.ontology.keeping import ASSERTED, NEGATED, Keeper, Remaining, Rules
+from told.faces.ontology.keeping import Keeper, Remaining
 from told.faces.ontology.likeness import matcher_of, vectors_of
 from told.faces.sdk import Memory
 from told.settings import load
@@ -45,7 +47,7 @@ class MemoryStore:
         kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
         self._vectors = vectors_of(similarity_fn)
         matcher = matcher_of(similarity_threshold, similarity_fn, self._vectors)
-        rules = Rules(kinds, matcher, _clock(clock), _share(prune_threshold))
+        rules = Rules(kinds, matcher, DECAY, _least(prune_threshold), _clock(clock))
         self.ontology = kinds
         self._keeper = _keeper(rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now)
 
@@ -138,7 +140,11 @@ def _keeper(rules: Rules, memory: Any, ids: Mapping[str, Any], now: Callable[[],
             raise ConfigError(f"{given[0]} needs a memory.", hint="Such as MemoryStore(ontology, memory=Memory(), …).")
         instant = now or wall_clock
         return Inside(rules, Mint(instant), Pulse(instant, load().settings.turn_tokens))
-    raise NotImplementedError
+    if now is not None:
+        raise ConfigError("A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock)).")
+    if not isinstance(memory, Memory):
+        raise ConfigError(f"memory must be a told.Memory, not {shown(memory)}.")
+    return Durable(rules, memory, **ids)
 
 
 def _clock(clock: Any) -> Clock:
@@ -147,10 +153,11 @@ def _clock(clock: Any) -> Clock:
     return Clock(clock)
 
 
-def _share(value: Any) -> float | None:
+def _least(value: Any) -> Callable[[], float]:
+    """The salience below which a fact has faded: the store's own, else `PRUNE_THRESHOLD`, whatever that is by now."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
         raise InvalidInput(f"prune_threshold must be a number from 0 to 1, not {shown(value)}.")
-    return None if value is None else float(value)
+    return (lambda: tuning.PRUNE_THRESHOLD) if value is None else (lambda: float(value))
 
 
 def _text(value: Any, name: str) -> str:
