@@ -13,6 +13,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,12 +150,12 @@ def lines(replay: bool) -> Iterable[str]:
 
 def configured() -> dict[str, Any]:
     """Who answers, who extracts and how much of the talk they are shown, as the environment says."""
-    chat, size = os.environ.get("CHAT_MODEL", "none"), os.environ.get("HISTORY_SIZE", "3")
+    chat, size = os.environ.get("CHAT_MODEL") or "none", os.environ.get("HISTORY_SIZE") or "3"
     if not size.isdecimal():
         raise ConfigError(f"HISTORY_SIZE is a number of turns, not {size!r}.")
     routed = f"openrouter:{chat}" if "/" in chat.partition(":")[0] else chat
     return {
-        "model": open_llm(routed, load().settings), "extractor": os.environ.get("EXTRACTOR_MODEL", "local"),
+        "model": open_llm(routed, load().settings), "extractor": os.environ.get("EXTRACTOR_MODEL") or "local",
         "history": deque(maxlen=2 * int(size)),
     }  # fmt: skip
 
@@ -166,12 +167,13 @@ def main() -> None:
     parser.add_argument("--store", help="keep the memory, such as sqlite:///museum.db; else it ends with the visit")
     parser.add_argument("--user", default="visitor", help="who visits; only with --store")
     given = parser.parse_args()
-    durable: dict[str, Any] = {"memory": Memory(given.store), "user_id": given.user} if given.store else {}
-    guide = Guide(MemoryStore(HERE / "ontology.json", **durable), **configured())
-    print(guide.house["welcome"])
-    for line in lines(given.replay):
-        if line.strip():
-            print(guide.line(line))
+    with Memory(given.store) if given.store else nullcontext() as kept:
+        known = MemoryStore(HERE / "ontology.json", memory=kept, user_id=given.user if kept else None)
+        guide = Guide(known, **configured())
+        print(guide.house["welcome"])
+        for line in lines(given.replay):
+            if line.strip():
+                print(guide.line(line))
 
 
 if __name__ == "__main__":

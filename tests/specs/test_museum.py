@@ -190,3 +190,11 @@ def test_it_talks_through_a_pipe_and_says_what_it_cannot_use():
     assert "[SpecialNeed.Hearing] deaf" in done.stdout
     wrong = run(HISTORY_SIZE="many")
     assert (wrong.returncode, wrong.stderr) == (1, "error: HISTORY_SIZE is a number of turns, not 'many'.\n")
+
+
+def test_it_knows_who_comes_again(file):
+    first = run("--store", file, "--user", "ana", stdin="I should mention I'm deaf.\nI could really use a coffee.\n")
+    assert first.returncode == 0, first.stderr
+    again = run("--store", file, "--user", "ana", stdin="/memory\n")
+    assert "[SpecialNeed.Hearing] deaf" in again.stdout
+    assert "coffee" not in again.stdout
