@@ -104,13 +104,35 @@ def test_a_model_is_given_what_is_remembered_as_data(memory):
 
 
 def test_a_model_sees_the_conversation_so_far(memory):
-    model = ScriptedLLM(["Rex sounds lovely.", "You are welcome."])
-    chat = Chat(memory, model, ALICE)
+    model = ScriptedLLM(["Rex sounds lovely.", "You are welcome.", "Nothing yet."])
+    chat = Chat(memory, model, ALICE, turns=1)
     chat.say("My dog is called Rex")
     chat.say("Thank you!")
-    system, _ = model.asked[1]
-    assert "My dog is called Rex" in system
-    assert "Rex sounds lovely." in system
+    _, user = model.asked[1]
+    assert "user: My dog is called Rex\nassistant: Rex sounds lovely." in user
+    assert user.endswith("The message to answer:\nThank you!")
+    chat.say("Anything else?")
+    assert "Rex" not in model.asked[2][1]
+
+
+def test_who_answers_as_of_then_is_not_shown_what_was_said_since(memory):
+    model = ScriptedLLM(["Rex sounds lovely.", "I do not know."])
+    chat = Chat(memory, model, ALICE)
+    chat.say("My dog is called Rex")
+    chat.at("2020-01-01")
+    chat.say("What is my dog called?")
+    system, user = model.asked[1]
+    assert "Rex" not in system + user
+    assert "Answer as of 2020-01-01" in system
+
+
+def test_what_is_forgotten_is_gone_from_the_conversation_too(memory):
+    model = ScriptedLLM(["Good to know.", "I do not remember."])
+    chat = Chat(memory, model, ALICE)
+    chat.say("Hi! I'm visiting today, and I should mention I'm deaf.")
+    chat.forget(chat.find("deaf")["id"])
+    chat.say("What do you know about me?")
+    assert "deaf" not in "".join(model.asked[1])
 
 
 def test_the_answer_of_a_model_is_remembered_as_the_assistants(memory):
@@ -199,6 +221,19 @@ def test_a_memory_is_found_by_id_by_words_and_not_by_nonsense(chat, memory):
     assert chat.find(row["id"]) == row
     with pytest.raises(NotFoundError, match="qwertz"):
         chat.find("qwertz")
+
+
+def test_words_mean_the_memory_that_tells_them_not_the_question_about_it(chat):
+    chat.say("I moved to Lisbon")
+    chat.say("Is Lisbon far away?")
+    assert chat.find("lisbon")["memory"] == "User lives in Lisbon"
+
+
+def test_a_memory_that_is_always_shown_was_used_though_nothing_found_it(memory):
+    memory.add("I am allergic to peanuts", **ALICE)
+    chat = Chat(memory, ScriptedLLM(["Hello!"]), ALICE)
+    chat.say("What a lovely morning")
+    assert chat.why("peanuts")["used"] is True
 
 
 def test_what_is_forgotten_no_longer_answers_and_keeps_its_history(chat, memory):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,10 +16,10 @@ from told.faces.sdk import Memory
 from told.faces.shapes import bundle
 from told.flow import call, run
 from told.ports import LLM
-from told.write.extract.brief import asked
+from told.write.extract.brief import asked, fenced
 
-TAIL: Final = 10
-"""How many of the last turns a model is shown of the conversation itself."""
+TURNS: Final = 10
+"""How many of the last turns of the conversation a model is shown."""
 
 NOW: Final = frozenset({"", "now"})
 
@@ -35,12 +36,16 @@ class Chat:
     """A conversation in one scope of a memory, answered by a model or, without one, by what is remembered."""
 
     def __init__(
-        self, memory: Memory, llm: LLM | None = None, ids: Mapping[str, Any] | None = None, *, tail: int = TAIL
+        self, memory: Memory, llm: LLM | None = None, ids: Mapping[str, Any] | None = None, *, turns: int = TURNS
     ) -> None:
-        """Begin to talk; `ids` are the `user_id`, `agent_id` and `run_id` that everything is remembered under."""
+        """Begin to talk; `ids` are the `user_id`, `agent_id` and `run_id` that everything is remembered under.
+
+        `turns` is how many of the last turns of this conversation a model is shown beside what is remembered.
+        """
         self.ids: dict[str, Any] = {name: value for name, value in (ids or {}).items() if value is not None}
         memory.engine.scope(self.ids)
-        self.memory, self.llm, self.tail = memory, llm, tail
+        self.memory, self.llm = memory, llm
+        self.talk: deque[tuple[str, str]] = deque(maxlen=turns)
         self.as_of: str | None = None
         self.last: Asked | None = None
         self.reply: Reply | None = None
@@ -49,29 +54,34 @@ class Chat:
 
     def say(self, text: str) -> Reply:
         """Say something: it is remembered whatever becomes of the answer, and so is what a model answers."""
-        self.last = Asked(text, self.as_of or self._position())
-        self.reply = self._by_memory(text) if self.llm is None else self._by_model(self.llm, text)
-        return self.reply
+        now = Asked(text, self.as_of or self._position())
+        reply = self._by_memory(text) if self.llm is None else self._by_model(self.llm, now)
+        self.last, self.reply = now, reply
+        self.talk.append((text, reply.text))
+        return reply
 
     def _by_memory(self, text: str) -> Reply:
         """What memory holds on it; all of that was said before, so that the answer is not remembered again."""
-        found = self.memory.search(text, limit=SHOWN * 2, as_of=self.as_of, **self.ids)
+        found = self._found(text, self.as_of)
         return self._told(text, found, self._heard("user", text))
+
+    def _found(self, text: str, as_of: str | None) -> dict[str, Any]:
+        return self.memory.search(text, limit=2 * SHOWN, as_of=as_of, **self.ids)
 
     def _told(self, text: str, found: Mapping[str, Any], heard: Mapping[str, Any], *warnings: str) -> Reply:
         used = answering(found["results"])
         said = from_memory(text, used, heard, self.memory.engine.settings.zone or None)
         return _noting(Reply(said, used), text, heard, *found.get("warnings", ()), *warnings)
 
-    def _by_model(self, llm: LLM, text: str) -> Reply:
+    def _by_model(self, llm: LLM, now: Asked) -> Reply:
         """What a model makes of it; one that fails is a warning, and memory answers in its place."""
-        context = bundle(self.memory.context(text, tail=self.tail, as_of=self.as_of, **self.ids))
+        text = now.text
+        context = bundle(self.memory.context(text, as_of=self.as_of, **self.ids))
         heard = self._heard("user", text)
         try:
             said = self._answer(llm, text, context["text"])
         except ToldError as error:
-            before = self.last.as_of if self.last else None
-            found = self.memory.search(text, limit=SHOWN * 2, as_of=before, **self.ids)
+            found = self._found(text, now.as_of)
             return self._told(text, found, heard, f"{error} So this is what memory says by itself.")
         kept = self._heard("assistant", said)
         used = tuple(context["results"])
@@ -80,8 +90,11 @@ class Chat:
         )
 
     def _answer(self, llm: LLM, text: str, context: str) -> str:
+        """What a model says who is shown what is remembered and, unless it is to speak as of then, the talk so far."""
         past = f"Answer as of {self.as_of}: what you remember is what was known then." if self.as_of else ""
-        return answer(llm, "\n\n".join(filter(None, (prompt(), past, context))), text)
+        said = [] if self.as_of else [line for turn in self.talk for line in _lines(*turn)]
+        before = f"{fenced('conversation', said)}\n\nThe message to answer:\n" if said else ""
+        return answer(llm, "\n\n".join(filter(None, (prompt(), past, context))), f"{before}{text}")
 
     def _heard(self, role: str, text: str) -> dict[str, Any]:
         return self.memory.add([{"role": role, "content": text}], **self.ids)
@@ -126,22 +139,27 @@ class Chat:
     # Changing it ------------------------------------------------------------------------------------------------------
 
     def find(self, which: str) -> dict[str, Any]:
-        """The memory of an id or of some words: the newest that has them, else the one that is most likely meant."""
+        """The memory of an id or of some words: the newest that tells them, else the one that is most likely meant."""
         wanted = " ".join(which.split())
         if not wanted:
             raise InvalidInput("Say which memory.", hint="By its id, or by some words of it; /memory lists them.")
         held = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
-        for row in reversed(held):
-            if row["id"] == wanted or wanted.casefold() in row["memory"].casefold():
-                return dict(row)
+        named = [row for row in held if row["id"] == wanted or wanted.casefold() in row["memory"].casefold()]
+        if named:
+            return dict(max(reversed(named), key=lambda row: not is_question(row["memory"])))
         likely = self.memory.search(wanted, limit=1, min_score=SURE, as_of=self.as_of, **self.ids)["results"]
         if not likely:
             raise NotFoundError(f"No memory has {wanted!r}.", hint="/memory lists what is held.")
         return dict(likely[0])
 
     def forget(self, memory_id: str) -> dict[str, Any]:
-        """Give up a memory; its history stays until it is erased."""
-        return self.memory.forget(memory_id, **self.ids)
+        """Give up a memory; its history stays until it is erased, and this conversation no longer holds its words."""
+        held = [row for row in self.memory.about(**self.ids)["results"] if row["id"] == memory_id]
+        done = self.memory.forget(memory_id, **self.ids)
+        gone = [words for row in held for words in (row["words"], row["memory"]) if words]
+        kept = [turn for turn in self.talk if not any(words in part for words in gone for part in turn)]
+        self.talk = deque(kept, self.talk.maxlen)
+        return done
 
     def at(self, time: str) -> str | None:
         """Answer from what was known at a time from now on; `now` goes back to the present."""
@@ -164,6 +182,11 @@ def answer(llm: LLM, system: str, text: str) -> str:
 def prompt() -> str:
     """The prompt of the assistant."""
     return resources.files("told.faces.chat").joinpath("prompts", "assistant.md").read_text("utf-8").strip()
+
+
+def _lines(said: str, answered: str) -> tuple[str, str]:
+    """A turn of the talk as a model reads it, one line each."""
+    return f"user: {' '.join(said.split())}", f"assistant: {' '.join(answered.split())}"
 
 
 def _noting(said: Reply, text: str, heard: Mapping[str, Any], *warnings: str) -> Reply:

@@ -31,7 +31,5 @@ def chat(
     """
     from told.faces.cli import talk
 
-    loaded = shell.loaded().settings
-    ended = talk.talk(shell, scope(user, agent, run), llm or loaded.llm, as_of=as_of, yes=yes)
-    if ended:
+    if ended := talk.talk(shell, scope(user, agent, run), llm, as_of=as_of, yes=yes):
         raise typer.Exit(ended)

@@ -28,10 +28,10 @@ NEAR: Final = 0.5
 YES, NO = frozenset({"y", "yes"}), frozenset({"", "n", "no"})
 
 
-def talk(shell: Shell, ids: Ids, model: str, *, as_of: str | None, yes: bool) -> int:
+def talk(shell: Shell, ids: Ids, model: str | None, *, as_of: str | None, yes: bool) -> int:
     """Talk until the lines end, and give the exit code: whether every line could be done."""
     settings = shell.loaded().settings
-    llm = open_llm(model, settings)
+    llm = open_llm(model or settings.llm, settings)
     with Memory(
         shell.store, embedder=shell.embedder, llm=llm or "none", account=shell.account, zone=shell.zone
     ) as memory:
@@ -224,7 +224,9 @@ def _explained(body: Mapping[str, Any]) -> RenderableType:
 
 def _why(body: Mapping[str, Any]) -> RenderableType:
     verdict = Text("✓ used: ", style="green") if body["used"] else Text("✗ not used: ", style="red")
-    return Group(Text.assemble(verdict, views.safe(body["memory"]["memory"])), reasons.why_not(body, None))
+    always = body["used"] and not body["found"]
+    reason = views.quiet("Memories of its kind are always shown.") if always else reasons.why_not(body, None)
+    return Group(Text.assemble(verdict, views.safe(body["memory"]["memory"])), reason)
 
 
 def _forgotten(body: Mapping[str, Any]) -> RenderableType:
