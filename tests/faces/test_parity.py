@@ -20,6 +20,11 @@ DECLINED = {
     "waiting": "`stats` counts what waits for a model",
     "enough": "what the worker behind a memory asks itself before it asks a model",
     "reach": "`erase(dry_run=True)` is the same question",
+    "upsert": "`told.ontology.MemoryStore` is its face: it goes by an ontology of its own",
+    "tick": "`told.ontology.MemoryStore` is its face: `add` lets a turn pass by itself",
+    "beliefs": "`told.ontology.MemoryStore` is its face; `about` lists everything a scope remembers",
+    "turns": "`told.ontology.MemoryStore` is its face: the number of its turn",
+    "let_go": "`told.ontology.MemoryStore.forget` is its face; `forget` gives up any memory",
 }
 BESIDES = {
     "delete": "`retract` under the name that code written for other memories knows",

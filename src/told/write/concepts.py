@@ -32,7 +32,7 @@ from told.flow import Flow, call
 from told.ledger import concepts
 from told.ledger.commit import commit, decided
 from told.ledger.erase import SUPPORTS
-from told.ports import Batch, NoNews, Store, ThreadAt
+from told.ports import Batch, NoNews, Still, Store, ThreadAt
 from told.views.ticks import TICK, TOKENS, TURNS
 from told.write.curate.plan import AGAIN
 from told.write.desk import Desk, Plan, settle
@@ -60,6 +60,7 @@ class _Move:
     desk: Desk
     scope: Scope
     said: Said
+    seen: int
     plan: Plan = field(default_factory=lambda: Plan([], [], []))
 
     def observe(self) -> str:
@@ -75,16 +76,20 @@ class _Move:
         meta = {VALUE: value}
         claim = Claim(text, kind.name, SPEAKER, kind.name, value, evidence=evidence, role="user", meta=meta)
         self._draft(Asserted(thread, claim))
+        self.plan.guards.append(NoNews(self.scope, SPEAKER, (kind.name,), self.seen))
         self.plan.events.append(Event("ADD", thread, text))
 
-    def support(self, thread: str, evidence: str) -> None:
+    def support(self, belief: Belief, evidence: str) -> None:
         """Plan one more witness for a belief."""
+        thread = belief.fact.id
         self._draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN))
+        self.plan.guards.append(ThreadAt(thread, belief.fact.seq))
         self.plan.events.append(Event("NONE", thread))
 
     def give_up(self, thread: str, why: str) -> None:
-        """Plan the end of a belief."""
+        """Plan the end of a belief, unless something is said of it meanwhile."""
         self._draft(Retracted(thread, why))
+        self.plan.guards.append(Still(thread, self.seen))
         self.plan.events.append(Event("DELETE", thread))
 
     def _draft(self, verb: Verb) -> None:
@@ -98,18 +103,15 @@ def upsert(desk: Desk, shelf: Shelf, rules: Rules, said: Said) -> Flow[Receipt]:
     def decide() -> Flow[Receipt]:
         head = yield from call(desk.store.head, scope.account)
         here = yield from concepts.held(desk.store, shelf, rules, desk.settings, [said.kind.name])
-        plan = _decided(desk, scope, rules, said, here)
-        plan.guards += [ThreadAt(belief.fact.id, belief.fact.seq) for belief in here]
-        plan.guards.append(NoNews(scope, SPEAKER, (said.kind.name,), head.seq))
+        plan = _decided(_Move(desk, scope, said, head.seq), rules, here)
         return (yield from settle(desk, scope, plan, head.seq))
 
     receipt = yield from decided(desk.settings.conflict_retries, decide)
     return (yield from catch_up(desk.store, desk.embedder, scope.account, receipt, desk.settings))
 
 
-def _decided(desk: Desk, scope: Scope, rules: Rules, said: Said, here: Sequence[Belief]) -> Plan:
-    move = _Move(desk, scope, said)
-    evidence = move.observe()
+def _decided(move: _Move, rules: Rules, here: Sequence[Belief]) -> Plan:
+    said, evidence = move.said, move.observe()
     alive = [belief.weighed() for belief in here if not belief.strength.faded]
     for belief in here:
         if belief.strength.faded:
@@ -119,7 +121,7 @@ def _decided(desk: Desk, scope: Scope, rules: Rules, said: Said, here: Sequence[
         if meant is not None:
             move.give_up(meant.id, NEGATED)
     elif meant is not None:
-        move.support(meant.id, evidence)
+        move.support(next(belief for belief in here if belief.fact.id == meant.id), evidence)
     else:
         _make_room(move, rules, alive, evidence)
     return move.plan

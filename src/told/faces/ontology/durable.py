@@ -52,11 +52,11 @@ class Durable:
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:
         """Give up facts, held or faded, so that nothing recalls them; the past keeps them unless it is erased."""
-        engine, scope = self.memory.engine, self.shelf.lasting.ids()
+        engine = self.memory.engine
         if ids:
             run(engine.let_go(self.shelf, list(ids)))
         for each in ids if erase else ():
-            run(engine.erase(each, scope, source=None, why=FORGOTTEN))
+            run(engine.erase(each, {}, source=None, why=FORGOTTEN))
 
     def _look(self) -> None:
         """Read what is held by now."""

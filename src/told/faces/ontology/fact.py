@@ -91,11 +91,18 @@ class Facts(dict[str, Fact]):
     __getitem__, __contains__, __iter__, __len__ = map(_looked, ("__getitem__", "__contains__", "__iter__", "__len__"))
     __eq__, __repr__ = _looked("__eq__"), _looked("__repr__")
     get, keys, values, items, copy = map(_looked, ("get", "keys", "values", "items", "copy"))
-    pop: Any = MutableMapping.pop
     popitem: Any = MutableMapping.popitem
     clear: Any = MutableMapping.clear
     update: Any = MutableMapping.update
     setdefault: Any = MutableMapping.setdefault
+
+    def pop(self, id: str, *default: Any) -> Any:
+        """Take a fact out, or give the default if it is not there."""
+        found = self.get(id)
+        if found is None and default:
+            return default[0]
+        del self[id]
+        return found
 
     def hold(self, fact: Fact) -> None:
         """Hold a fact."""
