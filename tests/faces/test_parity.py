@@ -25,6 +25,7 @@ DECLINED = {
     "beliefs": "`told.ontology.MemoryStore` is its face; `about` lists everything a scope remembers",
     "turns": "`told.ontology.MemoryStore` is its face: the number of its turn",
     "let_go": "`told.ontology.MemoryStore.forget` is its face; `forget` gives up any memory",
+    "judge": "`wait` and `consolidate` ask the model about everything it has not judged yet",
 }
 BESIDES = {
     "delete": "`retract` under the name that code written for other memories knows",
@@ -96,7 +97,7 @@ def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
 SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "update", "delete", "delete_all",
           "retract", "history", "timeline", "diff", "link", "erase", "upload", "blob", "blobs", "contradictions",
           "entities", "relations", "identify", "quarantine", "review", "infer_kinds", "tool_result",
-          "reveal", "decay", "about", "forget"}  # fmt: skip
+          "reveal", "decay", "about", "forget", "consolidate", "tiers", "registry"}  # fmt: skip
 ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup", "wait", "faults",
                 "retry_faults", "drop_faults", "revoke"}  # fmt: skip
 

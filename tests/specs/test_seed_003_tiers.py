@@ -1,4 +1,4 @@
-"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep and the registry, with their numbers."""
+"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep, the registry, and their numbers."""
 
 from __future__ import annotations
 
@@ -728,9 +728,9 @@ def test_without_an_id_everybody_is_consolidated_and_with_one_nobody_else(stage:
 
 
 def test_a_wide_scope_consolidates_what_is_said_in_every_run_of_it(stage: Stage) -> None:
-    for run in ("one", "two"):
-        stage.say("Which port is free?", user_id="u", run_id=run)
-        stage.say(f"Port {len(run)} is free in {run}.", "assistant", user_id="u", run_id=run)
+    for name in ("one", "two"):
+        stage.say("Which port is free?", user_id="u", run_id=name)
+        stage.say(f"Port {len(name)} is free in {name}.", "assistant", user_id="u", run_id=name)
     assert stage.memory.consolidate(**U, force=True)["filed"] == 2
     assert stage.memory.tiers(**U)["registry"]["exchanges"] == 2
     assert len(stage.memory.tiers(**U)["tail"]) == 4
