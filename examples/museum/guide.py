@@ -41,7 +41,7 @@ class Guide:
 
     memory: MemoryStore
     model: LLM | None = None
-    extractor: str = "local"
+    extractor: Any = "local"
     history: deque[str] = field(default_factory=lambda: deque(maxlen=6))
     house: dict[str, Any] = field(default_factory=lambda: json.loads((HERE / "house.json").read_text("utf-8")))
 

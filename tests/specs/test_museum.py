@@ -1,6 +1,7 @@
 """The museum guide of the examples: what a visitor says is alive as long as its concept says, and no longer."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -140,6 +141,15 @@ def test_a_model_answers_with_what_is_known(example):
     [(system, user)] = model.asked
     assert "- Hearing: deaf" in system
     assert user == "Visitor: I should mention I'm deaf."
+
+
+def test_a_model_reads_what_a_visitor_says(example):
+    said = "Lip-reading is how I follow people."
+    fact = {"concept": HEARING, "value": "reads lips", "polarity": "asserted", "evidence": said}
+    model = ScriptedLLM([json.dumps({"facts": [fact]})])
+    guide = example.Guide(MemoryStore(HERE / "ontology.json"), extractor=model)
+    guide.turn(said)
+    assert [(one.concept, one.value) for one in guide.memory.facts.values()] == [(HEARING, "reads lips")]
 
 
 def test_a_model_is_shown_as_much_of_the_talk_as_is_said(example):
