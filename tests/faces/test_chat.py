@@ -229,6 +229,12 @@ def test_words_mean_the_memory_that_tells_them_not_the_question_about_it(chat):
     assert chat.find("lisbon")["memory"] == "User lives in Lisbon"
 
 
+def test_words_mean_what_somebody_said_rather_than_the_answer_to_it(memory):
+    chat = Chat(memory, ScriptedLLM(["Lisbon is lovely at this time of the year."]), ALICE)
+    chat.say("I moved to Lisbon")
+    assert chat.find("lisbon")["memory"] == "User lives in Lisbon"
+
+
 def test_a_memory_that_is_always_shown_was_used_though_nothing_found_it(memory):
     memory.add("I am allergic to peanuts", **ALICE)
     chat = Chat(memory, ScriptedLLM(["Hello!"]), ALICE)

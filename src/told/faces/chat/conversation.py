@@ -146,7 +146,7 @@ class Chat:
         held = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
         named = [row for row in held if row["id"] == wanted or wanted.casefold() in row["memory"].casefold()]
         if named:
-            return dict(max(reversed(named), key=lambda row: not is_question(row["memory"])))
+            return dict(max(reversed(named), key=_telling))
         likely = self.memory.search(wanted, limit=1, min_score=SURE, as_of=self.as_of, **self.ids)["results"]
         if not likely:
             raise NotFoundError(f"No memory has {wanted!r}.", hint="/memory lists what is held.")
@@ -182,6 +182,11 @@ def answer(llm: LLM, system: str, text: str) -> str:
 def prompt() -> str:
     """The prompt of the assistant."""
     return resources.files("told.faces.chat").joinpath("prompts", "assistant.md").read_text("utf-8").strip()
+
+
+def _telling(row: Mapping[str, Any]) -> tuple[bool, bool]:
+    """What makes a memory the one that is meant: it tells rather than asks, and no assistant said it."""
+    return not is_question(row["memory"]), row.get("role") != "assistant"
 
 
 def _lines(said: str, answered: str) -> tuple[str, str]:
