@@ -146,7 +146,8 @@ class Chat:
         held = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
         named = [row for row in held if row["id"] == wanted or wanted.casefold() in row["memory"].casefold()]
         if named:
-            return dict(max(reversed(named), key=_telling))
+            meant: dict[str, Any] = max(reversed(named), key=_telling)
+            return meant
         likely = self.memory.search(wanted, limit=1, min_score=SURE, as_of=self.as_of, **self.ids)["results"]
         if not likely:
             raise NotFoundError(f"No memory has {wanted!r}.", hint="/memory lists what is held.")
