@@ -9,14 +9,14 @@ WORKERS ?= 2
 KILLS   ?= 3000
 ARGS    ?=
 
-CHECKED := src $(wildcard tests bench docs)
-TYPED   := src $(wildcard tests/support tests/typing bench docs/generate.py)
+CHECKED := src $(wildcard tests bench docs examples)
+TYPED   := src $(wildcard tests/support tests/typing bench docs/generate.py examples/museum/guide.py)
 # Recall is measured on public data that is not in the repository: only where TOLD_EVAL_DATA names its folder.
 DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py)
 BENCHES := $(filter-out bench/_% bench/__init__.py $(DATALESS),$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types ocr suite bench docs docs-check crash clean llm
+.PHONY: help setup demo museum test lint types ocr suite bench docs docs-check crash clean llm
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -35,6 +35,9 @@ setup: $(STAMP)  ## install told with its tools into .venv, and the default embe
 
 demo: setup  ## remember a year of conversation and look around in it
 	@$(BIN)/told demo $(ARGS)
+
+museum: $(STAMP)  ## talk to a museum guide that remembers; make museum ARGS=--replay plays a visit
+	@$(BIN)/python examples/museum/guide.py $(ARGS)
 
 test: lint types docs-check llm ocr suite  ## everything that must be green: lint, types, generated docs, the whole suite
 
@@ -75,4 +78,4 @@ docs-check: $(STAMP)
 
 clean:  ## remove caches and build output; the environment stays (rm -rf .venv)
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis bench/results
-	find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests bench docs examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

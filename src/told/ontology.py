@@ -1,5 +1,23 @@
-"""The closed world for agents that run their own loop: `extract_facts`, its catalogue and its prompt."""
+"""The memory of a declared ontology, for agents that run their own loop: what may be remembered, and how it fades."""
 
-from told.faces.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
+from told.faces.ontology import (
+    DECAY,
+    EXTRACTOR_SYSTEM,
+    PRUNE_THRESHOLD,
+    Fact,
+    MemoryStore,
+    build_concept_catalog,
+    extract_facts,
+    filtered_block,
+)
 
-__all__ = ["EXTRACTOR_SYSTEM", "build_concept_catalog", "extract_facts"]
+__all__ = [
+    "DECAY",
+    "EXTRACTOR_SYSTEM",
+    "PRUNE_THRESHOLD",
+    "Fact",
+    "MemoryStore",
+    "build_concept_catalog",
+    "extract_facts",
+    "filtered_block",
+]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.salience import PRUNE
 from told.core.text import shown
 
 PREFIX = "TOLD_"
@@ -24,10 +25,12 @@ MOST = 2**53
 
 
 def knob(
-    default: Any, about: str, *, choices: tuple[str, ...] = (), least: float | None = None, most: float = MOST
-) -> Any:
-    """A field with its documentation and limits."""
-    return field(default=default, metadata={"about": about, "choices": choices, "least": least, "most": most})
+    default: Any, about: str, *, choices: tuple[str, ...] = (), least: float | None = None, most: float = MOST,
+    known_as: str = "",
+) -> Any:  # fmt: skip
+    """A field with its documentation, its limits, and the variable that others know it by."""
+    limits = {"choices": choices, "least": least, "most": most}
+    return field(default=default, metadata={"about": about, "known_as": known_as, **limits})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,7 @@ class Settings:
     rank_kind: float = knob(2.0, "What it is worth to be a skill or a document when one is asked for.", least=0.0)
     rank_recency: float = knob(0.0, "What it is worth to be recent; each kind has its half-life.", least=0.0)
     rank_importance: float = knob(0.0, "What it is worth to be important, by metadata or by kind.", least=0.0)
-    rank_salience: float = knob(0.0, "What it is worth to be recent, important and certain at once.", least=0.0)
+    rank_salience: float = knob(0.0, "What salience is worth: what a memory still weighs.", least=0.0)
     rank_hotness: float = knob(0.0, "What it is worth to be recalled often and lately.", least=0.0)
     rank_entity: float = knob(0.0, "What it is worth to name whom the query names.", least=0.0)
     recency_days: float = knob(30.0, "The half-life of what has no kind with one.", least=0.001)
@@ -211,6 +214,34 @@ class Settings:
     hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)
     consumer_batch: int = knob(256, "Ledger entries a consumer takes at a time.", least=1)
     consumer_attempts: int = knob(3, "Failures before a consumer parks an entry as a fault and goes on.", least=1)
+    prune_threshold: float = knob(
+        PRUNE, "Salience below which a memory has faded; permanent ones never do. `PRUNE_THRESHOLD` says it too.",
+        least=0.0, most=1.0, known_as="PRUNE_THRESHOLD",
+    )  # fmt: skip
+    turn_events: float = knob(
+        1.0, "How many messages of a user make one turn, for applications that send several.", least=0.001
+    )
+    turn_tokens: int = knob(200, "How many tokens make one turn, for kinds that fade by tokens.", least=1)
+    tail_size: int = knob(20, "How many of the newest turns of a conversation are its tail.", least=1, most=1000)
+    keep_importance: float = knob(
+        0.5, "How important a turn must be to stay in the index when it leaves the tail.", least=0.0, most=1.0
+    )
+    index_days: float = knob(7.0, "Days after which the recency of a turn in the index has fallen to 1/e.", least=0.001)
+    registry_days: float = knob(30.0, "The same for an exchange in the registry.", least=0.001)
+    cold_recency: float = knob(0.2, "Below this recency a turn is cold, and the sweep files it.", least=0.0, most=1.0)
+    cold_minutes: float = knob(5.0, "So many minutes old a turn must be besides before the sweep files it.", least=0.0)
+    pair_minutes: float = knob(
+        30.0, "How long after a user's turn the agent's may come and be the other half of one exchange.", least=0.0
+    )
+    index_most: int = knob(
+        0, "How many turns may wait in the index; what is beyond is filed before it is cold. 0 is no limit.", least=0
+    )
+    judge: bool = knob(False, "Ask the language model how important each turn is, some turns to a question.")
+    judge_batch: int = knob(20, "How many turns a model judges in one call.", least=1, most=1000)
+    summarise: bool = knob(False, "Ask the language model for a summary of each long turn that leaves the tail.")
+    summary_chars: int = knob(240, "The longest summary of a turn, in characters.", least=20)
+    sweep: bool = knob(False, "Consolidate in the background for as long as a memory is open.")
+    sweep_seconds: float = knob(300.0, "Seconds between two sweeps in the background.", least=0.01, most=604_800.0)
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""
@@ -237,9 +268,10 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None,
     origin = dict.fromkeys(KNOBS, "default")
     for name, value in _from_file(path).items() if path else ():
         values[name], origin[name] = check(name, value, str(path)), str(path)
-    for name in KNOBS:
-        if (text := environment.get(PREFIX + name.upper())) is not None:
-            values[name], origin[name] = check(name, text, PREFIX + name.upper()), PREFIX + name.upper()
+    for name, knob in KNOBS.items():
+        named = (PREFIX + name.upper(), knob.metadata["known_as"])
+        if variable := next((each for each in named if each in environment), None):
+            values[name], origin[name] = check(name, environment[variable], variable), variable
     for name, value in arguments.items():
         if value is not None:
             values[name], origin[name] = check(name, value, "argument"), "argument"

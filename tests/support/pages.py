@@ -42,9 +42,10 @@ class Link:
 
 
 def pages(root: Path) -> list[Path]:
-    """The README, the guide for contributors and every page of the documentation."""
+    """The README, the guide for contributors, every page of the documentation and those of the examples."""
     top = [root / "README.md", root / "CONTRIBUTING.md"]
-    return [*(page for page in top if page.exists()), *sorted(root.glob("docs/**/*.md"))]
+    below = [*sorted(root.glob("docs/**/*.md")), *sorted(root.glob("examples/*/README.md"))]
+    return [*(page for page in top if page.exists()), *below]
 
 
 def tokens(page: Path) -> list[Token]:

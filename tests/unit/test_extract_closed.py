@@ -150,8 +150,7 @@ def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept()
         Claim("User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 26)),
     )
     kinds = [(one.claim.kind, one.claim.meta["value"]) for one in found.claims]
-    assert kinds[0] == ("ArtInterest.Style", "photography")
-    assert kinds[1] == ("SpecialNeed.Hearing", "deaf")
+    assert kinds == [("SpecialNeed.Hearing", "deaf"), ("ArtInterest.Style", "photography")]
     assert found.entities == ()
 
 
@@ -222,7 +221,7 @@ def test_what_cannot_be_used_is_refused_with_advice():
         build_concept_catalog({"kinds": {}})
     with pytest.raises(InvalidInput, match=r"rules of A\.B"):
         build_concept_catalog({"concepts": {"A.B": 7}})
-    for model in (None, 7, "none"):
+    for model in (7, "none"):
         with pytest.raises(ConfigError, match="language model"):
             extract_facts(TEXT, None, MUSEUM, model)
     with pytest.raises(LLMError):

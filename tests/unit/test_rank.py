@@ -213,12 +213,14 @@ def fact(seq: int = 1, text: str = "tea", **known: object) -> Fact:
     return replace(Fact(f"id{seq}", seq, seq, Scope(), text, "", meta=NO_META, updated_at=NOON), **known)
 
 
-def with_fact(told: Fact, asks: Asked = NOTHING, touch: Touch | None = None, **knobs: object) -> dict[str, float]:
+def with_fact(
+    told: Fact, asks: Asked = NOTHING, touch: Touch | None = None, alive: float = 0.0, **knobs: object
+) -> dict[str, float]:
     """The parts that only a fact brings."""
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
-    [one] = rank.with_facts(scored, {told.seq: told}, touches, asks, builtin(), settings, NOON)
+    [one] = rank.with_facts(scored, {told.seq: told}, touches, asks, builtin(), settings, NOON, {told.seq: alive})
     return {name: value for name, value in one.parts.items() if name not in ("dense", "cover", "talk")}
 
 
@@ -244,7 +246,7 @@ def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so()
     assert with_fact(told, touch=Touch(1, NOON)) == {}
     assert with_fact(told, rank_recency=2.0) == {"recency": pytest.approx(1.0)}
     assert with_fact(told, rank_importance=2.0) == {"importance": pytest.approx(0.8)}
-    assert with_fact(told, rank_salience=1.0) == {"salience": pytest.approx(0.5 * 0.4 * 0.5)}
+    assert with_fact(told, alive=0.4, rank_salience=2.0) == {"salience": pytest.approx(0.8)}
     much = log(2)
     found = with_fact(told, touch=Touch(1, NOON - 7 * DAY), rank_hotness=1.0)
     assert found == {"hotness": pytest.approx(much / (1 + much) / 2)}

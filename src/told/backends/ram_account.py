@@ -28,6 +28,7 @@ from told.ports import (
     Intact,
     NoEvidence,
     NoFact,
+    NoMore,
     NoNews,
     PutFact,
     PutLink,
@@ -35,6 +36,7 @@ from told.ports import (
     PutTick,
     PutWitness,
     RowOp,
+    Still,
     ThreadAt,
     Ticket,
     View,
@@ -214,6 +216,10 @@ class Account:
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 said = self.about(scope, {(subject, predicate) for predicate in predicates})
                 return all(fact.seq <= seq for fact in said)
+            case NoMore(scope=scope, kind=kind, seq=seq):
+                return all(fact.seq <= seq for fact in self.about(scope, (), {kind} - {"memory"}))
+            case Still(thread=thread, seq=seq):
+                return all(entry.thread != thread for entry in self.entries[max(seq, 0) :])
             case Intact(seq=seq):
                 return 0 < seq <= len(self.entries) and self.entries[seq - 1].envelope is not None
             case _:

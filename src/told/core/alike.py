@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from told.core.stem import stem
@@ -18,6 +19,7 @@ from told.core.stem import stem
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
 _DIGIT: Final = re.compile(r"\d")
+_FIGURE: Final = re.compile(r"\d+")
 _ARTICLES: Final = frozenset("a an the my his her their our your its".split())
 _BREAK: Final = ","
 _BREAKS: Final = frozenset(",;:(")
@@ -129,3 +131,77 @@ def similar_slugs(one: str, other: str) -> bool:
     if min(len(one), len(other)) < 4 or re.findall(r"\d+", one) != re.findall(r"\d+", other):
         return False
     return edits(one, other, SLUG_EDITS) < SLUG_EDITS or likeness(one, other) > SLUG_LIKENESS
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+_TYPING: Final = 0.95
+"""What a likeness of letters counts, beside the same words, which count in full."""
+_PART: Final = 0.9
+"""What a part counts, where one value says less than the other."""
+_ELSEWHERE: Final = 0.9
+"""What a likeness counts where the first letters differ: impressionism is not expressionism."""
+_STEM: Final = 5
+"""How many letters the beginning of a word must have to stand for it."""
+_MUCH_LONGER: Final = 1.5
+_DENYING: Final = frozenset("not no non never without nor neither".split())
+
+
+def resemblance(one: str, other: str) -> float:
+    """How much two values look like names of the same thing, from 0 to 1; from 0.8 on they probably are.
+
+    Letters count (a slip, an ending), words in any order, and a part that stands for the whole: a surname, the word
+    that another begins with. Values with other figures, or of which one denies, are never the same.
+    """
+    short, long = sorted((_value(one), _value(other)), key=lambda value: (len(value), value))
+    if short == long or (short and same_text(one, other)):
+        return 1.0 if short or one == other else 0.0
+    if not short or _FIGURE.findall(short) != _FIGURE.findall(long) or _denies(short) != _denies(long):
+        return 0.0
+    return max(_spelled(short, long), _worded(short, long), _begun(short, long))
+
+
+def _value(text: str) -> str:
+    return " ".join(part for part in _tokens(text) if part != _BREAK)
+
+
+def _denies(value: str) -> bool:
+    return not _DENYING.isdisjoint(value.replace("-", " ").split())
+
+
+def _spelled(short: str, long: str) -> float:
+    """By the letters both have in the same order."""
+    return _TYPING * _in_common(short, long) * (1.0 if short[0] == long[0] else _ELSEWHERE)
+
+
+def _worded(short: str, long: str) -> float:
+    """By their words: the same in another order, or all of one among those of the other."""
+    few, many = set(words(short)), set(words(long))
+    if few == many:
+        return _TYPING
+    return _PART if few and (few < many or many < few) and not _ANOTHER & {*short.split(), *long.split()} else 0.0
+
+
+def _begun(short: str, long: str) -> float:
+    """By the beginning that a single word shares with one of a much longer value."""
+    if " " in short or len(long) < _MUCH_LONGER * len(short):
+        return 0.0
+    shared = max(_prefix(short, word) for word in long.split())
+    return _PART * 2 * shared / (len(short) + shared) if shared >= _STEM else 0.0
+
+
+def _prefix(one: str, other: str) -> int:
+    """How many characters two words have in common from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _in_common(one: str, other: str) -> float:
+    """The share of both texts that is their longest common subsequence, a column of the table in each integer."""
+    places: dict[str, int] = {}
+    for place, char in enumerate(one):
+        places[char] = places.get(char, 0) | 1 << place
+    left = full = (1 << len(one)) - 1
+    for char in other:
+        hit = left & places.get(char, 0)
+        left = (left + hit | left - hit) & full
+    return 2 * (len(one) - left.bit_count()) / (len(one) + len(other))

@@ -67,6 +67,16 @@ def uuid7(milliseconds: int, random: bytes) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def made_at(id: str) -> int | None:
+    """Microseconds since 1970 at which a UUID of version 7 was made, to the millisecond; None if it is no such id."""
+    if len(id) != 36 or id[14] != "7":
+        return None
+    try:
+        return int(id[:8] + id[9:13], 16) * 1000
+    except ValueError:
+        return None
+
+
 def wall_clock() -> int:
     """Microseconds since 1970 by this machine's clock."""
     return time.time_ns() // 1000

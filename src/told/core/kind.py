@@ -23,6 +23,7 @@ import yaml
 from told.core import address
 from told.core.errors import ConfigError, InvalidInput
 from told.core.reading import Reader, Spot, flag, many, mapping, meant, number, once, one_of, parse_json, share, text
+from told.core.salience import PRUNE, Clock, Curve, Tier, per_day
 from told.core.scope import Scope, Uri
 
 Source: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
@@ -46,29 +47,6 @@ class Owner(StrEnum):
 
     USER = "user"
     AGENT = "agent"
-
-
-class Tier(StrEnum):
-    """How fast a kind fades."""
-
-    PERMANENT = "permanent"
-    LONG_TERM = "long_term"
-    SESSION = "session"
-    EPHEMERAL = "ephemeral"
-
-    @property
-    def decay(self) -> float:
-        """What is left of salience after one turn."""
-        return _DECAY[self]
-
-    @property
-    def half_life_days(self) -> float | None:
-        """The days after which half of salience is left, for kinds that do not say; None if it never fades."""
-        return _HALF_LIFE_DAYS[self]
-
-
-_DECAY = {Tier.PERMANENT: 1.00, Tier.LONG_TERM: 0.99, Tier.SESSION: 0.85, Tier.EPHEMERAL: 0.55}
-_HALF_LIFE_DAYS = {Tier.PERMANENT: None, Tier.LONG_TERM: 180.0, Tier.SESSION: 1.0, Tier.EPHEMERAL: 0.05}
 
 
 class Eviction(StrEnum):
@@ -131,8 +109,9 @@ class Kind:
     """A sort of memory and its rules.
 
     `key` is the field that routes a memory to its thread. `directory` and `filename` are templates of its ctx:// name;
-    left empty they follow from the rest. `cardinality` None is unlimited; `half_life_days` None is the tier's own. A
-    `system` kind is made by told itself and never extracted from a conversation.
+    left empty they follow from the rest. `cardinality` None is unlimited; `half_life_days` None is the tier's own.
+    `clock` None is wall time for a kind that says its half-life, and turns for one that does not. A `system` kind is
+    made by told itself and never extracted from a conversation.
     """
 
     name: str
@@ -154,6 +133,7 @@ class Kind:
     examples: tuple[str, ...] = ()
     enabled: bool = True
     system: bool = False
+    clock: Clock | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -162,6 +142,17 @@ class Kind:
     def half_life(self) -> float | None:
         """The days after which half of salience is left by the wall clock; None if it never fades."""
         return self.tier.half_life_days if self.half_life_days is None else self.half_life_days
+
+    @property
+    def pace(self) -> Clock:
+        """The clock by which its memories fade."""
+        return self.clock or (Clock.TURNS if self.half_life_days is None else Clock.TIME)
+
+    def curve(self, confidence: float = 1.0, floor: float = PRUNE) -> Curve:
+        """How a memory of this kind fades that is held with so much confidence."""
+        by_time = self.pace is Clock.TIME and self.half_life is not None
+        decay = per_day(self.half_life or 0.0) if by_time else self.tier.decay
+        return Curve(self.weight * confidence, decay, self.tier is Tier.PERMANENT, floor)
 
     @property
     def keyed(self) -> bool:
@@ -429,6 +420,7 @@ _KIND: Mapping[str, Reader] = {
     "directory": text, "filename": text, "fields": many(_field), "levels": _levels, "tier": one_of(Tier),
     "weight": share, "cardinality": _count, "eviction": one_of(Eviction), "half_life_days": _days,
     "semantics": one_of(Semantics), "examples": many(text), "enabled": flag, "system": flag,
+    "clock": one_of(Clock),
     "operation_mode": one_of(_MODES), "update_policy": one_of(_UPDATE_POLICIES),
 }  # fmt: skip
 _ALIASES = {

@@ -28,6 +28,29 @@ class Clock(StrEnum):
     TOKENS = "tokens"
 
 
+class Tier(StrEnum):
+    """How fast a kind fades."""
+
+    PERMANENT = "permanent"
+    LONG_TERM = "long_term"
+    SESSION = "session"
+    EPHEMERAL = "ephemeral"
+
+    @property
+    def decay(self) -> float:
+        """What is left of salience after one turn."""
+        return _DECAY[self]
+
+    @property
+    def half_life_days(self) -> float | None:
+        """The days after which half of salience is left, for kinds that do not say; None if it never fades."""
+        return _HALF_LIFE_DAYS[self]
+
+
+_DECAY = {Tier.PERMANENT: 1.00, Tier.LONG_TERM: 0.99, Tier.SESSION: 0.85, Tier.EPHEMERAL: 0.55}
+_HALF_LIFE_DAYS = {Tier.PERMANENT: None, Tier.LONG_TERM: 180.0, Tier.SESSION: 1.0, Tier.EPHEMERAL: 0.05}
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """How a memory fades: what it starts with and what is left after one unit of its clock.
@@ -53,16 +76,20 @@ def salience(curve: Curve, said: Iterable[float], now: float) -> float:
     """
     weight, last = 0.0, -inf
     for reading in sorted(reading for reading in said if reading <= now):
-        left = weight * curve.decay ** (reading - last) if weight else 0.0
-        anew = not weight or curve.faded(left)
-        weight = min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
+        weight = said_anew(curve, weight * curve.decay ** (reading - last) if weight else 0.0)
         last = reading
     return weight * curve.decay ** (now - last) if weight else 0.0
 
 
+def said_anew(curve: Curve, left: float) -> float:
+    """What a memory weighs when it is said and so much of it was left."""
+    anew = not left or curve.faded(left)
+    return min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
+
+
 def fades_at(curve: Curve, said: Iterable[float], now: float) -> float | None:
     """The first whole reading of the clock after `now` at which the memory has faded; None if it never does."""
-    if curve.lasting or curve.decay >= 1.0:
+    if curve.lasting or curve.decay >= 1.0 or curve.floor <= 0.0:
         return None
     weight = salience(curve, said, now)
     if curve.faded(weight):

@@ -77,7 +77,8 @@ class Base:
         subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
         guards = (*subscriptions, *self.guards)
         heard = self.mind.echoes.remember
-        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker, heard)
+        kinds = self.mind.ontology
+        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker, heard, kinds)
 
     @property
     def desk(self) -> Desk:

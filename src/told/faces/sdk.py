@@ -8,13 +8,15 @@ from typing import Any, Self
 
 from told.core.query import Bundle
 from told.faces import verbs
+from told.faces.faded import AsyncFaded, Faded
 from told.faces.minded import AsyncMinded, Minded
+from told.faces.tiered import AsyncTiered, Tiered
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Minded):
+class Memory(Faded, Tiered, Minded):
     """told, blocking."""
 
     def add(
@@ -255,7 +257,7 @@ class Memory(Minded):
         self.close()
 
 
-class AsyncMemory(AsyncMinded):
+class AsyncMemory(AsyncFaded, AsyncTiered, AsyncMinded):
     """told, on the event loop."""
 
     async def add(

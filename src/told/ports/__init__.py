@@ -41,6 +41,7 @@ from told.ports.storage import (
     Known,
     NoEvidence,
     NoFact,
+    NoMore,
     NoNews,
     PutFact,
     PutLink,
@@ -49,11 +50,13 @@ from told.ports.storage import (
     PutWitness,
     RowOp,
     Step,
+    Still,
     Store,
     ThreadAt,
     Ticket,
     View,
 )
+from told.ports.turns import Turns
 
 __all__ = [
     "Batch",
@@ -72,6 +75,7 @@ __all__ = [
     "Line",
     "NoEvidence",
     "NoFact",
+    "NoMore",
     "NoNews",
     "Overlay",
     "Purpose",
@@ -85,6 +89,7 @@ __all__ = [
     "RowOp",
     "SPREAD",
     "Step",
+    "Still",
     "Store",
     "ThreadAt",
     "Ticket",
@@ -92,6 +97,7 @@ __all__ = [
     "ToolCall",
     "ToolLLM",
     "ToolReply",
+    "Turns",
     "Usage",
     "Vault",
     "VIEWS",

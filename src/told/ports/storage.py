@@ -15,6 +15,7 @@ from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 from told.ports.overlay import Overlay
+from told.ports.turns import Turns
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
@@ -113,13 +114,30 @@ class NoNews:
 
 
 @dataclass(frozen=True, slots=True)
+class NoMore:
+    """Nothing that exactly this scope holds of a kind is newer than a position; of `memory` nothing is known."""
+
+    scope: Scope
+    kind: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """Nothing was said of the thread since a position: no version, no retraction, and no link to it."""
+
+    thread: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class Intact:
     """The entry at this position has not been erased."""
 
     seq: int
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | Intact
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | NoMore | Still | Intact
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +243,7 @@ class Index(Protocol):
         """
 
 
-class Store(Blobs, Overlay, Protocol):
+class Store(Blobs, Overlay, Turns, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint

@@ -15,6 +15,7 @@ from told.core.text import normalise, piece
 from told.flow import Flow, call
 from told.read import path, trace
 from told.read.assemble import Assembly, Format, Item, assemble
+from told.read.fading import alive
 from told.read.gather import Eye
 from told.read.guard import denials
 from told.read.recall import Recall, Want
@@ -51,11 +52,14 @@ def lines(budget: int) -> int:
 
 def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundle]:
     """A block of text for a prompt: what answers the query, or without one what was learned last."""
-    pinned = yield from _pinned(eye, find, want.belief if want else "latest")
+    pinned, faint = yield from _pinned(eye, find, want.belief if want else "latest")
     said = yield from _said_last(eye, find, order.tail) if order.tail else _nothing()
     recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
-    chosen = _answers(recall, eye, order) if recall else (yield from _learned(eye, find, order))
+    chosen, hidden = (_answers(recall, eye, order), []) if recall else (yield from _learned(eye, find, order))
+    faint = [*faint, *hidden]
     clock = trace.Clock(list(recall.clock.steps) if recall else [])
+    if faint:
+        clock.mark("fade", len(pinned) + len(chosen), len(faint), "only what is asked for is shown once it has faded")
     items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
     made = assemble(
         items, order.budget, eye.settings.encoding, format=order.format, pinned_share=eye.settings.pinned_share,
@@ -71,7 +75,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
         eye.echo(find.scope.account, made.text)
     query = want.query if want else ""
     told = Trace(
-        query, find.as_of, tuple(clock.steps), tuple(_candidates(items, made)),
+        query, find.as_of, tuple(clock.steps), (*_candidates(items, made), *map(_hidden, faint)),
         trace.understood(recall.asked) if recall else {},
     )  # fmt: skip
     return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)
@@ -125,9 +129,11 @@ def _nothing() -> Flow[Sequence[Fact]]:
     yield
 
 
-def _learned(eye: Eye, find: Find, order: Order) -> Flow[list[Item]]:
+def _learned(eye: Eye, find: Find, order: Order) -> Flow[tuple[list[Item], list[Fact]]]:
+    """What was learned last, and what of it has faded."""
     facts = yield from _newest(eye, listed(find))
-    return _items(facts[: min(lines(order.budget), find.limit or MAX_LIMIT)], "recalled")
+    kept, hidden = yield from alive(eye, facts, find, min(lines(order.budget), find.limit or MAX_LIMIT))
+    return _items(kept, "recalled"), hidden
 
 
 def _said_last(eye: Eye, find: Find, count: int) -> Flow[Sequence[Fact]]:
@@ -145,14 +151,18 @@ def _newest(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
     return [fact for fact in reversed(facts) if fact.seq not in denied]
 
 
-def _pinned(eye: Eye, find: Find, belief: str) -> Flow[Sequence[Fact]]:
-    """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time."""
+def _pinned(eye: Eye, find: Find, belief: str) -> Flow[tuple[list[Fact], list[Fact]]]:
+    """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time.
+
+    Beside them, those that have faded.
+    """
     kinds = eye.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
-        return ()
+        return [], []
     wanted = replace(find, filter=All((find.filter, parse({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
     facts, told = yield from path.listing(eye, wanted, belief)
-    return [fact for fact in facts if fact.id not in told.lost and _is_lasting(fact)]
+    believed = [fact for fact in facts if fact.id not in told.lost and _is_lasting(fact)]
+    return (yield from alive(eye, believed, find, MAX_LIMIT))
 
 
 def _is_lasting(fact: Fact) -> bool:
@@ -164,6 +174,11 @@ def _is_lasting(fact: Fact) -> bool:
     lasting = known is None or known.semantics is not Semantics.MULTI or known.name in VITAL
     about = fact.subject is None or normalise(fact.subject) in (USER, normalise(fact.scope.user_id or ""))
     return lasting and about
+
+
+def _hidden(fact: Fact) -> Candidate:
+    """What became of a fact that is not shown because it has faded."""
+    return Candidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
 
 
 def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:

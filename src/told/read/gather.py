@@ -10,6 +10,7 @@ from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
 from told.core.fact import Fact
 from told.core.filter import Test, every
+from told.core.kind import Ontology, builtin
 from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.text import query_terms
 from told.flow import Flow, call
@@ -41,6 +42,7 @@ class Eye:
     guards: tuple[Guard, ...] = ()
     reranker: Reranker | LLM | None = None
     echo: Callable[[str, str], object] = unheard
+    kinds: Ontology = field(default_factory=builtin)
 
     @property
     def sources(self) -> frozenset[str]:

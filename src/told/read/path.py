@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
-from told.core.kind import builtin
 from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Trace
 from told.core.text import clean
 from told.core.trust import source_of
@@ -19,6 +18,7 @@ from told.ports import SPREAD
 from told.read import cache, rank, trace
 from told.read.asked import asked
 from told.read.expand import expanded
+from told.read.fading import strengths
 from told.read.fold import KEY
 from told.read.gather import Eye, ask, probe_of, vector_of
 from told.read.guard import denials
@@ -95,7 +95,8 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         past = want.find.as_of.seq < LATEST
         account, now = want.find.scope.account, want.find.as_of.at
         touches = {} if past else (yield from cache.touched(eye.store, eye.overlay, account, threads))
-        head = rank.with_facts(head, recall.facts, touches, recall.asked, builtin(), settings, now)
+        alive = {} if not settings.rank_salience else (yield from _weights(eye, recall))
+        head = rank.with_facts(head, recall.facts, touches, recall.asked, eye.kinds, settings, now, alive)
         recall.scored = [*head, *rest]
     if recall.found.linked:
         grown, recall.labels = yield from expanded(
@@ -107,6 +108,12 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
             yield from fill(eye, recall, most)
     recall.all = list(recall.scored)
     recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
+
+
+def _weights(eye: Eye, recall: Recall) -> Flow[Mapping[int, float]]:
+    """How much what was found weighs by now, by its position."""
+    found = yield from strengths(eye, list(recall.facts.values()), recall.want.find)
+    return {seq: each.weight for seq, each in found.items()}
 
 
 def _selected(eye: Eye, recall: Recall) -> Flow[None]:

@@ -177,9 +177,12 @@ def wants_facts(asked: Asked, settings: Settings) -> bool:
 
 def with_facts(
     scored: Sequence[Scored], facts: Mapping[int, Fact], touches: Mapping[str, Touch], asked: Asked, kinds: Ontology,
-    settings: Settings, now: int,
+    settings: Settings, now: int, alive: Mapping[int, float],
 ) -> list[Scored]:  # fmt: skip
-    """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom."""
+    """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom.
+
+    `alive` is the salience of facts by their positions, where that counts.
+    """
     names = {term for name in asked.names for term in terms(name)}
     sought = SOUGHT.get(asked.sort, ())
     changed: list[Scored] = []
@@ -191,7 +194,7 @@ def with_facts(
         touch = touches.get(fact.id)
         changed.append(one.plus(
             recency=settings.rank_recency * fresh, importance=settings.rank_importance * weight,
-            salience=settings.rank_salience * fresh * weight * fact.confidence,
+            salience=settings.rank_salience * alive.get(fact.seq, 0.0),
             hotness=0.0 if touch is None else settings.rank_hotness * heat(touch, now, settings),
             entity=settings.rank_entity * _share(names, fact.text) if names and settings.rank_entity else 0.0,
             kind=settings.rank_kind if fact.kind in sought else 0.0,

@@ -17,7 +17,7 @@ from told.ledger.commit import decided
 from told.ports import Guard, Intact, Step, Usage
 from told.write import chunk
 from told.write.curate.graph import plan_graph
-from told.write.curate.plan import Place, Written, plan_claims
+from told.write.curate.plan import Place, Written, bounded, plan_claims
 from told.write.desk import FACT, Desk, Plan, settle
 from told.write.extract.ground import Ground
 from told.write.extract.parse import DUPLICATE
@@ -39,7 +39,7 @@ def curated(
     done = yield from desk.mind.curator(extractor, desk.store, desk.embedder).decide(heard, claims)
     evidence = [plan.evidence[part.place] for part in parts]
     fresh = [plan.fresh[part.place] for part in parts]
-    place = Place(heard.scope, extractor.name, seen, heard.now, desk.mint)
+    place = Place(heard.scope, extractor.name, seen, heard.now, desk.mint, bounded(heard.ontology))
     written = plan_claims(place, done.decisions, evidence, fresh)
     plan.drafts += written.drafts
     plan.guards += written.guards

@@ -58,6 +58,12 @@ class Mind:
     echoes: Echoes = field(default_factory=Echoes)
     vault: Vault | None = None
     alone: Turnstile = field(default_factory=Turnstile)
+    tending: LLM | None = None
+
+    @property
+    def thinking(self) -> LLM | None:
+        """The model that is asked about what was said long after it was: to judge it, and to shorten it."""
+        return self.tending or self.llm
 
     @property
     def usual(self) -> str:
@@ -98,7 +104,7 @@ class Mind:
         by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not ruled)
         llm = self.curating or self.llm
         if not by_model or llm is None:
-            return RuleCurator(store)
+            return RuleCurator(store, self.settings)
         return ModelCurator(llm, store, self.settings, embedder, self.prompts.get(CURATE))
 
 

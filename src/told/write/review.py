@@ -16,7 +16,7 @@ from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import ThreadAt
 from told.write.change import held
-from told.write.curate.plan import Place, plan_claims
+from told.write.curate.plan import Place, bounded, plan_claims
 from told.write.curate.rules import RuleCurator
 from told.write.desk import Desk, Plan, settle
 from told.write.embed import catch_up
@@ -52,8 +52,9 @@ def _held(desk: Desk, plan: Plan, fact: Fact) -> Flow[None]:
     now = desk.mint.now()
     heard = Heard((Turn(Evidence(fact.text), {}),), now, fact.scope, desk.mind.ontology)
     seen = (yield from call(desk.store.head, fact.scope.account)).seq
-    done = yield from RuleCurator(desk.store).decide(heard, [Found(_claim(fact), 0)])
-    written = plan_claims(Place(fact.scope, desk.author, seen, now, desk.mint), done.decisions, [], [])
+    done = yield from RuleCurator(desk.store, desk.settings).decide(heard, [Found(_claim(fact), 0)])
+    place = Place(fact.scope, desk.author, seen, now, desk.mint, bounded(heard.ontology))
+    written = plan_claims(place, done.decisions, [], [])
     plan.drafts += written.drafts
     plan.guards += written.guards
     plan.events += [event for event in written.events if event.id]

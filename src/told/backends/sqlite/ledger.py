@@ -31,7 +31,22 @@ from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
 from told.core.query import Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fold, Guard, Intact, Known, NoEvidence, NoFact, NoNews, Step, ThreadAt, Ticket, View
+from told.ports import (
+    Batch,
+    Fold,
+    Guard,
+    Intact,
+    Known,
+    NoEvidence,
+    NoFact,
+    NoMore,
+    NoNews,
+    Step,
+    Still,
+    ThreadAt,
+    Ticket,
+    View,
+)
 
 PAGE = 1000
 NOTHING: Final = ((None, None, None),)
@@ -178,6 +193,12 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 since = subject, json_list(predicates), position(account, seq)
                 broken = space is not None and run(db, "news", space[0], *since).get is not None
+            case NoMore(scope=scope, kind=kind, seq=seq):
+                space = memo.spaces.get(scope) or space_of(db, account, scope)
+                broken = space is not None and run(db, "more", space[0], kind, position(account, seq)).get is not None
+            case Still(thread=thread, seq=seq):
+                _, end = span(account)
+                broken = run(db, "stirred", thread, position(account, seq), end).get is not None
             case Intact(seq=seq):
                 broken = run(db, "intact", position(account, seq)).get is None
             case _:

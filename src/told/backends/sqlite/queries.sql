@@ -109,6 +109,11 @@ SELECT f.* FROM json_each(?2) q CROSS JOIN fact f ON f.space = ?1 AND f.kind = q
 -- name: news
 SELECT 1 FROM json_each(?3) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = ?2 AND f.predicate = q.value
     AND f.until = 4611686018427387904 AND f.id > ?4
+-- name: more
+SELECT 1 FROM fact f WHERE f.space = ?1 AND f.kind = ?2 AND f.kind <> 'memory'
+    AND f.until = 4611686018427387904 AND f.id > ?3 LIMIT 1
+-- name: stirred
+SELECT 1 FROM entry WHERE thread = ?1 AND id > ?2 AND id < ?3 LIMIT 1
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -131,6 +136,22 @@ SELECT f.* FROM fact f
 WHERE +f.id > ?1 AND +f.id < ?2
     AND f.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
 ORDER BY f.id
+-- name: scopes
+SELECT user_id, agent_id, run_id FROM space WHERE account = ?
+-- name: turns
+SELECT f.* FROM fact f
+WHERE f.space = ?1 AND f.id > ?2 AND f.id < ?3 AND f.evidence IS NOT NULL AND f.role IN ('user', 'assistant')
+    AND f.until = 4611686018427387904 AND f.kind NOT IN ('node', 'quarantine')
+    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = f.evidence AND g.id > ?4 ORDER BY g.id LIMIT 1)
+ORDER BY f.id LIMIT ?5
+-- name: newest_turns
+SELECT f.* FROM fact f
+WHERE f.space = ?1 AND f.id > ?2 AND f.id < ?3 AND f.evidence IS NOT NULL AND f.role IN ('user', 'assistant')
+    AND f.until = 4611686018427387904 AND f.kind NOT IN ('node', 'quarantine')
+    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = f.evidence AND g.id > ?4 ORDER BY g.id LIMIT 1)
+ORDER BY f.id DESC LIMIT ?5
+-- name: gathered
+SELECT count(DISTINCT dst) FROM link WHERE space = ? AND rel = ?
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives

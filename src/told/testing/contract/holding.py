@@ -7,7 +7,7 @@ import pytest
 from told.core.entry import Asserted, Claim
 from told.core.errors import Conflict
 from told.core.scope import Scope
-from told.ports import VIEWS, Guard, NoNews
+from told.ports import VIEWS, Guard, NoMore, NoNews, Still
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
 
 ALICE_AT_WORK = Scope(ACCOUNT, user_id="alice", agent_id="work")
@@ -17,6 +17,10 @@ BROKEN: dict[str, Guard] = {
     "a new fact": NoNews(ALICE, "User", ("lives_in",), 2),
     "a new version": NoNews(ALICE, "User", ("likes",), 2),
     "a fact of another predicate of the slot": NoNews(ALICE, "User", ("works_at", "lives_in"), 2),
+    "another fact of a kind": NoMore(ALICE, "place", 2),
+    "a version since then": Still("tea", 3),
+    "a retraction since then": Still("bike", 4),
+    "a link since then": Still("bob", 6),
 }
 KEPT: dict[str, Guard] = {
     "what was there already": NoNews(ALICE, "User", ("lives_in",), 3),
@@ -26,6 +30,14 @@ KEPT: dict[str, Guard] = {
     "another scope": NoNews(BOB, "User", ("lives_in",), 0),
     "one scope below": NoNews(ALICE_AT_WORK, "User", ("lives_in",), 0),
     "what was given up": NoNews(ALICE, "User", ("owns",), 0),
+    "a kind since its last fact": NoMore(ALICE, "place", 3),
+    "a kind of which all was given up": NoMore(ALICE, "thing", 0),
+    "a kind of another scope": NoMore(BOB, "place", 0),
+    "the kind that says nothing": NoMore(ALICE, "memory", 0),
+    "a thread since its last version": Still("tea", 4),
+    "a thread since its last link": Still("bob", 7),
+    "what a link comes from": Still("home", 3),
+    "a thread that never was": Still("nothing", 0),
 }
 
 
@@ -92,21 +104,22 @@ class HoldingLaws(Laws):
         self._claims(book)
         with pytest.raises(Conflict):
             book.write(Asserted("new", Claim("new")), guards=[guard], seen=2)
-        assert book.seq == 6
+        assert book.seq == 7
 
     @pytest.mark.parametrize("guard", KEPT.values(), ids=KEPT.keys())
     def test_what_did_not_change_lets_the_batch_through(self, book: Scribe, guard: Guard) -> None:
         self._claims(book)
         book.write(Asserted("new", Claim("new")), guards=[guard], seen=2)
-        assert book.seq == 7
+        assert book.seq == 8
 
     def _claims(self, book: Scribe) -> None:
         book.tell("User likes tea", "tea", subject="User", predicate="likes")
-        book.tell("User owns a bike", "bike", subject="User", predicate="owns")
-        book.tell("User lives in Rome", "home", subject="User", predicate="lives_in")
+        book.tell("User owns a bike", "bike", subject="User", predicate="owns", kind="thing")
+        book.tell("User lives in Rome", "home", subject="User", predicate="lives_in", kind="place")
         book.tell("User likes green tea", "tea", subject="User", predicate="likes")
         book.retract("bike")
         book.tell("Bob lives in Oslo", "bob", BOB, subject="Bob", predicate="lives_in")
+        book.link("home", "near", "bob")
 
     def _of(self, book: Scribe, *pairs: tuple[str, str], now: int = 0) -> list[str]:
         return [fact.id for fact in book.store.held(ALICE, now, about=pairs)]

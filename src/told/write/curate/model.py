@@ -84,7 +84,7 @@ class ModelCurator:
 
     def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[Curated]:
         """One or more decisions for every claim, in order of the claims."""
-        scene = yield from look(self.store, heard, claims)
+        scene = yield from look(self.store, heard, claims, self.settings)
         asked = [number for number, found in enumerate(claims) if _to_ask(scene, found.claim)]
         neighbourhood = Neighbourhood(self.store, self.embedder, self.settings.curate_near)
         near = yield from neighbourhood.of(heard, [claims[number].claim.text for number in asked])

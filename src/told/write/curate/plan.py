@@ -12,12 +12,13 @@ from typing import Final
 from told.core.entry import Asserted, Claim, Draft, Linked, Retracted, Verb
 from told.core.fact import UNLISTED, Fact
 from told.core.ids import Mint
+from told.core.kind import Ontology
 from told.core.query import Event
 from told.core.scope import Scope
 from told.core.text import md5
 from told.core.trust import STAMP, Trust, trust_of
 from told.ledger.erase import SUPPORTS
-from told.ports import Guard, NoFact, NoNews, ThreadAt
+from told.ports import Guard, NoFact, NoMore, NoNews, ThreadAt
 from told.write.curate.slots import about
 from told.write.shape import SELF, Decision, made
 
@@ -26,13 +27,22 @@ AGAIN: Final = {"said": "again"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where decisions are carried out: a scope, its author, the position and the time they were made at."""
+    """Where decisions are carried out: a scope, its author, the position and the time they were made at.
+
+    `bounded` are the kinds of which only so many are held.
+    """
 
     scope: Scope
     author: str
     seen: int
     now: int
     mint: Mint
+    bounded: frozenset[str] = frozenset()
+
+
+def bounded(ontology: Ontology) -> frozenset[str]:
+    """The kinds of which only so many are held."""
+    return frozenset(name for name, kind in ontology.items() if kind.cardinality is not None)
 
 
 @dataclass(slots=True)
@@ -81,11 +91,13 @@ def _carry_out(plan: Written, place: Place, decision: Decision, witness: str | N
 
 
 def _guards(place: Place, decision: Decision, fact: Fact | None, *, ours: bool) -> list[Guard]:
-    """What must still hold: the memory a decision is about is unchanged, and nobody said something of the same slot."""
+    """What must still hold: nobody changed the memory, spoke of the same slot or filled the kind."""
     claim = decision.claim
-    if decision.event == "ADD" and claim is not None and claim.predicate is None:
-        return [NoFact(place.scope, md5(claim.text))]
     found: list[Guard] = []
+    if decision.event == "ADD" and claim is not None and claim.kind in place.bounded:
+        found.append(NoMore(place.scope, claim.kind, place.seen))
+    if decision.event == "ADD" and claim is not None and claim.predicate is None:
+        return [*found, NoFact(place.scope, md5(claim.text))]
     if fact is not None and not ours:
         found.append(ThreadAt(fact.id, fact.seq))
     if decision.event in ("ADD", "UPDATE") and claim is not None and claim.subject is not None:

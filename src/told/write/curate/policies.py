@@ -19,7 +19,10 @@ from told.core.alike import same_text, similar_slugs
 from told.core.entry import Claim
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
+from told.core.fading import strength
+from told.core.ids import made_at
 from told.core.kind import Eviction, Field, Kind, Semantics, Write
+from told.core.query import LATEST
 from told.core.text import sentences, shown
 from told.core.trust import STAMP, channel, source_of
 from told.write.curate.scene import Scene
@@ -40,9 +43,6 @@ from told.write.curate.verdicts import (
 )
 from told.write.shape import Decision
 
-DAY: Final = 86_400_000_000
-BUMP: Final = 0.3
-"""What saying something again adds to its salience."""
 ABSTRACT_LIMIT: Final = 200
 VALUE: Final = "value"
 USES: Final = "usage_count"
@@ -179,16 +179,19 @@ def evicted(scene: Scene, decision: Decision) -> list[Decision]:
 
 
 def _weakest(scene: Scene, kind: Kind, facts: Sequence[Fact]) -> list[Fact]:
-    if kind.eviction is Eviction.RECENCY:
-        return sorted(facts, key=lambda fact: (said(fact, scene.now), fact.seq))
-    return sorted(facts, key=lambda fact: (salience(kind, fact, scene.now, scene.votes.get(fact.id, 0)), fact.seq))
+    worth = _last_said if kind.eviction is Eviction.RECENCY else _salience
+    return sorted(facts, key=lambda fact: (worth(scene, kind, fact), fact.seq))
 
 
-def salience(kind: Kind, fact: Fact, now: int, again: int = 0) -> float:
-    """How much of a memory's weight is left, by the wall clock; each time it was said again adds to it."""
-    age = max(0, now - fact.updated_at) / DAY
-    faded = 1.0 if kind.half_life is None else 0.5 ** (age / kind.half_life)
-    return kind.weight * fact.confidence * faded * (1.0 + BUMP * again)
+def _last_said(scene: Scene, _: Kind, fact: Fact) -> float:
+    """When a memory was said last."""
+    return max(said(fact, scene.now), *(made_at(link.src) or 0 for link in scene.again.get(fact.id, ())), 0)
+
+
+def _salience(scene: Scene, kind: Kind, fact: Fact) -> float:
+    """What a memory weighs by now; one that this write made or changed has no place in the ledger but after all."""
+    here = replace(fact, seq=LATEST) if fact.id in scene.fresh else fact
+    return strength(here, kind, scene.clocks, scene.again.get(fact.id, ())).weight
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ is held; a contradiction is recorded, never resolved by forgetting both sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from told.core.alike import Likeness, adds_to, compare, names, same_text
@@ -19,6 +19,7 @@ from told.core.predicates import TABLE, predicate
 from told.core.trust import source_of, trust_of
 from told.flow import Flow
 from told.ports import Store
+from told.settings import Settings
 from told.write.curate import policies
 from told.write.curate.facets import FORMS, completed, sides, without
 from told.write.curate.scene import Scene, judged, look
@@ -51,10 +52,11 @@ class RuleCurator:
     """Decides by declared rules what becomes of claims."""
 
     store: Store
+    settings: Settings = field(default_factory=Settings)
 
     def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[Curated]:
         """One or more decisions for every claim; a later claim sees what earlier ones came to."""
-        scene = yield from look(self.store, heard, claims)
+        scene = yield from look(self.store, heard, claims, self.settings)
         for found in claims:
             settle(scene, heard, found)
         return Curated(tuple(scene.decisions))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from told.core.belief import votes
 from told.core.entry import Claim
-from told.core.fact import NEVER, UNLISTED, Fact
-from told.core.kind import Eviction, Kind, Ontology, Write
+from told.core.fact import NEVER, UNLISTED, Fact, Link
+from told.core.fading import Clocks, said_again
+from told.core.kind import Kind, Ontology, Write
+from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
 from told.core.text import md5
 from told.core.trust import GUESSED, STAMP, channel, safe_kind, source_of, trust_of
 from told.flow import Flow, call
+from told.ledger.clocks import clocks_of
 from told.ports import Store
+from told.settings import Settings
 from told.write.curate.slots import about, eats_meat, says_outright
 from told.write.shape import Decision, Found, Heard, made
 
@@ -22,7 +25,7 @@ from told.write.shape import Decision, Found, Heard, made
 class Scene:
     """The memories that claims are held against; it changes as decisions are made, so that later claims see them.
 
-    `votes` counts how often those were said again that a full kind may have to choose among.
+    `clocks` and `again` tell how strong those are by now that a full kind may have to choose among.
     """
 
     scope: Scope
@@ -30,8 +33,11 @@ class Scene:
     ontology: Ontology
     held: list[Fact]
     texts: dict[str, Fact]
-    votes: Mapping[str, int] = field(default_factory=dict)
+    clocks: Clocks
+    again: Mapping[str, Sequence[Link]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
+    fresh: set[str] = field(default_factory=set)
+    """The memories that this write makes or changes."""
 
     def of(self, subject: str | None, names: Sequence[str]) -> list[Fact]:
         """What is held of a subject under some predicates, newest first; what is in doubt is not held."""
@@ -60,6 +66,7 @@ class Scene:
         if decision.event in ("ADD", "UPDATE") and claim is not None:
             fact = version(claim, self.scope, self.now, made(number) if old is None else old.id, old)
             self.held.append(fact)
+            self.fresh.add(fact.id)
             self.texts[fact.md5] = fact
 
 
@@ -80,8 +87,8 @@ def version(claim: Claim, scope: Scope, now: int, thread: str, before: Fact | No
     )  # fmt: skip
 
 
-def look(store: Store, heard: Heard, claims: Sequence[Found]) -> Flow[Scene]:
-    """Everything these claims have to be held against, in two questions to the store."""
+def look(store: Store, heard: Heard, claims: Sequence[Found], settings: Settings) -> Flow[Scene]:
+    """Everything these claims have to be held against, in two questions to the store, or four if a kind may be full."""
     texts = [md5(found.claim.text) for found in claims]
     known = yield from call(store.known, heard.scope, texts, (), None)
     pairs = list(dict.fromkeys(pair for found in claims if _compared(heard, found) for pair in about(found.claim)))
@@ -89,14 +96,17 @@ def look(store: Store, heard: Heard, claims: Sequence[Found]) -> Flow[Scene]:
     held: Sequence[Fact] = ()
     if pairs or kinds:
         held = yield from call(store.held, heard.scope, heard.now, about=pairs, kinds=kinds)
-    rivals = [fact.id for fact in held if _crowded(heard.ontology.get(fact.kind))]
-    links = (yield from call(store.links, heard.scope.account, rivals)) if rivals else ()
-    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), votes(links))
+    rivals = [fact for fact in held if _crowded(heard.ontology.get(fact.kind))]
+    links = (yield from call(store.links, heard.scope.account, [fact.id for fact in rivals])) if rivals else ()
+    now = AsOf(LATEST, heard.now)
+    clocks = yield from clocks_of(store, rivals, heard.ontology, now, settings)
+    here = clocks.get(heard.scope.home(), Clocks(heard.now))
+    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), here, said_again(links))
 
 
 def _crowded(kind: Kind | None) -> bool:
-    """Whether a kind lets its weakest go when it is full."""
-    return kind is not None and kind.cardinality is not None and kind.eviction is Eviction.SALIENCE
+    """Whether a kind lets some of its memories go when it is full."""
+    return kind is not None and kind.cardinality is not None
 
 
 def _compared(heard: Heard, found: Found) -> bool:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
-from told.core.entry import Claim
+from told.core.entry import Claim, Evidence
 from told.core.errors import ConfigError
 from told.core.kind import Kind, Ontology
-from told.flow import Flow
+from told.core.scope import Scope
+from told.core.text import STOP_WORDS
+from told.flow import Flow, run
 from told.ports import LLM
-from told.write.extract.brief import asked, conversation, page, spoken
+from told.write.extract.brief import ASSISTANT, asked, conversation, page, spoken
+from told.write.extract.examples import BLANK, PERSONS, Blank, confirmed
+from told.write.extract.examples import filled as forms
 from told.write.extract.facts import MOST
 from told.write.extract.ground import Ground, Place
 from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
 from told.write.extract.parse import Answer, Unread, first, line, read_items, take
-from told.write.extract.settle import BY_ASSISTANT, Rules, extracted, quarantined, settle, signed, speaker_of
+from told.write.extract.settle import BY_ASSISTANT, USER, Rules, extracted, quarantined, settle, signed, speaker_of
 from told.write.extract.words import Needle, Sort, alike, needles, words
+from told.write.local import LocalExtractor
+from told.write.messages import Turn
 from told.write.shape import CONCEPT, Dropped, Extracted, Extractor, Found, Heard
 
 PLAIN: Final = "memory"
@@ -40,7 +46,10 @@ SCHEMA: Final[dict[str, Any]] = {
         },
     }}},
 }  # fmt: skip
-_BLANK: Final = re.compile(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
+
+PALE: Final = STOP_WORDS | PERSONS.keys()
+_ANYTHING: Final = "jazz"
+_NOWHERE: Final = Scope("reading", user_id="reading")
 
 
 # The catalogue --------------------------------------------------------------------------------------------------------
@@ -163,7 +172,7 @@ class ClosedExtractor:
         """What was said as far as the ontology has concepts for it."""
         if self.llm is None:
             assert self.fallback is not None
-            return within(heard, (yield from self.fallback.extract(heard)))
+            return within(heard, (yield from self.fallback.extract(heard)), replies=self.replies)
         ground = Ground(heard.turns)
         done = yield from self._pass(self.llm, heard, ground, replies=False)
         if not self.replies:
@@ -214,18 +223,58 @@ def _sum(one: Extracted, other: Extracted) -> Extracted:
 # Without a model ------------------------------------------------------------------------------------------------------
 
 
-def within(heard: Heard, found: Extracted) -> Extracted:
-    """Of what another extractor found, what the ontology has a concept for; the rest is dropped."""
+def within(heard: Heard, found: Extracted, *, replies: bool = False) -> Extracted:
+    """What the examples of the ontology find, and of what another extractor found what it has a concept for.
+
+    The rest is dropped.
+    """
     kinds = extractable(heard.ontology)
-    claims: list[Found] = []
+    claims = list(by_examples(heard, kinds, replies=replies))
+    read = [(one.turn, *(one.claim.span or (0, 0))) for one in claims]
     dropped: list[Dropped] = []
     for one in found.claims:
+        if any(_overlaps(one, place) for place in read):
+            continue
         kind = _concept(kinds, one.claim, _said(heard, one))
         if kind is None:
             dropped.append(Dropped(OUTSIDE, one.claim.text, one.turn, _aside(one.claim)))
         else:
             claims.append(Found(_under(kind, one.claim), one.turn))
+    claims.sort(key=lambda one: (one.turn, one.claim.span or (0, 0)))
     return replace(found, claims=tuple(claims), dropped=(*found.dropped, *dropped), entities=(), relations=())
+
+
+def by_examples(heard: Heard, kinds: Sequence[Kind], *, replies: bool) -> Iterator[Found]:
+    """What people say in the words of a concept's examples, each value under the concept that tells most.
+
+    With `replies` what an assistant says of them counts too; what they say yes to always does.
+    """
+    concepts = [kind for kind in kinds if kind.key == VALUE and kind.examples]
+    for number, turn in enumerate(heard.turns):
+        met = [(one, kind) for kind in concepts for one in _blanks(heard, number, kind.examples, replies=replies)]
+        met.sort(key=lambda pair: -pair[0].telling)
+        taken: list[Blank] = []
+        for one, kind in met:
+            if not any(one.value_start < other.end and other.value_start < one.end for other in taken):
+                taken.append(one)
+                line = Filled(kind.name, one.value, NEGATED if one.denied else ASSERTED, "")
+                claim = claim_of(line, kind, speaker_of(heard), unread)
+                yield Found(signed(claim, turn, (one.start, one.end)), number)
+
+
+def _blanks(heard: Heard, number: int, examples: Sequence[str], *, replies: bool) -> list[Blank]:
+    turn = heard.turns[number].evidence
+    if turn.role == USER:
+        return forms(examples, turn.content)
+    if turn.role != ASSISTANT:
+        return []
+    after = next((later.evidence.content for later in heard.turns[number + 1 :] if later.evidence.role == USER), "")
+    return [*confirmed(examples, turn.content, after), *(forms(examples, turn.content, second=True) if replies else ())]
+
+
+def _overlaps(one: Found, place: tuple[int, int, int]) -> bool:
+    turn, start, end = place
+    return one.turn == turn and one.claim.span is not None and one.claim.span[0] < end and start < one.claim.span[1]
 
 
 def _aside(claim: Claim) -> Claim:
@@ -254,9 +303,12 @@ def _concept(kinds: Sequence[Kind], claim: Claim, said: str) -> Kind | None:
 
 
 def _closeness(kind: Kind, claim: Claim, said: str) -> int:
-    """How well a kind fits a claim: a sentence like an example counts most, then words of the label."""
+    """How well a kind fits a claim: an example with the same words counts most, then one that says it in others.
+
+    Words of the label count where no example does.
+    """
     likeness = max((_like(example, said) for example in kind.examples), default=0)
-    if likeness:
+    if likeness or claim.predicate in _predicates(kind.examples):
         return 10 + likeness
     about = (claim.predicate or "").replace("_", " ")
     named = [Needle(word, Sort.WORD) for word in words(about) if len(word.form) > 3]
@@ -266,6 +318,15 @@ def _closeness(kind: Kind, claim: Claim, said: str) -> int:
 
 def _like(example: str, said: str) -> int:
     """How many telling words an example shares with a sentence, if the sentence has all of them."""
-    sought = needles(_BLANK.sub(" ", example)) if words(_BLANK.sub(" ", example)) else []
+    bare = BLANK.sub(" ", example)
+    sought = [one for one in needles(bare) if one.word.form not in PALE] if words(bare) else []
     heard = words(said)
     return len(sought) if sought and all(any(alike(one, word) for word in heard) for one in sought) else 0
+
+
+@lru_cache(maxsize=1 << 10)
+def _predicates(examples: tuple[str, ...]) -> frozenset[str]:
+    """What rules read in the examples of a concept that have a blank, so that "I adore X" is one with "I love X"."""
+    said = [Turn(Evidence(BLANK.sub(_ANYTHING, example)), {}) for example in examples if BLANK.search(example)]
+    found = run(LocalExtractor().extract(Heard(tuple(said), 0, _NOWHERE))) if said else Extracted()
+    return frozenset(one.claim.predicate for one in found.claims if one.claim.predicate is not None)

@@ -1,0 +1,86 @@
+"""Facts kept in the ledger of a memory: shared by threads and processes, each with its history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from told.core.concepts import ASSERTED, FORGOTTEN, Belief, Rules, Shelf
+from told.core.errors import InvalidInput, ScopeError
+from told.core.kind import Kind
+from told.core.scope import Scope
+from told.core.when import iso
+from told.engine import Engine
+from told.faces.ontology.fact import Fact, Facts
+from told.faces.sdk import Memory
+from told.flow import run
+from told.write.concepts import Said
+
+
+class Durable:
+    """Keeps facts in a ledger: what lasts under the user, what passes under the run that is the session."""
+
+    def __init__(self, rules: Rules, memory: Memory, user_id: Any, agent_id: Any, run_id: Any) -> None:
+        self.rules, self.memory = rules, memory
+        self.shelf = _shelf(memory.engine, user_id, agent_id, run_id)
+        self.facts = Facts(self._look, self._put, lambda thread: self.forget([thread], erase=False))
+
+    @property
+    def turn(self) -> int:
+        """How many turns have passed for the user, in this session and before."""
+        return run(self.memory.engine.turns(self.shelf.lasting.ids()))
+
+    @turn.setter
+    def turn(self, turn: int) -> None:
+        raise InvalidInput(f"The ledger counts the turns; {turn} cannot be set.", hint="tick() lets turns pass.")
+
+    def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
+        """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
+        receipt = run(self.memory.engine.upsert(self.shelf, self.rules, Said(kind, value, polarity, evidence)))
+        held = [event.id for event in receipt.events if event.event in ("ADD", "NONE")]
+        return self.facts.get(held[-1]) if held else None
+
+    def tick(self, turns: int, tokens: int | None) -> None:
+        """Let some turns pass."""
+        run(self.memory.engine.tick(self.shelf.session.ids(), turns=turns, tokens=tokens))
+
+    def faded(self) -> Sequence[Fact]:
+        """What was held once and has faded."""
+        engine = self.memory.engine
+        held = [belief for belief in run(engine.beliefs(self.shelf, self.rules)) if belief.strength.faded]
+        return [self._fact(belief) for belief in (*run(engine.beliefs(self.shelf, self.rules, archived=True)), *held)]
+
+    def forget(self, ids: Collection[str], *, erase: bool) -> None:
+        """Give up facts, held or faded, so that nothing recalls them; the past keeps them unless it is erased."""
+        engine = self.memory.engine
+        if ids:
+            run(engine.let_go(self.shelf, list(ids)))
+        for each in ids if erase else ():
+            run(engine.erase(each, {}, source=None, why=FORGOTTEN))
+
+    def _look(self) -> None:
+        """Read what is held by now."""
+        alive = [b for b in run(self.memory.engine.beliefs(self.shelf, self.rules)) if not b.strength.faded]
+        self.facts.replace(self._fact(belief) for belief in alive)
+
+    def _put(self, fact: Fact) -> None:
+        """Hold a fact that was kept elsewhere, from now on."""
+        kind = self.rules.ontology.named(fact.concept)
+        self.upsert(kind, fact.value, ASSERTED, fact.evidence)
+
+    def _fact(self, belief: Belief) -> Fact:
+        fact, kind = belief.fact, self.rules.ontology[belief.fact.kind]
+        return Fact(
+            fact.id, fact.kind, belief.value, belief.quote, kind.tier.value, belief.strength.weight,
+            kind.label or kind.name, belief.turn, belief.last_turn, len(belief.strength.said) - 1,
+            iso(fact.created_at), iso(belief.last_at),
+        )  # fmt: skip
+
+
+def _shelf(engine: Engine, user_id: Any, agent_id: Any, run_id: Any) -> Shelf:
+    """Where the facts of a user are held; a session that nobody names is a new one."""
+    if user_id is None and agent_id is None:
+        raise ScopeError("A store over a memory needs a user_id.", hint="Or an agent_id, for what an agent knows.")
+    session = engine.store.mint.id() if run_id is None else run_id
+    account = engine.account
+    return Shelf(Scope.of(user_id, agent_id, account=account), Scope.of(user_id, agent_id, session, account))

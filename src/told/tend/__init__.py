@@ -1,0 +1,1 @@
+"""Tending: what is done with memories while nobody waits for it."""

@@ -1,0 +1,239 @@
+"""What a memory weighs follows from when it was said and from nothing else, and only what has faded is forgotten."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import tried
+from told import Memory, ToldError
+from told.core.fact import Tick
+from told.core.fading import Clocks
+from told.core.salience import CEILING, Clock, Curve, Tier, fades_at, per_day, per_event, salience
+from told.core.scope import Scope
+from told.core.when import iso
+from visits import VISIT, visit
+
+STORES = ["ram", "sqlite"]
+shares = st.floats(0.0, 1.0)
+decays = st.sampled_from([tier.decay for tier in Tier]) | st.floats(0.01, 1.0)
+curves = st.builds(Curve, base=shares, decay=decays, lasting=st.booleans(), floor=shares)
+readings = st.integers(0, 300) | st.floats(0.0, 300.0)
+saids = st.lists(readings, min_size=1, max_size=8)
+
+# The function ---------------------------------------------------------------------------------------------------------
+
+
+@given(curve=curves, said=saids, now=readings)
+@tried(300)
+def test_nothing_weighs_less_than_nothing_or_more_than_all(curve, said, now):
+    assert 0.0 <= salience(curve, said, now) <= CEILING
+
+
+@given(curve=curves, said=saids, nows=st.lists(readings, min_size=2, max_size=6))
+@tried(300)
+def test_what_is_not_said_again_never_gains(curve, said, nows):
+    later = sorted(max(said) + now for now in nows)
+    weights = [salience(curve, said, now) for now in later]
+    assert all(after <= before for before, after in pairwise(weights))
+
+
+@given(curve=curves, said=saids, again=readings, now=readings)
+@tried(300)
+def test_to_be_said_again_never_makes_it_weaker(curve, said, again, now):
+    if curve.base >= curve.floor:
+        assert salience(curve, [*said, again], now) >= salience(curve, said, now) or again < min(said)
+
+
+@given(curve=curves, said=saids, now=readings, data=st.data())
+@tried(200)
+def test_the_order_in_which_it_is_told_when_it_was_said_does_not_matter(curve, said, now, data):
+    mixed = data.draw(st.permutations(said))
+    assert salience(curve, mixed, now) == salience(curve, said, now)
+
+
+@given(curve=curves, said=saids, now=readings)
+@tried(300)
+def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said, now):
+    end = fades_at(curve, said, max(said))
+    if end is None:
+        assert curve.lasting or curve.decay == 1.0 or curve.floor == 0.0
+    else:
+        assert curve.faded(salience(curve, said, end))
+        assert end == max(said) or not curve.faded(salience(curve, said, end - 1)) or end - 1 < max(said)
+
+
+@given(decay=st.floats(0.05, 0.999), events=st.integers(1, 50), turns=st.integers(0, 40))
+@tried(100)
+def test_events_that_make_a_turn_decay_as_the_turn_does(decay, events, turns):
+    assert per_event(decay, events) ** (events * turns) == pytest.approx(decay**turns)
+
+
+@given(days=st.floats(0.05, 1000.0))
+@tried(50)
+def test_a_half_life_leaves_a_half(days):
+    assert per_day(days) ** days == pytest.approx(0.5)
+
+
+# Clocks ---------------------------------------------------------------------------------------------------------------
+
+NOWHERE = Scope(user_id="ann")
+
+
+@given(sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 900)), max_size=12), data=st.data())
+@tried(200)
+def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
+    batched = [Tick(10 * place, NOWHERE, place, *size) for place, size in enumerate(sizes, 1)]
+    single = [
+        Tick(tick.seq, NOWHERE, tick.at, 1, tick.tokens // tick.turns + (n < tick.tokens % tick.turns))
+        for tick in batched
+        for n in range(tick.turns)
+    ]
+    whole = [tick for tick in batched if tick.turns]
+    one, many = Clocks.of(whole, 0), Clocks.of(single, 0)
+    place = data.draw(st.integers(0, 130))
+    for clock in (Clock.TURNS, Clock.TOKENS):
+        assert one.reading(clock, place, 0) == pytest.approx(many.reading(clock, place, 0))
+        assert one.now(clock) == pytest.approx(many.now(clock))
+
+
+steps = st.one_of(
+    st.tuples(st.just("says"), st.sampled_from(sorted(VISIT["concepts"])), st.sampled_from("abcdefgh")),
+    st.tuples(st.just("passes"), st.integers(1, 12), st.integers(0, 900), st.sampled_from((0.0, 0.0, 0.3, 2.0))),
+)
+visits = st.lists(steps, max_size=14)
+
+
+def play(here, step, split=False):
+    match step:
+        case ("says", kind, value):
+            here.here.clock.tick()
+            here.says(kind, f"{kind.rpartition('.')[2].lower()} {value}")
+        case ("passes", turns, tokens, days) if split:
+            here.passes(0, days=days)
+            for number in range(turns):
+                here.passes(1, tokens // turns + (number < tokens % turns))
+        case ("passes", turns, tokens, days):
+            here.passes(turns, tokens, days)
+
+
+@given(script=visits)
+@tried(25)
+def test_memories_are_as_strong_however_the_turns_are_told(script):
+    with visit() as one, visit() as other:
+        for step in script:
+            play(one, step)
+            play(other, step, split=True)
+        assert one.weights() == pytest.approx(other.weights(), rel=1e-6)
+
+
+# As of ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", STORES)
+@given(script=visits)
+@tried(20)
+def test_the_salience_of_a_moment_is_found_again_later(kind, script):
+    with visit(kind) as here:
+        seen = []
+        for step in script:
+            play(here, step)
+            here.here.clock.tick()
+            seen.append((iso(here.here.clock.now), here.weights()))
+            here.here.clock.tick()
+        here.passes(40, 9000, 30.0)
+        for moment, weights in seen:
+            assert here.weights(as_of=moment) == weights
+
+
+# Forgetting -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", STORES)
+@given(script=visits)
+@tried(20)
+def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, script):
+    with visit(kind) as here:
+        for step in script:
+            play(here, step)
+        rows = {row["id"]: row for row in here.memory.about(**here.ids)["results"]}
+        lost = {row["id"]: row["salience"] for row in here.memory.forget(**here.ids)["results"]}
+        assert lost == {key: row["salience"] for key, row in rows.items() if row["faded"]}
+        assert all(rows[key]["tier"] != "permanent" and weight < 0.1 for key, weight in lost.items())
+        assert {row["id"] for row in here.memory.about(**here.ids)["results"]} == rows.keys() - lost.keys()
+        assert here.memory.forget(**here.ids) == {"results": []}
+
+
+# Room -----------------------------------------------------------------------------------------------------------------
+
+
+def said(kind, number):
+    value = f"style {number}"
+    return {"messages": f"I like {value}", "user_id": "ann", "kind": kind, "metadata": {"value": value}}
+
+
+@pytest.mark.parametrize("kind", ["Art.Few", "Art.Last"])
+def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, tmp_path):
+    url = f"sqlite:///{tmp_path}/room.db"
+    memories = [
+        Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal") for _ in range(4)
+    ]
+    start = threading.Barrier(len(memories))
+
+    def tell(place, number):
+        start.wait()
+        memories[place].add(**said(kind, number))
+
+    with ThreadPoolExecutor(len(memories)) as pool, ExitStack() as opened:
+        first, *_ = [opened.enter_context(memory) for memory in memories]
+        for turn in range(8):
+            list(pool.map(tell, range(len(memories)), range(turn * 10, turn * 10 + len(memories))))
+            rows = [row for row in first.get_all(user_id="ann", limit=1000)["results"] if row.get("kind") == kind]
+            assert len(rows) == 3
+        assert first.verify()["ok"]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_writer_who_saw_room_that_another_filled_looks_again(store):
+    with visit(store) as here:
+        for number in range(2):
+            here.memory.add(**said("Art.Few", number))
+        late = said("Art.Few", 8)
+        ids = {"user_id": late.pop("user_id")}
+        flow = here.memory.engine.add(late.pop("messages"), ids, **late)
+        interrupted(flow, lambda: here.memory.add(**said("Art.Few", 9)))
+        assert here.held() == {"style 1", "style 8", "style 9"}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_is_said_again_while_it_is_being_forgotten_stays(store):
+    with visit(store) as here:
+        for need in ("tea", "coffee"):
+            here.says("Need.Coffee", need)
+        here.passes(9)
+        lost = interrupted(here.memory.engine.forget(None, here.ids), lambda: here.says("Need.Coffee", "tea"))
+        assert [each.fact.object for each in lost] == ["coffee"]
+        assert here.held() == {"tea"}
+
+
+def interrupted(flow, do):
+    """Drive a flow, and do something just before it commits for the first time."""
+    waiting, reply, error = True, None, None
+    try:
+        while True:
+            effect = flow.throw(error) if error is not None else flow.send(reply)
+            reply, error = None, None
+            if waiting and effect.function.__name__ == "commit":
+                waiting = False
+                do()
+            try:
+                reply = effect.function(*effect.args, **effect.kwargs)
+            except ToldError as raised:
+                error = raised
+    except StopIteration as done:
+        assert not waiting, "it never committed"
+        return done.value

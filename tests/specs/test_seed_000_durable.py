@@ -1,0 +1,246 @@
+"""Seed 000 in a ledger: facts of many users that outlive a process, shared by threads and processes, with a history."""
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ontologies import FULL, MUSEUM, SEED, STYLE, chatter, five_turns, opened, tiers, values
+from told import Memory, ScopeError
+from told.core.errors import InvalidInput, NotFoundError
+from told.flow import run
+from told.ontology import Fact, MemoryStore
+from told.testing import ManualClock
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def memory(request, tmp_path):
+    """A memory of each backend."""
+    with opened(request.param, tmp_path) as kept:
+        yield kept["memory"]
+
+
+def visit(memory, user="ann", **more):
+    return MemoryStore(MUSEUM, memory=memory, user_id=user, **more)
+
+
+def tell(store, **said):
+    for name, value in said.items():
+        concept = next(each for each in store.ontology if each.endswith(name))
+        store.upsert(concept, value, "asserted", f"I said {value}.")
+
+
+# Sessions and users ---------------------------------------------------------------------------------------------------
+
+
+def test_what_lasts_survives_the_session_and_the_rest_does_not(memory):
+    first = visit(memory)
+    tell(first, Hearing="deaf", Style="photography", TimeBudget="an hour", Refreshment="coffee")
+    assert sorted(values(first)) == ["an hour", "coffee", "deaf", "photography"]
+    second = visit(memory)
+    assert sorted(values(second)) == ["deaf", "photography"]
+    assert [fact.value for fact in second.recall("coffee")] == []
+    assert sorted(values(first)) == ["an hour", "coffee", "deaf", "photography"]
+
+
+def test_a_session_goes_on_where_its_run_is_named(memory):
+    tell(visit(memory, run_id="tuesday"), TimeBudget="an hour")
+    assert values(visit(memory, run_id="tuesday")) == ["an hour"]
+    assert values(visit(memory, run_id="wednesday")) == []
+
+
+def test_turns_go_on_counting_from_session_to_session(memory):
+    first = visit(memory)
+    tell(first, Style="oil")
+    first.tick(10)
+    second = visit(memory)
+    assert second.turn == 10
+    assert next(iter(second.facts.values())).salience == pytest.approx(0.7 * 0.99**10)
+    with pytest.raises(InvalidInput, match="tick"):
+        second.turn = 3
+
+
+def test_a_store_that_is_reopened_holds_what_it_held(tmp_path):
+    for turn in range(3):
+        with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+            store = visit(memory)
+            tell(store, Style=f"style {turn}")
+            store.tick()
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+        assert visit(memory).dump().splitlines()[0] == "(turn 3) 3 fact(s):"
+
+
+def test_users_and_agents_see_their_own(memory):
+    tell(visit(memory), Hearing="deaf")
+    tell(visit(memory, "bob"), Mobility="wheelchair")
+    tell(visit(memory, agent_id="guide"), Style="oil")
+    assert values(visit(memory)) == ["deaf"]
+    assert values(visit(memory, "bob")) == ["wheelchair"]
+    assert values(visit(memory, agent_id="guide")) == ["oil"]
+    visit(memory, "bob").tick(1000)
+    assert visit(memory).turn == 0
+
+
+def test_a_fact_of_another_user_cannot_be_given_up(memory):
+    tell(visit(memory), Hearing="deaf")
+    [fact] = visit(memory).facts.values()
+    bob = visit(memory, "bob")
+    with pytest.raises(NotFoundError):
+        run(memory.engine.let_go(bob._keeper.shelf, [fact.id]))
+    with pytest.raises(KeyError):
+        del bob.facts[fact.id]
+    assert values(visit(memory)) == ["deaf"]
+
+
+def test_a_user_or_an_agent_must_be_named(memory):
+    with pytest.raises(ScopeError, match="user_id"):
+        MemoryStore(MUSEUM, memory=memory)
+
+
+# The ledger -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_happened_to_a_fact_is_its_history(memory):
+    store = visit(memory)
+    tell(store, Style="oil")
+    [fact] = store.facts.values()
+    store.upsert(STYLE, "Oil", "asserted", "Oil again")
+    store.upsert(STYLE, "oil", "negated", "No more oil")
+    assert [row["event"] for row in memory.history(fact.id)] == ["ADD", "NONE", "DELETE"]
+    assert memory.get_all(user_id="ann")["results"] == []
+    assert memory.verify()["ok"]
+
+
+@pytest.mark.parametrize(
+    ("tell_more", "why"),
+    [
+        (lambda store: store.upsert("Position.CurrentArea", "east wing", "negated", "not there"), "negated"),
+        (lambda store: store.upsert("Position.CurrentArea", "west wing", "asserted", "now west"), "evicted"),
+        (lambda store: (store.tick(50), store.upsert("Position.CurrentArea", "hall", "asserted", "now hall")), "faded"),
+        (lambda store: store.forget(), "forgotten"),
+    ],
+)
+def test_the_ledger_says_why_a_fact_was_given_up(memory, tell_more, why):
+    store = visit(memory)
+    tell(store, CurrentArea="east wing")
+    [fact] = store.facts.values()
+    tell_more(store)
+    assert memory.history(fact.id)[-1]["why"] == why
+
+
+def test_a_fact_is_found_by_a_search_of_the_memory(memory):
+    tell(visit(memory), Style="photography", TimeBudget="an hour")
+    found = memory.search("photography", user_id="ann")["results"]
+    assert [(row["memory"], row["kind"]) for row in found][:1] == [("Art style or medium: photography", STYLE)]
+
+
+def test_what_a_memory_understood_by_the_same_ontology_is_held_too(tmp_path):
+    with Memory("ram://", embedder="none", ontology=MUSEUM, extract="closed") as memory:
+        memory.add("I love photography", user_id="ann")
+        store = visit(memory)
+        assert values(store) == ["photography"]
+        again = store.upsert(STYLE, "Photography", "asserted", "Photography!")
+        assert (again.reinforcements, len(store.facts)) == (1, 1)
+        assert memory.about(user_id="ann")["results"][0]["id"] == again.id
+
+
+def test_reading_writes_nothing(memory):
+    store = visit(memory)
+    tell(store, Style="oil")
+    store.tick(1000)
+    before = memory.stats()["entries"]
+    assert (store.context_block(), len(store.facts), store.about()) == ("", 0, [])
+    assert [fact.value for fact in store.recall("oil")] == ["oil"]
+    assert memory.stats()["entries"] == before
+
+
+def test_a_secret_is_not_kept(memory):
+    store = visit(memory)
+    key = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
+    store.upsert(STYLE, f"key {key}", "asserted", f"My key is {key}")
+    assert key not in store.dump()
+
+
+def test_views_rebuilt_hold_the_same(memory):
+    store = visit(memory)
+    five_turns(MemoryStore(SEED, 0.8, memory=memory, user_id="ann"))
+    before = store.dump()
+    memory.rebuild()
+    assert store.dump() == before
+
+
+def test_a_fact_saved_elsewhere_can_be_put_in_and_taken_out(memory):
+    store = visit(memory)
+    store.facts["x"] = Fact("x", STYLE, "oil", "I love oil", "long_term", 0.3)
+    [fact] = store.facts.values()
+    assert (fact.value, fact.evidence, fact.salience) == ("oil", "I love oil", 0.7)
+    del store.facts[fact.id]
+    assert (values(store), store.recall("oil")) == ([], [])
+
+
+def test_to_erase_destroys_what_was_said(memory):
+    store = visit(memory)
+    tell(store, Hearing="deaf", Style="oil")
+    tell(store, Hearing="deaf")
+    [gone] = store.forget("SpecialNeed.", erase=True)
+    assert (gone.value, values(store)) == ("deaf", ["oil"])
+    entries = memory.engine.store.scan(memory.engine.account, 0, 1000)
+    assert not [entry for entry in entries if b"deaf" in (entry.envelope or b"")]
+    assert memory.verify()["ok"]
+
+
+# Company --------------------------------------------------------------------------------------------------------------
+
+
+def sound(store, talkers, rounds):
+    held = [fact.concept for fact in store.facts.values()]
+    assert (held.count("Likes"), held.count("Where"), held.count("Drinks")) == (5, 1, 1)
+    assert next(fact for fact in store.facts.values() if fact.value == "tea").reinforcements == talkers * rounds - 1
+    assert store.turn == talkers * rounds
+
+
+def test_threads_share_a_user_and_no_concept_is_ever_too_full(memory):
+    stores = [MemoryStore(FULL, memory=memory, user_id="ann", run_id="now") for _ in range(4)]
+    threads = [threading.Thread(target=chatter, args=(each, "abcd"[place], 8)) for place, each in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sound(stores[0], 4, 8)
+    assert memory.verify()["ok"]
+
+
+PROGRAM = """
+import sys
+from ontologies import FULL, chatter
+from told import Memory
+from told.ontology import MemoryStore
+with Memory(sys.argv[1], embedder="none") as memory:
+    chatter(MemoryStore(FULL, memory=memory, user_id="ann", run_id="now"), sys.argv[2], 8)
+"""
+
+
+def test_processes_share_a_file(tmp_path):
+    url = f"sqlite:///{tmp_path}/m.db"
+    Memory(url, embedder="none").close()
+    paths = json.dumps(sys.path)
+    program = f"import sys; sys.path[:] = {paths}\n{PROGRAM}"
+    both = [subprocess.Popen([sys.executable, "-c", program, url, name]) for name in "ab"]
+    assert [each.wait(timeout=120) for each in both] == [0, 0]
+    with Memory(url, embedder="none") as memory:
+        sound(MemoryStore(FULL, memory=memory, user_id="ann", run_id="now"), 2, 8)
+        assert memory.verify()["ok"]
+
+
+def test_time_passes_for_facts_in_a_ledger(tmp_path):
+    clock = ManualClock()
+    with opened("sqlite", tmp_path, clock) as kept:
+        store = MemoryStore(tiers(), clock="time", **kept)
+        for tier in ("permanent", "long_term", "session", "ephemeral"):
+            store.upsert(tier, tier, "asserted", tier)
+        clock.tick(24 * 3_600_000_000)
+        weights = {fact.value: fact.salience for fact in store.facts.values()}
+        assert weights == pytest.approx({"permanent": 1.0, "long_term": 0.5 ** (1 / 180), "session": 0.5}, abs=1e-4)
+        assert store.upsert("session", "session", "asserted", "again").salience == pytest.approx(0.8, abs=1e-4)

@@ -1,0 +1,84 @@
+"""A visit to fade by: a small ontology of every tier and clock, and a visitor who says what it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from histories import Stage, stage
+from told.core.entry import Draft, Evidence, Observed
+from told.core.scope import Scope
+from told.ports import Batch
+from told.views import fold_all
+
+DAY = 86_400_000_000
+
+
+def concept(
+    tier: str, weight: float, cardinality: int | str = "unlimited", eviction: str = "salience", **more: Any
+) -> dict[str, Any]:
+    """A concept of an ontology, in few words."""
+    return {"label": tier, "persistence_class": tier, "salience_weight": weight, "cardinality": cardinality,
+            "eviction": eviction, **more}  # fmt: skip
+
+
+VISIT: Mapping[str, Any] = {
+    "concepts": {
+        "Need.Deaf": concept("permanent", 1.0),
+        "Art.Style": concept("long_term", 0.7),
+        "Plan.Hours": concept("session", 0.6),
+        "Need.Coffee": concept("ephemeral", 0.9),
+        "Art.Few": concept("long_term", 0.7, 3),
+        "Art.Last": concept("long_term", 0.7, 3, "recency"),
+        "Mood.Day": concept("session", 0.8, clock="time", half_life_days=1),
+        "Mood.Talk": concept("session", 0.8, clock="tokens"),
+    }
+}
+
+
+@dataclass
+class Visit:
+    """A conversation with one visitor."""
+
+    here: Stage
+    ids: dict[str, str] = field(default_factory=lambda: {"user_id": "ann"})
+    turns: int = 0
+
+    @property
+    def memory(self) -> Any:
+        """The memory behind it."""
+        return self.here.memory
+
+    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: str) -> list[dict[str, Any]]:
+        """Say one thing in a turn of its own."""
+        self.turns += 1
+        said = f"In turn {self.turns} I say {value}"
+        fact = {"concept": kind, "value": value, "polarity": polarity, "evidence": value}
+        return self.memory.add(said, **(ids or self.ids), facts=[fact])["results"]
+
+    def passes(self, turns: int = 1, tokens: int = 0, days: float = 0.0) -> None:
+        """Let turns pass in which nothing is said, with so many tokens, or days."""
+        self.here.clock.tick(round(days * DAY))
+        if turns or tokens:
+            store, scope = self.memory.engine.store, Scope.of(**self.ids)
+            heard = Evidence("", "user", sort="tick", meta={"turns": turns, "tokens": tokens})
+            store.commit(Batch("default", [Draft(Observed(store.mint.id(), heard), scope)]), fold_all)
+
+    def weights(self, **options: Any) -> dict[str, float]:
+        """What each memory weighs, by what it says."""
+        rows = self.memory.about(**self.ids, **options)["results"]
+        return {row["memory"].rpartition(": ")[2]: row["salience"] for row in rows}
+
+    def held(self) -> set[str]:
+        """What is held, by its values."""
+        rows = self.memory.get_all(**self.ids, limit=1000)["results"]
+        return {row["metadata"]["value"] for row in rows if "value" in row["metadata"]}
+
+
+@contextmanager
+def visit(kind: str = "ram", **knobs: Any) -> Iterator[Visit]:
+    """A visit that begins now."""
+    with stage(kind, embedder=None, ontology=VISIT, extract="closed", **knobs) as here:
+        yield Visit(here)
