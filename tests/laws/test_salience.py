@@ -56,15 +56,15 @@ def test_the_order_in_which_it_is_told_when_it_was_said_does_not_matter(curve, s
     assert salience(curve, mixed, now) == salience(curve, said, now)
 
 
-@given(curve=curves, said=saids, now=readings)
+@given(curve=curves, said=st.lists(st.integers(0, 300), min_size=1, max_size=8))
 @tried(300)
-def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said, now):
+def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said):
     end = fades_at(curve, said, max(said))
     if end is None:
         assert curve.lasting or curve.decay == 1.0 or curve.floor == 0.0
     else:
         assert curve.faded(salience(curve, said, end))
-        assert end == max(said) or not curve.faded(salience(curve, said, end - 1)) or end - 1 < max(said)
+        assert end == max(said) or not curve.faded(salience(curve, said, end - 1))
 
 
 @given(decay=st.floats(0.05, 0.999), events=st.integers(1, 50), turns=st.integers(0, 40))

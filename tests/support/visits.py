@@ -44,7 +44,7 @@ class Visit:
     """A conversation with one visitor."""
 
     here: Stage
-    ids: dict[str, str] = field(default_factory=lambda: {"user_id": "ann"})
+    ids: dict[str, Any] = field(default_factory=lambda: {"user_id": "ann"})
     turns: int = 0
 
     @property
@@ -52,7 +52,7 @@ class Visit:
         """The memory behind it."""
         return self.here.memory
 
-    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: str) -> list[dict[str, Any]]:
+    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: Any) -> list[dict[str, Any]]:
         """Say one thing in a turn of its own."""
         self.turns += 1
         said = f"In turn {self.turns} I say {value}"
