@@ -70,7 +70,7 @@ class Case:
         """The share of the wanted that fits each budget, were the rest packed by the same order."""
         scored = rank.ranked(self.found, self.asked, settings, spread)
         if rank.wants_facts(self.asked, settings):
-            scored = rank.with_facts(scored, self.facts, {}, self.asked, builtin(), settings, 0)
+            scored = rank.with_facts(scored, self.facts, {}, self.asked, builtin(), settings, 0, {})
         return [self._packed(scored, budget - FRAME) for budget in BUDGETS]
 
     def _packed(self, scored: Sequence[rank.Scored], left: int) -> float:

@@ -5,6 +5,7 @@ import pytest
 from told import InvalidInput, NotFoundError, ScopeError
 from told.core.fact import Link
 from told.core.fading import said_again
+from told.core.ids import made_at, uuid7
 from told.core.kind import Kind, builtin, load_kind, load_ontology
 from told.core.salience import Clock, Tier, fades_at
 from told.core.scope import Scope
@@ -133,6 +134,12 @@ def test_a_conversation_of_any_length_is_counted_as_far_back_as_it_matters(here,
     assert here.weights()["cubism"] == pytest.approx(0.7 * 0.99**9)
     monkeypatch.setattr(counting, "ENOUGH", 5.0)
     assert here.weights()["cubism"] == pytest.approx(0.0)
+
+
+def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
+    assert made_at(uuid7(1_767_600_000_123, bytes(10))) == 1_767_600_000_123_000
+    for name in ("", "e9", "6f9619ff-8b86-4011-b42d-00c04fc964ff", "zzzzzzzz-zzzz-7011-b42d-00c04fc964ff"):
+        assert made_at(name) is None
 
 
 # Saying it again ------------------------------------------------------------------------------------------------------

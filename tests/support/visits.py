@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from histories import Stage, stage
+from told import Memory
 from told.core.entry import Draft, Evidence, Observed
 from told.core.scope import Scope
 from told.ports import Batch
@@ -43,20 +44,21 @@ class Visit:
     """A conversation with one visitor."""
 
     here: Stage
-    ids: dict[str, str] = field(default_factory=lambda: {"user_id": "ann"})
+    ids: dict[str, Any] = field(default_factory=lambda: {"user_id": "ann"})
     turns: int = 0
 
     @property
-    def memory(self) -> Any:
+    def memory(self) -> Memory:
         """The memory behind it."""
         return self.here.memory
 
-    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: str) -> list[dict[str, Any]]:
+    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: Any) -> list[dict[str, Any]]:
         """Say one thing in a turn of its own."""
         self.turns += 1
         said = f"In turn {self.turns} I say {value}"
         fact = {"concept": kind, "value": value, "polarity": polarity, "evidence": value}
-        return self.memory.add(said, **(ids or self.ids), facts=[fact])["results"]
+        made: list[dict[str, Any]] = self.memory.add(said, **(ids or self.ids), facts=[fact])["results"]
+        return made
 
     def passes(self, turns: int = 1, tokens: int = 0, days: float = 0.0) -> None:
         """Let turns pass in which nothing is said, with so many tokens, or days."""

@@ -123,6 +123,9 @@ def caring(memory: Memory, folder: Path) -> None:
     assert_type(memory.import_(folder / "ledger.jsonl"), Answer)
     memory.import_(b"")
     assert_type(memory.backup(folder / "copy.db"), Answer)
+    assert_type(memory.about(user_id="alice", as_of="2026-03-01"), Answer)
+    assert_type(memory.decay("id", points=10, clock="time"), Answer)
+    assert_type(memory.forget("id"), Answer)
 
 
 async def waiting() -> None:

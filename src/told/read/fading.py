@@ -23,7 +23,7 @@ def strengths(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[Mapping[int, 
 def faded(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[frozenset[int]]:
     """The positions of those facts that have faded at the point in time of a read.
 
-    To be said again never makes a memory weaker, so only those that have faded without it are looked up.
+    What has not faded since it was written is no weaker for being said again, so only the others are looked up.
     """
     mortal = [fact for fact in facts if (kind := eye.kinds.get(fact.kind)) and not kind.curve().lasting]
     clocks = yield from clocks_of(eye.store, mortal, eye.kinds, find.as_of, eye.settings)
