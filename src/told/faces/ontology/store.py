@@ -18,7 +18,7 @@ from told.faces.ontology.durable import Durable
 from told.faces.ontology.fact import DECAY, Fact, Facts
 from told.faces.ontology.inside import Inside, Pulse
 from told.faces.ontology.keeping import Keeper, Remaining
-from told.faces.ontology.likeness import matcher_of, vectors_of
+from told.faces.ontology.likeness import Vectors, matcher_of, vectors_of
 from told.faces.sdk import Memory
 from told.settings import load
 
@@ -45,11 +45,13 @@ class MemoryStore:
         gives microseconds since 1970 to it.
         """
         kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-        self._vectors = vectors_of(similarity_fn)
-        matcher = matcher_of(similarity_threshold, similarity_fn, self._vectors)
+        vectors = vectors_of(similarity_fn)
+        matcher = matcher_of(similarity_threshold, similarity_fn, vectors)
         rules = Rules(kinds, matcher, DECAY, _least(prune_threshold), _clock(clock))
         self.ontology = kinds
         self._keeper = _keeper(rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now)
+        embedder = None if memory is None else memory.embedder
+        self._vectors = vectors if embedder is None or vectors is not None else Vectors(embedder)
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
