@@ -38,8 +38,9 @@ def test_a_sentence_fills_in_a_form(text, values):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("I don't love sculpture any more", "sculpture"), ("I'm not deaf", "deaf"), ("I am no longer into jazz", "jazz"),
-        ("I do not use a wheelchair", "wheelchair"), ("I never really love opera", "opera"),
+        ("I don't love sculpture any more", "sculpture"), ("I'm not deaf", "deaf"),
+        ("I am no longer into jazz", "jazz"), ("I do not use a wheelchair", "wheelchair"),
+        ("I never really love opera", "opera"),
     ],
 )  # fmt: skip
 def test_a_denial_is_heard(text, value):
@@ -72,7 +73,9 @@ def test_what_is_said_to_you_is_read_in_the_second_person():
     assert found("I love jazz", second=True) == set()
 
 
-@pytest.mark.parametrize(("answer", "values"), [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])])
+@pytest.mark.parametrize(
+    ("answer", "values"), [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])]
+)
 def test_a_question_counts_once_it_is_answered_with_a_yes(answer, values):
     assert [one.value for one in confirmed(EXAMPLES, "So you love jazz?", answer)] == values
 

@@ -20,7 +20,8 @@ FAR = [
     ("hall 1", "hall 2"), ("1 hour", "2 hours"), ("one hour", "two hours"), ("car", "carpet"), ("ink", "pink"),
     ("oil", "boiler"), ("vegetarian", "not vegetarian"), ("vegetarian", "non-vegetarian"), ("peanuts", "tree nuts"),
     ("coffee", "tea"), ("deaf", "death"), ("Rodin", "Robin"), ("modern art", "contemporary art"), ("", "x"),
-    ("!", "?"), ("with milk", "without milk"), ("a dog", "another dog"), ("marble", "bronze"), ("east wing", "west wing"),
+    ("!", "?"), ("with milk", "without milk"), ("a dog", "another dog"), ("marble", "bronze"),
+    ("east wing", "west wing"),
 ]  # fmt: skip
 
 

@@ -66,7 +66,7 @@ class Inside:
     facts: Facts = field(init=False)
     _marks: dict[str, Mark] = field(default_factory=dict)
     _concepts: dict[str, dict[str, None]] = field(default_factory=dict)
-    _archive: dict[str, Fact] = field(default_factory=dict)
+    _archive: dict[str, tuple[Fact, Mark]] = field(default_factory=dict)
     _places: int = 0
     _seen: object = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -150,7 +150,9 @@ class Inside:
         """What was held once and has faded."""
         with self._lock:
             self._look()
-            return list(self._archive.values())
+            for fact, mark in self._archive.values():
+                self._weigh(fact, mark)
+            return [fact for fact, _ in self._archive.values()]
 
     def _look(self) -> None:
         """Work out what every fact weighs by now; what has faded goes to the archive."""
@@ -178,17 +180,21 @@ class Inside:
 
         What somebody wrote into its salience since it was last looked at counts.
         """
-        mark, curve = self._marks[fact.id], self._curve(fact.concept, fact.persistence_class)
-        now = self.pulse.read(self.rules.pace(fact.concept))
+        mark = self._marks[fact.id]
         if fact.salience != mark.shown:
-            mark.weight, mark.reading = fact.salience, now
+            mark.weight, mark.reading = fact.salience, self.pulse.read(self.rules.pace(fact.concept))
+        if not self._weigh(fact, mark).faded(fact.salience):
+            return True
+        self._drop(fact.id)
+        self._archive[fact.id] = fact, mark
+        return False
+
+    def _weigh(self, fact: Fact, mark: Mark) -> Curve:
+        """Work out what a fact weighs by now, along its curve."""
+        curve, now = self._curve(fact.concept, fact.persistence_class), self.pulse.read(self.rules.pace(fact.concept))
         start = Curve(mark.weight, curve.decay, curve.lasting, curve.floor)
         fact.salience = mark.shown = salience(start, (mark.reading,), max(now, mark.reading))
-        if curve.faded(fact.salience):
-            self._drop(fact.id)
-            self._archive[fact.id] = fact
-            return False
-        return True
+        return curve
 
     def _curve(self, concept: str, tier: str) -> Curve:
         if tier not in tuple(Tier):
