@@ -1,6 +1,8 @@
 """What a memory weighs follows from when it was said and from nothing else, and only what has faded is forgotten."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import tried
-from told import Memory
+from told import Memory, ToldError
 from told.core.fact import Tick
 from told.core.fading import Clocks
 from told.core.salience import CEILING, Clock, Curve, Tier, fades_at, per_day, per_event, salience
@@ -169,21 +171,69 @@ def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, scri
 # Room -----------------------------------------------------------------------------------------------------------------
 
 
+def said(kind, number):
+    value = f"style {number}"
+    return {"messages": f"I like {value}", "user_id": "ann", "kind": kind, "metadata": {"value": value}}
+
+
 @pytest.mark.parametrize("kind", ["Art.Few", "Art.Last"])
 def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, tmp_path):
-    def tell(number):
-        fact = {"concept": kind, "value": f"style {number}", "polarity": "asserted", "evidence": f"style {number}"}
-        with Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal") as memory:
-            for turn in range(4):
-                said = {**fact, "value": f"{fact['value']} {turn}", "evidence": f"{fact['value']} {turn}"}
-                memory.add(f"I like style {number} {turn} now", user_id="ann", facts=[said])
-
     url = f"sqlite:///{tmp_path}/room.db"
-    with Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal") as memory:
-        with ThreadPoolExecutor(5) as pool:
-            list(pool.map(tell, range(5)))
-        rows = [row for row in memory.get_all(user_id="ann", limit=1000)["results"] if row.get("kind") == kind]
-        assert len(rows) == 3
-        gone = [change for change in memory.timeline(user_id="ann")["results"] if change["event"] == "DELETE"]
-        assert len(gone) == 20 - 3
-        assert memory.verify()["ok"]
+    memories = [
+        Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal") for _ in range(4)
+    ]
+    start = threading.Barrier(len(memories))
+
+    def tell(place, number):
+        start.wait()
+        memories[place].add(**said(kind, number))
+
+    with ThreadPoolExecutor(len(memories)) as pool, ExitStack() as opened:
+        first, *_ = [opened.enter_context(memory) for memory in memories]
+        for turn in range(8):
+            list(pool.map(tell, range(len(memories)), range(turn * 10, turn * 10 + len(memories))))
+            rows = [row for row in first.get_all(user_id="ann", limit=1000)["results"] if row.get("kind") == kind]
+            assert len(rows) == 3
+        assert first.verify()["ok"]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_writer_who_saw_room_that_another_filled_looks_again(store):
+    with visit(store) as here:
+        for number in range(2):
+            here.memory.add(**said("Art.Few", number))
+        late = said("Art.Few", 8)
+        ids = {"user_id": late.pop("user_id")}
+        flow = here.memory.engine.add(late.pop("messages"), ids, **late)
+        interrupted(flow, lambda: here.memory.add(**said("Art.Few", 9)))
+        assert here.held() == {"style 1", "style 8", "style 9"}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_is_said_again_while_it_is_being_forgotten_stays(store):
+    with visit(store) as here:
+        for need in ("tea", "coffee"):
+            here.says("Need.Coffee", need)
+        here.passes(9)
+        lost = interrupted(here.memory.engine.forget(None, here.ids), lambda: here.says("Need.Coffee", "tea"))
+        assert [each.fact.object for each in lost] == ["coffee"]
+        assert here.held() == {"tea"}
+
+
+def interrupted(flow, do):
+    """Drive a flow, and do something just before it commits for the first time."""
+    waiting, reply, error = True, None, None
+    try:
+        while True:
+            effect = flow.throw(error) if error is not None else flow.send(reply)
+            reply, error = None, None
+            if waiting and effect.function.__name__ == "commit":
+                waiting = False
+                do()
+            try:
+                reply = effect.function(*effect.args, **effect.kwargs)
+            except ToldError as raised:
+                error = raised
+    except StopIteration as done:
+        assert not waiting, "it never committed"
+        return done.value

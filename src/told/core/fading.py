@@ -71,12 +71,12 @@ class Clocks:
         return counted[-1] if counted else 0.0
 
     def when(self, clock: Clock, away: float) -> int | None:
-        """The instant at which a clock will have moved so far; by its pace up to now, if it is not that of time."""
+        """The instant at which a clock will have moved so far: by its pace up to now, if it is not that of time."""
         if clock is Clock.TIME:
             return self.at + round(away * DAY)
         counted = self._counted(clock)
         moved = counted[-1] - counted[0] if counted else 0.0
-        return self.at + round(away * self.took / moved) if moved and self.took > 0 else None
+        return self.at + round(away * self.took / moved) if moved and self.took > 0 and away >= 0 else None
 
     def _counted(self, clock: Clock) -> tuple[float, ...]:
         return self.turns if clock is Clock.TURNS else self.tokens

@@ -190,7 +190,7 @@ def _last_said(scene: Scene, _: Kind, fact: Fact) -> float:
 
 def _salience(scene: Scene, kind: Kind, fact: Fact) -> float:
     """What a memory weighs by now; one that this write made or changed has no place in the ledger but after all."""
-    here = replace(fact, seq=LATEST) if fact.updated_at >= scene.now else fact
+    here = replace(fact, seq=LATEST) if fact.id in scene.fresh else fact
     return strength(here, kind, scene.clocks, scene.again.get(fact.id, ())).weight
 
 

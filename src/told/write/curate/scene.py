@@ -36,6 +36,8 @@ class Scene:
     clocks: Clocks
     again: Mapping[str, Sequence[Link]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
+    fresh: set[str] = field(default_factory=set)
+    """The memories that this write makes or changes."""
 
     def of(self, subject: str | None, names: Sequence[str]) -> list[Fact]:
         """What is held of a subject under some predicates, newest first; what is in doubt is not held."""
@@ -64,6 +66,7 @@ class Scene:
         if decision.event in ("ADD", "UPDATE") and claim is not None:
             fact = version(claim, self.scope, self.now, made(number) if old is None else old.id, old)
             self.held.append(fact)
+            self.fresh.add(fact.id)
             self.texts[fact.md5] = fact
 
 

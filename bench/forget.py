@@ -1,0 +1,211 @@
+"""What a turn costs that makes every memory a little weaker: told, where nothing ticks, against stores that tick.
+
+    python bench/forget.py                       1 k, 10 k and 100 k memories held in one scope
+    python bench/forget.py --quick               1 k and 10 k
+    python bench/forget.py --sizes 1000,50000    other sizes
+
+A turn of told is one `add` of a short text that is kept word for word, or the bare entry that says that a turn passed.
+The naive stores do what a ticking column does: one in a dictionary, as the smallest library would, one in an SQLite
+file. Sizes and contenders take turns in short rounds. A figure is the median of all calls in processor time; a ratio is
+the median of the ratios within each round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sqlite3
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import _table
+from told import Memory
+from told.core.entry import Asserted, Claim, Draft, Evidence, Observed
+from told.core.kind import builtin, load_kind
+from told.core.scope import Scope
+from told.ports import Batch
+from told.views import fold_all
+
+WORK = _table.RESULTS / "work-forget"
+USER = "visitor"
+SIZES: Final = (1_000, 10_000, 100_000)
+QUICK: Final = (1_000, 10_000)
+ROUNDS, CALLS, TICKS = 7, 40, 3
+"""How many rounds, how many turns of told in each, and how many of the naive stores, which take long enough."""
+MICRO = 1e3
+KIND: Final = {
+    "name": "style", "tier": "long_term", "weight": 0.7, "description": "What a visitor likes, for a few hundred turns."
+}  # fmt: skip
+Turn = Callable[[], None]
+
+
+# Contenders -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def told(size: int) -> Iterator[Mapping[str, Turn]]:
+    """A file that holds so many memories which fade by turns, and its two sorts of turn."""
+    numbers = count()
+    kinds = builtin().plus(load_kind(KIND))
+    url = f"sqlite:///{WORK / f'told{size}.db'}"
+    with Memory(url, embedder="none", durability="normal", ontology=kinds) as memory:
+        store, scope = memory.engine.store, Scope.of(user_id=USER)
+        texts = (f"The visitor likes style number {number}" for number in range(size))
+        for some in batches(texts, 2_000):
+            drafts = [Draft(Asserted(store.mint.id(), Claim(text, "style")), scope) for text in some]
+            store.commit(Batch("default", drafts), fold_all)
+
+        def add() -> None:
+            memory.add(f"We walk on to room {next(numbers)}", user_id=USER, infer=False)
+
+        def tick() -> None:
+            passed = Observed(store.mint.id(), Evidence("", sort="tick", meta={"turns": 1}))
+            store.commit(Batch("default", [Draft(passed, scope)]), fold_all)
+
+        yield {"told, add": add, "told, tick": tick}
+
+
+@contextmanager
+def in_a_dictionary(size: int) -> Iterator[Mapping[str, Turn]]:
+    """A dictionary whose every value is made weaker each turn, and pruned."""
+    facts = {f"The visitor likes style number {number}": 0.7 for number in range(size)}
+
+    def tick() -> None:
+        for key in list(facts):
+            facts[key] *= 0.99999
+            if facts[key] < 0.1:
+                del facts[key]
+
+    yield {"naive, dictionary": tick}
+
+
+@contextmanager
+def in_a_file(size: int) -> Iterator[Mapping[str, Turn]]:
+    """A table with a column that is made smaller each turn, and pruned."""
+    with sqlite3.connect(WORK / f"naive{size}.db", isolation_level=None) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("CREATE TABLE fact (id INTEGER PRIMARY KEY, text TEXT, salience REAL)")
+        rows = ((f"The visitor likes style number {number}", 0.7) for number in range(size))
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO fact (text, salience) VALUES (?, ?)", rows)
+        db.execute("COMMIT")
+
+        def tick() -> None:
+            db.execute("BEGIN")
+            db.execute("UPDATE fact SET salience = salience * 0.99999")
+            db.execute("DELETE FROM fact WHERE salience < 0.1")
+            db.execute("COMMIT")
+
+        yield {"naive, file": tick}
+    db.close()
+
+
+CONTENDERS = (told, in_a_dictionary, in_a_file)
+
+
+def batches(items: Iterator[str], size: int) -> Iterator[Sequence[str]]:
+    """The items, so many at a time."""
+    return iter(lambda: list(islice(items, size)), [])
+
+
+# Measuring ------------------------------------------------------------------------------------------------------------
+
+
+def measured(turn: Turn, calls: int) -> list[int]:
+    """The processor time of each of some calls, in nanoseconds."""
+    found: list[int] = []
+    for _ in range(calls):
+        busy = time.process_time_ns()
+        turn()
+        found.append(time.process_time_ns() - busy)
+    return found
+
+
+def rounds(sizes: Sequence[int]) -> dict[str, dict[int, list[list[int]]]]:
+    """The times of every contender at every size, by rounds; the first round warms up and is thrown away."""
+    with ExitStack() as opened:
+        turns: dict[str, dict[int, Turn]] = {}
+        for size in sizes:
+            print(f"filling stores of {size} memories ...", file=sys.stderr)
+            for contender in CONTENDERS:
+                for name, turn in opened.enter_context(contender(size)).items():
+                    turns.setdefault(name, {})[size] = turn
+        found: dict[str, dict[int, list[list[int]]]] = {name: {size: [] for size in sizes} for name in turns}
+        for number in range(ROUNDS + 1):
+            print(f"round {number} of {ROUNDS}", file=sys.stderr)
+            for name, by_size in turns.items():
+                for size, turn in by_size.items():
+                    times = measured(turn, TICKS if name.startswith("naive") else CALLS)
+                    found[name][size] += [times] if number else []
+        return found
+
+
+def growth(by_size: Mapping[int, list[list[int]]], large: int, small: int) -> float:
+    """How many times longer a turn takes at one size than at another."""
+    pairs = zip(by_size[large], by_size[small], strict=True)
+    return statistics.median(statistics.median(a) / statistics.median(b) for a, b in pairs)
+
+
+def micros(found: list[list[int]]) -> float:
+    """The median call in microseconds."""
+    return statistics.median(time for times in found for time in times) / MICRO
+
+
+def judged(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """The targets, and how the naive stores do beside them."""
+    small, large = min(sizes), max(sizes)
+    verdicts: list[dict[str, Any]] = []
+    for name, by_size in found.items():
+        title = f"{name}: a turn at {_table.number(large)} / at {_table.number(small)} memories"
+        grown = growth(by_size, large, small)
+        mine = name.startswith("told")
+        verdicts.append(_table.verdict(title, grown, "<=", 1.5) if mine else _table.figure(title, grown, "×"))
+    apart = micros(found["naive, file"][large]) / micros(found["told, add"][large])
+    verdicts.append(_table.figure(f"naive, file / told, add at {_table.number(large)} memories", apart, "×"))
+    return verdicts
+
+
+# Telling --------------------------------------------------------------------------------------------------------------
+
+
+def table(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]) -> list[list[str]]:
+    """A row for each contender."""
+    return [[name, *(_table.number(micros(by_size[size])) for size in sizes)] for name, by_size in found.items()]
+
+
+def main() -> None:
+    """Measure, print, keep and, if asked to, publish."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes")
+    parser.add_argument("--sizes", help="sizes, such as 1000,50000")
+    parser.add_argument("--publish", action="store_true", help="write the table into the docs")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")] if options.sizes else QUICK if options.quick else SIZES
+    facts = _table.machine()
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    found = rounds(sizes)
+    verdicts = judged(found, sizes)
+    head = ("µs of a turn, p50", *(f"{_table.number(size)} memories" for size in sizes))
+    rows = table(found, sizes)
+    print(_table.plain(head, rows), _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)), sep="\n\n")
+    results = {"machine": facts, "sizes": list(sizes), "rounds": found, "verdicts": verdicts}
+    print(f"\nkept in {_table.save('forget', results).relative_to(Path.cwd())}")
+    if options.publish:
+        command = f"`{facts['command']}` on {_table.where(facts)}."
+        tables = _table.markdown(head, rows), _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))
+        _table.publish("forget", "\n\n".join([command, *tables]))
+    shutil.rmtree(WORK)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,417 @@
+"""Memories fade by the clock of their kind, are hidden once they have, and are let go only when that is asked for."""
+
+import pytest
+
+from told import InvalidInput, NotFoundError, ScopeError
+from told.core.fact import Link
+from told.core.fading import said_again
+from told.core.kind import Kind, builtin, load_kind, load_ontology
+from told.core.salience import Clock, Tier, fades_at
+from told.core.scope import Scope
+from told.core.trust import STAMP
+from told.ledger import clocks as counting
+from told.settings import load
+from visits import VISIT, visit
+
+STORES = ["ram", "sqlite"]
+
+
+@pytest.fixture(params=STORES)
+def here(request):
+    """A visit that begins now."""
+    with visit(request.param) as found:
+        yield found
+
+
+def row(here, value, **options):
+    rows = here.memory.about(**here.ids, **options)["results"]
+    return next(each for each in rows if each["memory"].endswith(value))
+
+
+# Kinds ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tier", "turns"), [("permanent", None), ("long_term", 230), ("session", 15), ("ephemeral", 4)]
+)
+def test_a_tier_lasts_as_many_turns_as_the_seed_says(tier, turns):
+    assert fades_at(Kind("k", tier=Tier(tier), weight=1.0).curve(), [0], 0) == turns
+
+
+def test_a_kind_fades_by_turns_unless_it_says_a_half_life_or_a_clock():
+    assert Kind("k").pace is Clock.TURNS
+    assert Kind("k", half_life_days=3).pace is Clock.TIME
+    assert Kind("k", half_life_days=3, clock=Clock.TOKENS).pace is Clock.TOKENS
+    assert {kind.pace for kind in builtin().values() if kind.tier is not Tier.PERMANENT} == {Clock.TIME}
+    assert {kind.pace for kind in load_ontology({"concepts": VISIT["concepts"]}).values()} == set(Clock)
+
+
+def test_a_clock_is_read_from_yaml_and_written_back(tmp_path):
+    (tmp_path / "mood.yaml").write_text("name: mood\ntier: session\nclock: tokens\n")
+    kind = load_kind(tmp_path / "mood.yaml")
+    assert (kind.clock, load_kind(kind.as_json())) == (Clock.TOKENS, kind)
+
+
+def test_a_clock_that_there_is_not_is_refused_by_name():
+    with pytest.raises(Exception, match=r"clock.*found 'turn'.*turns"):
+        load_kind({"name": "mood", "clock": "turn"})
+
+
+def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
+    curve = Kind("k", tier=Tier.SESSION, clock=Clock.TIME, weight=0.8).curve(confidence=0.5)
+    assert (curve.base, curve.decay, curve.lasting) == (0.4, 0.5, False)
+
+
+# Settings -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_variable_that_others_know_the_threshold_by_is_honoured():
+    assert load({}).settings.prune_threshold == 0.10
+    plain = load({"PRUNE_THRESHOLD": "0.3"})
+    assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (0.3, "PRUNE_THRESHOLD")
+    both = load({"PRUNE_THRESHOLD": "0.3", "TOLD_PRUNE_THRESHOLD": "0.2"})
+    assert (both.settings.prune_threshold, both.origin["prune_threshold"]) == (0.2, "TOLD_PRUNE_THRESHOLD")
+
+
+def test_a_higher_threshold_forgets_earlier():
+    with visit(prune_threshold=0.5) as here:
+        here.says("Art.Style", "cubism")
+        here.passes(33)
+        assert not row(here, "cubism")["faded"]
+        here.passes(1)
+        assert row(here, "cubism")["faded"]
+
+
+def test_several_messages_may_make_a_turn():
+    with visit(turn_events=4.0) as here:
+        here.says("Need.Coffee", "tea")
+        here.passes(4)
+        assert here.weights()["tea"] == pytest.approx(0.9 * 0.55)
+
+
+# Clocks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_each_memory_fades_by_the_clock_of_its_kind(here):
+    for kind, value in (("Need.Coffee", "tea"), ("Mood.Day", "glad"), ("Mood.Talk", "calm"), ("Need.Deaf", "deaf")):
+        here.says(kind, value)
+    before = here.weights()
+    here.passes(2)
+    here.passes(0, tokens=300)
+    here.passes(0, days=2)
+    after = here.weights()
+    assert after["tea"] == pytest.approx(before["tea"] * 0.55**2)
+    assert after["glad"] == pytest.approx(before["glad"] / 4, rel=1e-6)
+    assert after["calm"] == pytest.approx(before["calm"] * 0.85**1.5)
+    assert after["deaf"] == 1.0
+
+
+def test_a_user_s_conversations_share_the_user_s_clock_and_nobody_else_does(here):
+    run = {"user_id": "ann", "run_id": "r1"}
+    here.says("Need.Coffee", "tea", **run)
+    here.says("Need.Coffee", "milk", user_id="bob")
+    here.passes(2)
+    here.ids = run
+    assert here.weights()["tea"] == pytest.approx(0.9 * 0.55**2)
+    here.ids = {"user_id": "bob"}
+    assert here.weights()["milk"] == pytest.approx(0.9)
+
+
+def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
+    here.says("Need.Coffee", "tea", user_id="ann", agent_id="guide")
+    here.says("Need.Coffee", "milk", user_id="bob", agent_id="guide")
+    here.passes(2)
+    here.ids = {"agent_id": "guide"}
+    assert here.weights() == pytest.approx({"tea": 0.9 * 0.55**2, "milk": 0.9})
+
+
+def test_a_conversation_of_any_length_is_counted_as_far_back_as_it_matters(here, monkeypatch):
+    monkeypatch.setattr(counting, "AT_ONCE", 2)
+    here.says("Art.Style", "cubism")
+    for _ in range(9):
+        here.passes(1)
+    assert here.weights()["cubism"] == pytest.approx(0.7 * 0.99**9)
+    monkeypatch.setattr(counting, "ENOUGH", 5.0)
+    assert here.weights()["cubism"] == pytest.approx(0.0)
+
+
+# Saying it again ------------------------------------------------------------------------------------------------------
+
+
+def test_to_be_said_again_adds_three_tenths_of_the_base_up_to_one(here):
+    here.says("Art.Style", "cubism")
+    here.passes(9)
+    here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == pytest.approx(0.7 * 0.99**10 + 0.21)
+    for _ in range(3):
+        here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == 1.0
+    assert row(here, "cubism")["said"] == 5
+
+
+def test_what_had_faded_and_is_said_again_begins_anew(here):
+    here.says("Need.Coffee", "tea")
+    here.passes(20)
+    here.says("Need.Coffee", "tea")
+    assert here.weights()["tea"] == pytest.approx(0.9)
+
+
+def test_only_what_a_user_says_keeps_a_memory_alive():
+    scope = Scope(user_id="ann")
+    mine = Link(3, "e1", "supports", "t", scope, meta={"said": "again"})
+    tool = Link(4, "e2", "supports", "t", scope, meta={"said": "again", STAMP: "tool"})
+    other = Link(5, "t2", "supports", "t", scope)
+    assert said_again([mine, tool, other]) == {"t": [mine]}
+
+
+def test_the_oldest_by_when_it_was_last_said_makes_room(here):
+    for value in ("ink", "oil", "wool"):
+        here.here.clock.tick()
+        here.says("Art.Last", value)
+    here.here.clock.tick()
+    here.says("Art.Last", "ink")
+    here.here.clock.tick()
+    here.says("Art.Last", "clay")
+    assert here.held() == {"ink", "wool", "clay"}
+
+
+def test_the_weakest_by_now_makes_room(here):
+    for value in ("ink", "oil", "wool"):
+        here.says("Art.Few", value)
+    here.passes(5)
+    here.says("Art.Few", "ink")
+    here.says("Art.Few", "clay")
+    assert here.held() == {"ink", "wool", "clay"}
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
+    here.says("Need.Coffee", "coffee")
+    here.says("Need.Deaf", "deaf")
+    before = here.here.head
+    here.passes(9)
+    shown = here.memory.context(**here.ids)
+    assert "coffee" not in shown.text
+    assert "deaf" in shown.text
+    assert [(each.stage, each.reason) for each in shown.trace.candidates if not each.kept] == [("fade", "has faded")]
+    assert "coffee" in here.memory.context("coffee", **here.ids).text
+    assert "ephemeral: coffee" in [hit["memory"] for hit in here.memory.search("coffee", **here.ids)["results"]]
+    assert "coffee" in here.memory.context(**here.ids, as_of=f"#{before}").text
+    assert here.held() == {"coffee", "deaf"}
+
+
+def test_what_is_pinned_is_hidden_once_it_has_faded():
+    with visit(pinned_kinds="Need.Coffee Need.Deaf", sources="time") as here:
+        for kind, value in (("Need.Coffee", "tea"), ("Need.Deaf", "deaf")):
+            here.memory.add(f"All about {value}", **here.ids, kind=kind, metadata={"value": value})
+        assert "tea" in here.memory.context("bronze statue", **here.ids).text
+        here.passes(9)
+        text = here.memory.context("bronze statue", **here.ids).text
+        assert "deaf" in text
+        assert "tea" not in text
+
+
+def test_a_context_is_filled_up_with_what_has_not_faded(here):
+    here.says("Need.Deaf", "deaf")
+    for number in range(30):
+        here.says("Need.Coffee", f"thing number {number}")
+    here.passes(9)
+    text = here.memory.context(**here.ids, budget=60).text
+    assert "deaf" in text
+    assert "thing" not in text
+
+
+def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
+    with visit(rank_salience=1.0) as here:
+        here.says("Need.Coffee", "green tea")
+        here.passes(2)
+        found = here.memory.search("green tea", **here.ids, explain=True, kinds=["Need.Coffee"])["results"]
+        assert found[0]["score_details"]["salience"] == pytest.approx(0.9 * 0.55**2)
+
+
+# decay ----------------------------------------------------------------------------------------------------------------
+
+
+def test_decay_says_everything_there_is_to_draw(here):
+    [made, *_] = here.says("Plan.Hours", "one hour")
+    here.passes(2)
+    here.says("Plan.Hours", "one hour")
+    here.passes(1)
+    found = here.memory.decay(made["id"], points=5, **here.ids)
+    weight = (0.6 * 0.85**3 + 0.18) * 0.85
+    assert (found["id"], found["memory"], found["kind"]) == (made["id"], "session: one hour", "Plan.Hours")
+    assert (found["tier"], found["clock"], found["threshold"]) == ("session", "turns", 0.1)
+    assert (found["now"], found["said"], found["faded"]) == (4.0, [0.0, 3.0], False)
+    assert found["salience"] == pytest.approx(weight)
+    ends = found["fades_at"]
+    assert (ends["left"], ends["reading"], ends["unit"], ends["estimated"]) == (10.0, 14.0, "turns", True)
+    assert weight * 0.85**10 < 0.1 <= weight * 0.85**9
+    readings, weights = zip(*found["curve"], strict=True)
+    assert readings == (0.0, 3.5, 7.0, 10.5, 14.0)
+    assert weights[0] == 0.6
+    assert weights[-1] < 0.1
+
+
+def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(here):
+    [mood, *_] = here.says("Mood.Day", "glad")
+    here.passes(1, days=1)
+    [style, *_] = here.says("Art.Style", "cubism")
+    day = here.memory.decay(mood["id"])["fades_at"]
+    assert (day["left"], day["unit"], day["estimated"], day["time"][:10]) == (3.0, "days", False, "2026-01-09")
+    turns = here.memory.decay(style["id"])["fades_at"]
+    assert (turns["left"], turns["estimated"]) == (194.0, True)
+    assert turns["time"] > day["time"]
+
+
+def test_what_is_permanent_never_fades_and_its_curve_is_drawn_a_while_on(here):
+    [made, *_] = here.says("Need.Deaf", "deaf")
+    found = here.memory.decay(made["id"], points=3)
+    assert (found["fades_at"], found["faded"]) == (None, False)
+    assert [weight for _, weight in found["curve"]] == [1.0, 1.0, 1.0]
+    assert found["curve"][-1][0] > 0
+
+
+def test_a_memory_of_a_kind_that_nobody_declared_does_not_fade(here):
+    [made] = here.memory.add("x marks the spot", **here.ids, kind="odd", infer=False)["results"]
+    here.passes(500, days=5000)
+    found = here.memory.decay(made["id"])
+    assert (found["tier"], found["fades_at"], found["faded"]) == (None, None, False)
+
+
+def test_decay_can_be_drawn_by_another_clock_and_as_of_a_moment(here):
+    [made, *_] = here.says("Need.Coffee", "tea")
+    moment = here.here.head
+    here.passes(3, days=1)
+    assert here.memory.decay(made["id"])["faded"] is False
+    by_time = here.memory.decay(made["id"], clock="time")
+    assert (by_time["clock"], by_time["faded"]) == ("time", True)
+    assert here.memory.decay(made["id"], as_of=f"#{moment}")["salience"] == 0.9
+
+
+def test_decay_refuses_what_it_cannot_draw(here):
+    [made, *_] = here.says("Need.Coffee", "tea")
+    with pytest.raises(NotFoundError, match="nothing"):
+        here.memory.decay("nothing")
+    with pytest.raises(NotFoundError):
+        here.memory.decay(made["id"], user_id="bob")
+    with pytest.raises(InvalidInput, match="turns, time, tokens"):
+        here.memory.decay(made["id"], clock="sun")
+    with pytest.raises(InvalidInput, match="points"):
+        here.memory.decay(made["id"], points=1)
+
+
+# about ----------------------------------------------------------------------------------------------------------------
+
+
+def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here):
+    here.says("Need.Coffee", "tea")
+    here.says("Art.Style", "cubism")
+    here.says("Art.Style", "fauvism")
+    here.says("Need.Deaf", "deaf")
+    here.says("Art.Style", "fauvism")
+    rows = here.memory.about(**here.ids)["results"]
+    assert [each["memory"].rpartition(" ")[2] for each in rows] == ["deaf", "fauvism", "cubism", "tea"]
+    [deaf, fauvism, *_, tea] = rows
+    assert deaf["words"] == "In turn 4 I say deaf"
+    assert (deaf["fades_at"], deaf["tier"], deaf["role"], deaf["user_id"]) == (None, "permanent", "user", "ann")
+    assert (fauvism["said"], fauvism["words"]) == (2, "In turn 3 I say fauvism")
+    assert fauvism["fades_at"]["unit"] == "turns"
+    assert tea["said_at"].startswith("2026-01-05")
+    assert tea["faded"] is True
+
+
+def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
+    said = f"{'The halls are bright and wide. ' * 20}I say I love cubism. {'It rains outside today. ' * 20}"
+    fact = {"concept": "Art.Style", "value": "cubism", "polarity": "asserted", "evidence": "I love cubism"}
+    here.memory.add(said, **here.ids, facts=[fact])
+    assert row(here, "cubism")["words"] == "I say I love cubism."
+
+
+def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
+    here.says("Need.Coffee", "tea", user_id="bob")
+    here.says("Need.Coffee", "milk")
+    rows = here.memory.about(**here.ids)["results"]
+    assert [each["memory"] for each in rows] == ["ephemeral: milk"]
+    with pytest.raises(ScopeError):
+        here.memory.about()
+
+
+def test_about_pages_through_more_than_a_page(here, monkeypatch):
+    monkeypatch.setattr("told.read.about.PAGE", 3)
+    for number in range(8):
+        here.says("Need.Deaf", f"need {number}")
+    assert len(here.memory.about(**here.ids)["results"]) == 8
+
+
+def test_a_guard_hides_from_about_decay_and_forget():
+    with visit(guard=lambda memory: memory.get("kind") != "Need.Coffee") as here:
+        [need, *_] = here.says("Need.Coffee", "tea")
+        here.says("Art.Style", "cubism")
+        here.passes(9)
+        assert list(here.weights()) == ["cubism"]
+        for verb in (here.memory.decay, here.memory.forget):
+            with pytest.raises(NotFoundError):
+                verb(need["id"])
+        assert here.memory.forget(**here.ids) == {"results": []}
+
+
+# forget ---------------------------------------------------------------------------------------------------------------
+
+
+def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
+    [tea, *_] = here.says("Need.Coffee", "tea")
+    here.says("Need.Deaf", "deaf")
+    moment = here.here.head
+    here.passes(9)
+    [lost] = here.memory.forget(**here.ids)["results"]
+    assert (lost["id"], lost["event"], lost["memory"], lost["kind"]) == (
+        tea["id"], "DELETE", "ephemeral: tea", "Need.Coffee",
+    )  # fmt: skip
+    assert lost["salience"] == pytest.approx(0.9 * 0.55**10)
+    assert here.held() == {"deaf"}
+    assert here.memory.get(tea["id"], as_of=f"#{moment}")["memory"] == "ephemeral: tea"
+    assert here.memory.history(tea["id"])[-1]["why"] == "faded"
+    assert here.memory.verify()["ok"]
+
+
+def test_what_was_forgotten_can_be_said_again(here):
+    here.says("Need.Coffee", "tea")
+    here.passes(9)
+    here.memory.forget(**here.ids)
+    assert here.says("Need.Coffee", "tea")[0]["event"] == "ADD"
+    assert here.weights()["tea"] == pytest.approx(0.9)
+
+
+def test_forget_with_an_id_lets_go_at_once_of_whatever_it_is(here):
+    [deaf, *_] = here.says("Need.Deaf", "deaf")
+    [lost] = here.memory.forget(deaf["id"], **here.ids)["results"]
+    assert (lost["id"], lost["salience"]) == (deaf["id"], 1.0)
+    assert here.held() == set()
+    assert here.memory.history(deaf["id"])[-1]["why"] == "forgotten"
+    with pytest.raises(NotFoundError):
+        here.memory.forget(deaf["id"])
+
+
+def test_forget_wants_to_know_whom(here):
+    with pytest.raises(ScopeError):
+        here.memory.forget()
+
+
+def test_forget_pages_through_everything_once(here, monkeypatch):
+    monkeypatch.setattr("told.tend.forget.PAGE", 3)
+    for number in range(5):
+        here.says("Need.Coffee", f"drink {number}")
+        here.says("Need.Deaf", f"need {number}")
+    here.passes(9)
+    assert len(here.memory.forget(**here.ids)["results"]) == 5
+    assert here.held() == {f"need {number}" for number in range(5)}
+
+
+def test_turns_are_no_memories_and_are_not_forgotten(here):
+    here.says("Need.Coffee", "tea")
+    here.passes(9, days=5000)
+    here.memory.forget(**here.ids)
+    found = here.memory.search("In turn 1 I say tea", **here.ids)["results"]
+    assert [each["memory"] for each in found] == ["In turn 1 I say tea"]
