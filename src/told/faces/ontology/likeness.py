@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
@@ -29,6 +30,7 @@ class Vectors:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
 
     def cosine(self, one: str, other: str) -> float:
         """How near two texts are, from 0 to 1."""
@@ -47,14 +49,15 @@ class Vectors:
 
     def _of(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         kept = self._kept
-        fresh = [text for text in dict.fromkeys(texts) if text not in kept]
-        if fresh:
-            kept.update(zip(fresh, self._asked(fresh, "passage"), strict=True))
-        known = {text: kept[text] for text in texts}
-        for text in known:
-            kept.move_to_end(text)
-        while len(kept) > KEPT:
-            kept.popitem(last=False)
+        with self._lock:
+            fresh = [text for text in dict.fromkeys(texts) if text not in kept]
+            if fresh:
+                kept.update(zip(fresh, self._asked(fresh, "passage"), strict=True))
+            known = {text: kept[text] for text in texts}
+            for text in known:
+                kept.move_to_end(text)
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
         return known
 
 
