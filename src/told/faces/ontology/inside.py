@@ -70,6 +70,8 @@ class Inside:
     _concepts: dict[str, dict[str, None]] = field(default_factory=dict)
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _archive: dict[str, tuple[Fact, Mark]] = field(default_factory=dict)
+    _curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
+    _tuned: tuple[float, ...] = ()
     _places: int = 0
     _seen: object = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -211,6 +213,13 @@ class Inside:
         return curve
 
     def _curve(self, concept: str, tier: str) -> Curve:
-        if tier not in tuple(Tier):
-            raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=f"There are: {', '.join(Tier)}.")
-        return self.rules.curve(concept, Tier(tier))
+        """The curve of a concept, which is the same as long as nobody tunes it."""
+        tuned = (self.rules.least(), *self.rules.decay.values())
+        if tuned != self._tuned:
+            self._tuned, self._curves = tuned, {}
+        if (concept, tier) not in self._curves:
+            if tier not in tuple(Tier):
+                hint = f"There are: {', '.join(Tier)}."
+                raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=hint)
+            self._curves[concept, tier] = self.rules.curve(concept, Tier(tier))
+        return self._curves[concept, tier]
