@@ -1,4 +1,4 @@
-"""Seed 000, the store: tiers that fade turn by turn, room for so many, and values that merge, kept here or in a ledger."""
+"""Seed 000, the store: tiers that fade turn by turn, room for so many, values that merge, here or in a ledger."""
 
 import json
 import os

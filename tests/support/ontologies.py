@@ -80,8 +80,10 @@ def values(store: MemoryStore, prefix: str = "") -> list[str]:
     return [fact.value for fact in held if fact.concept.startswith(prefix)]
 
 
-FULL: dict[str, Any] = {"concepts": {"Likes": concept("permanent", 0.5, 5), "Where": concept("session", 0.5, 1, "recency"),
-                     "Drinks": concept("permanent", 0.5)}}  # fmt: skip
+FULL: dict[str, Any] = {"concepts": {
+    "Likes": concept("permanent", 0.5, 5), "Where": concept("session", 0.5, 1, "recency"),
+    "Drinks": concept("permanent", 0.5),
+}}  # fmt: skip
 
 
 def chatter(store: MemoryStore, name: str, rounds: int) -> None:

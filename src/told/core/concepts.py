@@ -84,12 +84,11 @@ class Rules:
     matcher: Matcher
     decay: Mapping[str, float]
     least: Callable[[], float]
-    clock: Clock = Clock.TURNS
 
     def pace(self, concept: str) -> Clock:
-        """The clock by which a concept fades: its own, that of time if it says a half-life, else the usual one."""
+        """The clock by which a concept fades; one that the ontology no longer has goes by that of turns."""
         kind = self.ontology.get(concept)
-        return self.clock if kind is None or not (kind.clock or kind.half_life_days) else kind.pace
+        return Clock.TURNS if kind is None else kind.pace
 
     def curve(self, concept: str, tier: Tier) -> Curve:
         """How a value of a concept fades; one that the ontology no longer has fades as its tier does."""
@@ -99,10 +98,11 @@ class Rules:
         decay = by_time if self.pace(concept) is Clock.TIME else self.decay[tier.value]
         return Curve(kind.weight, decay, tier is Tier.PERMANENT, self.least())
 
-    def kind(self, concept: str) -> Kind | None:
-        """A concept as it is counted by, with its clock."""
-        kind = self.ontology.get(concept)
-        return None if kind is None else replace(kind, clock=self.pace(concept))
+
+def paced(ontology: Ontology, clock: Clock) -> Ontology:
+    """An ontology whose concepts go by a clock unless they name another, or a half-life."""
+    kinds = (k if k.clock or k.half_life_days else replace(k, clock=clock) for k in ontology.kinds)
+    return replace(ontology, kinds=tuple(kinds))
 
 
 # Where they are held --------------------------------------------------------------------------------------------------

@@ -36,10 +36,12 @@ class Conceiving(Base):
         return (yield from concepts.tick(self.desk, self.scope(ids), turns, tokens))
 
     @verb(Action.READ_CONTENT)
-    def beliefs(self, shelf: Shelf, rules: Rules, *, archived: bool = False) -> Flow[Sequence[Belief]]:
-        """What is held within an ontology, faded or not; or what was given up because it had faded."""
+    def beliefs(
+        self, shelf: Shelf, rules: Rules, concepts: Sequence[str] | None = None, *, archived: bool = False
+    ) -> Flow[Sequence[Belief]]:
+        """What is held under some concepts, or all, faded or not; or what was given up because it had faded."""
         look = holding.archived if archived else holding.held
-        found = yield from look(self.store, shelf, rules, self.settings)
+        found = yield from look(self.store, shelf, rules, self.settings, concepts)
         denied = denials([belief.fact for belief in found], self.eye.guards)
         return [belief for belief in found if belief.fact.seq not in denied]
 

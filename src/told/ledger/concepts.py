@@ -20,13 +20,6 @@ EVERY: Final = 1 << 40
 """More turns than any conversation has: a turn is told by its number, so all of them are counted."""
 
 
-def clocks(store: Store, shelf: Shelf, settings: Settings) -> Flow[Clocks]:
-    """The clocks of a conversation, from its first turn."""
-    ticks = yield from call(store.ticks, shelf.lasting, None, EVERY)
-    now = store.mint.now()
-    return Clocks.of(ticks, now, turn_events=settings.turn_events, turn_tokens=settings.turn_tokens)
-
-
 def held(
     store: Store, shelf: Shelf, rules: Rules, settings: Settings, concepts: Sequence[str] | None = None
 ) -> Flow[list[Belief]]:
@@ -38,10 +31,13 @@ def held(
     return (yield from believed(store, shelf, rules, settings, sorted(found, key=lambda fact: fact.seq)))
 
 
-def archived(store: Store, shelf: Shelf, rules: Rules, settings: Settings) -> Flow[list[Belief]]:
+def archived(
+    store: Store, shelf: Shelf, rules: Rules, settings: Settings, concepts: Sequence[str] | None = None
+) -> Flow[list[Belief]]:
     """What was given up because it had faded, and was neither held again nor forgotten since."""
+    names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
     known = yield from call(store.lives, shelf.lasting)
-    last = {fact.id: fact for fact in known if fact.kind in rules.ontology and fact.scope in shelf.scopes}
+    last = {fact.id: fact for fact in known if fact.kind in names and fact.scope in shelf.scopes}
     gone = [fact for fact in last.values() if fact.gone < NEVER]
     found: list[Fact] = []
     for fact in gone:
@@ -62,13 +58,15 @@ def believed(
     """Facts with how strong they are, what was last said for each, and when."""
     if not facts:
         return []
-    counted = yield from clocks(store, shelf, settings)
+    ticks, now = (yield from call(store.ticks, shelf.lasting, None, EVERY)), store.mint.now()
+    clocks = Clocks.of(ticks, now, turn_events=settings.turn_events, turn_tokens=settings.turn_tokens)
+    turns = Clocks.of(ticks, now)
     links = yield from call(store.links, shelf.lasting.account, [fact.id for fact in facts])
     again = said_again(links)
     latest = [_latest(fact, again) for fact in facts]
     quotes = yield from _quotes(store, shelf.lasting.account, latest)
     return [
-        _belief(fact, rules, counted, again.get(fact.id, []), quotes.get(evidence, ""))
+        _belief(fact, rules, (clocks, turns), again.get(fact.id, []), quotes.get(evidence, ""))
         for fact, evidence in zip(facts, latest, strict=True)
     ]
 
@@ -79,15 +77,18 @@ def _latest(fact: Fact, again: Mapping[str, Sequence[Link]]) -> str:
     return max(later, key=lambda link: link.seq).src if later else fact.evidence or ""
 
 
-def _belief(fact: Fact, rules: Rules, clocks: Clocks, again: Sequence[Link], quote: str) -> Belief:
+def _belief(
+    fact: Fact, rules: Rules, counted: tuple[Clocks, Clocks], again: Sequence[Link], quote: str
+) -> Belief:
+    """A fact as it is believed, by the clocks it fades by and by the number of its turns."""
+    clocks, numbers = counted
     later = [link for link in again if link.seq > fact.seq]
-    kind = rules.kind(fact.kind)
-    found = strength(fact, kind, clocks, later)
-    curve = found.curve if kind is None else rules.curve(fact.kind, kind.tier)
+    kind = rules.ontology[fact.kind]
+    found, curve = strength(fact, kind, clocks, later), rules.curve(kind.name, kind.tier)
     place = max((link.seq for link in later), default=fact.seq)
     last_at = max((made_at(link.src) or 0 for link in later), default=fact.updated_at)
-    turns = [int(clocks.reading(Clock.TURNS, seq, 0)) for seq in (fact.seq, place)]
-    return Belief(fact, replace(found, curve=curve), quote, place, turns[0], turns[1], last_at)
+    first, last = (int(numbers.reading(Clock.TURNS, seq, 0)) for seq in (fact.seq, place))
+    return Belief(fact, replace(found, curve=curve), quote, place, first, last, last_at)
 
 
 def _quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:

@@ -36,9 +36,11 @@ class Durable:
 
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
-        receipt = run(self.memory.engine.upsert(self.shelf, self.rules, Said(kind, value, polarity, evidence)))
+        engine = self.memory.engine
+        receipt = run(engine.upsert(self.shelf, self.rules, Said(kind, value, polarity, evidence)))
         held = [event.id for event in receipt.events if event.event in ("ADD", "NONE")]
-        return self.facts.get(held[-1]) if held else None
+        beliefs = run(engine.beliefs(self.shelf, self.rules, [kind.name])) if held else ()
+        return next((self._fact(belief) for belief in beliefs if belief.fact.id in held), None)
 
     def tick(self, turns: int, tokens: int | None) -> None:
         """Let some turns pass."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from told.core.concepts import NEGATED, Rules, Weighed, leaving
+from told.core.concepts import NEGATED, Rules, Weighed, folded, leaving
 from told.core.errors import InvalidInput
 from told.core.ids import Mint
 from told.core.kind import Kind
@@ -32,6 +32,7 @@ class Mark:
     reading: float
     place: int
     shown: float
+    name: tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Pulse:
     """The clocks of a conversation: its turns, its tokens counted as turns of usual size, and days."""
 
     instant: Callable[[], int]
+    turn_events: float
     turn_tokens: int
     turns: float = 0.0
     tokens: float = 0.0
@@ -51,7 +53,7 @@ class Pulse:
 
     def beat(self, turns: int, tokens: int | None) -> None:
         """Let turns pass, of so many tokens together; of the usual size if nobody says."""
-        self.turns += turns
+        self.turns += turns / self.turn_events
         self.tokens += turns if tokens is None else tokens / self.turn_tokens
 
 
@@ -66,7 +68,10 @@ class Inside:
     facts: Facts = field(init=False)
     _marks: dict[str, Mark] = field(default_factory=dict)
     _concepts: dict[str, dict[str, None]] = field(default_factory=dict)
-    _archive: dict[str, Fact] = field(default_factory=dict)
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _archive: dict[str, tuple[Fact, Mark]] = field(default_factory=dict)
+    _curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
+    _tuned: tuple[float, ...] = ()
     _places: int = 0
     _seen: object = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -79,7 +84,7 @@ class Inside:
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
         with self._lock:
-            here = self._weighed(kind.name)
+            here = self._rivals(kind, value)
             meant = self.rules.matcher.meant(value, here)
             if polarity == NEGATED:
                 if meant is not None:
@@ -128,13 +133,18 @@ class Inside:
         """From now on a fact weighs what it says, and nothing was said later."""
         self._places += 1
         reading = self.pulse.read(self.rules.pace(fact.concept))
-        self._marks[fact.id] = Mark(fact.salience, reading, self._places, fact.salience)
+        name = fact.concept, folded(fact.value)
+        self._names[name] = fact.id
+        self._marks[fact.id] = Mark(fact.salience, reading, self._places, fact.salience, name)
 
     def _drop(self, id: str) -> Fact | None:
         with self._lock:
             fact = self.facts.let_go(id)
             if fact is not None:
-                del self._marks[id], self._concepts[fact.concept][id]
+                mark = self._marks.pop(id)
+                del self._concepts[mark.name[0]][id]
+                if self._names.get(mark.name) == id:
+                    del self._names[mark.name]
             return fact
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:  # noqa: ARG002 - here what is gone is gone
@@ -150,7 +160,9 @@ class Inside:
         """What was held once and has faded."""
         with self._lock:
             self._look()
-            return list(self._archive.values())
+            for fact, mark in self._archive.values():
+                self._weigh(fact, mark)
+            return [fact for fact, _ in self._archive.values()]
 
     def _look(self) -> None:
         """Work out what every fact weighs by now; what has faded goes to the archive."""
@@ -165,9 +177,15 @@ class Inside:
     def _timed(self) -> bool:
         return any(self.rules.pace(name) is Clock.TIME for name in self.rules.ontology)
 
-    def _weighed(self, concept: str) -> list[Weighed]:
-        """What a concept holds and what that weighs, oldest first, once what has faded is gone."""
-        held = [self.facts.known(each) for each in self._concepts.get(concept, ())]
+    def _rivals(self, kind: Kind, value: str) -> list[Weighed]:
+        """What a value meets under its concept and what that weighs, oldest first, once what has faded is gone.
+
+        Where there is room for all and nothing is alike but the same, that is the same value alone.
+        """
+        same = self._names.get((kind.name, folded(value)))
+        alone = kind.cardinality is None and self.rules.matcher.threshold >= 1.0
+        ids = ([] if same is None else [same]) if alone else self._concepts.get(kind.name, ())
+        held = [self.facts.known(each) for each in ids]
         return [self._weight(fact) for fact in held if self._settle(fact)]
 
     def _weight(self, fact: Fact) -> Weighed:
@@ -178,19 +196,30 @@ class Inside:
 
         What somebody wrote into its salience since it was last looked at counts.
         """
-        mark, curve = self._marks[fact.id], self._curve(fact.concept, fact.persistence_class)
-        now = self.pulse.read(self.rules.pace(fact.concept))
+        mark = self._marks[fact.id]
         if fact.salience != mark.shown:
-            mark.weight, mark.reading = fact.salience, now
+            mark.weight, mark.reading = fact.salience, self.pulse.read(self.rules.pace(fact.concept))
+        if not self._weigh(fact, mark).faded(fact.salience):
+            return True
+        self._drop(fact.id)
+        self._archive[fact.id] = fact, mark
+        return False
+
+    def _weigh(self, fact: Fact, mark: Mark) -> Curve:
+        """Work out what a fact weighs by now, along its curve."""
+        curve, now = self._curve(fact.concept, fact.persistence_class), self.pulse.read(self.rules.pace(fact.concept))
         start = Curve(mark.weight, curve.decay, curve.lasting, curve.floor)
         fact.salience = mark.shown = salience(start, (mark.reading,), max(now, mark.reading))
-        if curve.faded(fact.salience):
-            self._drop(fact.id)
-            self._archive[fact.id] = fact
-            return False
-        return True
+        return curve
 
     def _curve(self, concept: str, tier: str) -> Curve:
-        if tier not in tuple(Tier):
-            raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=f"There are: {', '.join(Tier)}.")
-        return self.rules.curve(concept, Tier(tier))
+        """The curve of a concept, which is the same as long as nobody tunes it."""
+        tuned = (self.rules.least(), *self.rules.decay.values())
+        if tuned != self._tuned:
+            self._tuned, self._curves = tuned, {}
+        if (concept, tier) not in self._curves:
+            if tier not in tuple(Tier):
+                hint = f"There are: {', '.join(Tier)}."
+                raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=hint)
+            self._curves[concept, tier] = self.rules.curve(concept, Tier(tier))
+        return self._curves[concept, tier]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
@@ -13,11 +14,13 @@ from told.core.errors import InvalidInput
 from told.core.text import shown
 from told.flow import call, run
 from told.open import open_embedder, open_store
-from told.ports import Embedder, Vector, sound
+from told.ports import SPREAD, Embedder, Purpose, Vector, sound
 from told.settings import load
 
 KEPT: Final = 4096
 """Of how many texts the vectors are kept."""
+APART: Final = 6.0
+"""How many times the usual spread a text must be nearer to a question than texts usually are."""
 HINT: Final = 'A function (a, b) -> float, or an embedder: "local", a name, an object with embed().'
 
 
@@ -27,27 +30,34 @@ class Vectors:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
 
     def cosine(self, one: str, other: str) -> float:
         """How near two texts are, from 0 to 1."""
-        return self.cosines(one, [other])[0]
+        known = self._of([one, other])
+        return _cosine(known[one], known[other])
 
-    def cosines(self, one: str, others: Sequence[str]) -> list[float]:
-        """How near a text is to others, each from 0 to 1."""
-        known = self._of([one, *others])
-        return [_cosine(known[one], known[other]) for other in others]
+    def answers(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How well each of some texts answers a question, from 0 to 1; no more than texts usually do is not at all."""
+        [asked] = self._asked([question], "query")
+        known = self._of(texts)
+        usual = getattr(self.embedder, "usual", 0.0) + APART * getattr(self.embedder, "spread", SPREAD)
+        return [max(0.0, _cosine(asked, known[text]) - usual) / max(1.0 - usual, SPREAD) for text in texts]
+
+    def _asked(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        return sound(self.embedder, run(call(self.embedder.embed, texts, purpose)), len(texts))
 
     def _of(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         kept = self._kept
-        fresh = [text for text in dict.fromkeys(texts) if text not in kept]
-        if fresh:
-            vectors = run(call(self.embedder.embed, fresh, "passage"))
-            kept.update(zip(fresh, sound(self.embedder, vectors, len(fresh)), strict=True))
-        known = {text: kept[text] for text in texts}
-        for text in known:
-            kept.move_to_end(text)
-        while len(kept) > KEPT:
-            kept.popitem(last=False)
+        with self._lock:
+            fresh = [text for text in dict.fromkeys(texts) if text not in kept]
+            if fresh:
+                kept.update(zip(fresh, self._asked(fresh, "passage"), strict=True))
+            known = {text: kept[text] for text in texts}
+            for text in known:
+                kept.move_to_end(text)
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
         return known
 
 

@@ -16,8 +16,7 @@ from told.faces.ontology.likeness import Vectors
 _POINTING: Final = re.compile(r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE)
 """Words that stand for what was spoken of last."""
 LIKE: Final = 0.8
-NEAR: Final = 0.35
-"""Below this the vectors of a question and a fact say nothing."""
+"""From here on two words are the same but for an ending or a slip."""
 
 
 def best(query: str, facts: Sequence[Fact], vectors: Vectors | None) -> list[Fact]:
@@ -39,8 +38,8 @@ def _scores(query: str, facts: Sequence[Fact], vectors: Vectors | None) -> list[
     worded = [_worded(sought, fact) for fact in facts]
     if vectors is None or not facts:
         return worded
-    near = vectors.cosines(query, [f"{fact.label}: {fact.value}" for fact in facts])
-    return [word + (score if score >= NEAR else 0.0) for word, score in zip(worded, near, strict=True)]
+    near = vectors.answers(query, [f"{fact.label}: {fact.value}" for fact in facts])
+    return [word + score for word, score in zip(worded, near, strict=True)]
 
 
 def _worded(sought: set[str], fact: Fact) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from told.core.concepts import ASSERTED, NEGATED, Rules, folded
+from told.core.concepts import ASSERTED, NEGATED, Rules, folded, paced
 from told.core.errors import ConfigError, InvalidInput
 from told.core.ids import Mint, wall_clock
 from told.core.kind import Ontology, load_ontology
@@ -18,7 +18,7 @@ from told.faces.ontology.durable import Durable
 from told.faces.ontology.fact import DECAY, Fact, Facts
 from told.faces.ontology.inside import Inside, Pulse
 from told.faces.ontology.keeping import Keeper, Remaining
-from told.faces.ontology.likeness import matcher_of, vectors_of
+from told.faces.ontology.likeness import Vectors, matcher_of, vectors_of
 from told.faces.sdk import Memory
 from told.settings import load
 
@@ -45,11 +45,13 @@ class MemoryStore:
         gives microseconds since 1970 to it.
         """
         kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-        self._vectors = vectors_of(similarity_fn)
-        matcher = matcher_of(similarity_threshold, similarity_fn, self._vectors)
-        rules = Rules(kinds, matcher, DECAY, _least(prune_threshold), _clock(clock))
-        self.ontology = kinds
+        vectors = vectors_of(similarity_fn)
+        matcher = matcher_of(similarity_threshold, similarity_fn, vectors)
+        rules = Rules(paced(kinds, _clock(clock)), matcher, DECAY, _least(prune_threshold))
+        self.ontology = rules.ontology
         self._keeper = _keeper(rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now)
+        embedder = None if memory is None else memory.embedder
+        self._vectors = vectors if embedder is None or vectors is not None else Vectors(embedder)
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
@@ -139,7 +141,8 @@ def _keeper(rules: Rules, memory: Any, ids: Mapping[str, Any], now: Callable[[],
         if given := [name for name, value in ids.items() if value is not None]:
             raise ConfigError(f"{given[0]} needs a memory.", hint="Such as MemoryStore(ontology, memory=Memory(), …).")
         instant = now or wall_clock
-        return Inside(rules, Mint(instant), Pulse(instant, load().settings.turn_tokens))
+        settings = load().settings
+        return Inside(rules, Mint(instant), Pulse(instant, settings.turn_events, settings.turn_tokens))
     if now is not None:
         raise ConfigError("A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock)).")
     if not isinstance(memory, Memory):

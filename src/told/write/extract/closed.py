@@ -229,8 +229,9 @@ def within(heard: Heard, found: Extracted, *, replies: bool = False) -> Extracte
     The rest is dropped.
     """
     kinds = extractable(heard.ontology)
-    claims = list(by_examples(heard, kinds, replies=replies))
-    read = [(one.turn, *(one.claim.span or (0, 0))) for one in claims]
+    met = list(by_examples(heard, kinds, replies=replies))
+    read = [(one.turn, *(one.claim.span or (0, 0))) for one in met]
+    claims = [_better(one, place, found.claims, heard.ontology) for one, place in zip(met, read, strict=True)]
     dropped: list[Dropped] = []
     for one in found.claims:
         if any(_overlaps(one, place) for place in read):
@@ -270,6 +271,14 @@ def _blanks(heard: Heard, number: int, examples: Sequence[str], *, replies: bool
         return []
     after = next((later.evidence.content for later in heard.turns[number + 1 :] if later.evidence.role == USER), "")
     return [*confirmed(examples, turn.content, after), *(forms(examples, turn.content, second=True) if replies else ())]
+
+
+def _better(one: Found, place: tuple[int, int, int], found: Sequence[Found], ontology: Ontology) -> Found:
+    """What an example found, in the words of another extractor if that found the same value there."""
+    value = str(one.claim.object).casefold()
+    same = (each for each in found if _overlaps(each, place) and str(each.claim.object).casefold() == value)
+    other = next((each for each in same if each.claim.polarity == one.claim.polarity), None)
+    return one if other is None else Found(_under(ontology[one.claim.kind], other.claim), one.turn)
 
 
 def _overlaps(one: Found, place: tuple[int, int, int]) -> bool:

@@ -1,0 +1,48 @@
+"""How much two values look like names of the same thing: near ones from 0.8 on, far ones below."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.core.alike import resemblance
+
+NEAR = [
+    ("photography", "photos"), ("photography", "photographs"), ("photos", "photographs"), ("photo", "photography"),
+    ("Picasso", "Pablo Picasso"), ("Picasso, Pablo", "Pablo Picasso"), ("Picasso", "Piccaso"), ("PICASSO", "picasso"),
+    ("colour", "color"), ("sculpture", "sculptures"), ("the sculpture", "sculpture"), ("wheelchair", "wheel chair"),
+    ("Van Gogh", "Vincent van Gogh"), ("oil painting", "paintings in oil"), ("vegetarian", "vegetarians"),
+    ("hall 12", "Hall 12"), ("impressionism", "impressionist"), ("Egypt", "Egyptian art"), ("an hour", "one hour"),
+]  # fmt: skip
+FAR = [
+    ("Monet", "Picasso"), ("Monet", "Manet"), ("impressionism", "expressionism"), ("realism", "surrealism"),
+    ("hall 1", "hall 2"), ("1 hour", "2 hours"), ("one hour", "two hours"), ("car", "carpet"), ("ink", "pink"),
+    ("oil", "boiler"), ("vegetarian", "not vegetarian"), ("vegetarian", "non-vegetarian"), ("peanuts", "tree nuts"),
+    ("coffee", "tea"), ("deaf", "death"), ("Rodin", "Robin"), ("modern art", "contemporary art"), ("", "x"),
+    ("!", "?"), ("with milk", "without milk"), ("a dog", "another dog"), ("marble", "bronze"),
+    ("east wing", "west wing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", NEAR)
+def test_near_values_are_alike(pair):
+    assert resemblance(*pair) >= 0.8
+
+
+@pytest.mark.parametrize("pair", FAR)
+def test_far_values_are_not(pair):
+    assert resemblance(*pair) < 0.8
+
+
+words = st.text(string.ascii_letters + string.digits + " -'", max_size=20)
+
+
+@given(words, words)
+def test_it_is_a_share_and_the_same_from_both_sides(one, other):
+    assert 0.0 <= resemblance(one, other) == resemblance(other, one) <= 1.0
+
+
+@given(words)
+def test_everything_is_like_itself(one):
+    assert resemblance(one, one) == 1.0
