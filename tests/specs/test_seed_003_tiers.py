@@ -6,9 +6,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import exp
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,6 +20,7 @@ from told.core.fact import Fact
 from told.core.importance import importance
 from told.core.scope import Scope
 from told.core.tiers import DAY_US, MINUTE_US, cold, fused_score, member_score, recency
+from told.engine.tiering import Tiering
 from told.flow import run
 from told.settings import Settings
 from told.tend.judge import Judged, judge, read
@@ -332,12 +334,10 @@ def test_some_turns_are_judged_in_one_question_and_the_answer_is_an_entry_of_the
 
 
 def test_turns_are_asked_about_in_batches(open_stage: Any) -> None:
-    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2, close_wait=0.0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.memory), "_judging", False)
-        for number in range(3):
-            stage.say(f"The port is {number}")
-    assert stage.memory.wait()["judged"] == 3
+    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
+    for number in range(3):
+        stage.say(f"The port is {number}")
+    stage.memory.wait()
     assert len(llm.asked) == 2
     assert [link.weight for link in stage.links("importance")] == [0.9, 0.8, 0.7]
 
@@ -758,6 +758,38 @@ def test_both_colours_see_the_same_tiers() -> None:
     assert set(state) == {"tail", "index", "hot", "registry", "topics"}
 
 
+def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
+    """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
+
+    class Working(Tiering):
+        __slots__ = ()
+        seen: ClassVar[list[Any]] = []
+
+        def file_topics(self) -> Any:
+            self.seen.append(("topics", len(stage.links("in_exchange"))))
+            return SimpleNamespace(exchanges=3, warnings=("slow",))
+            yield
+
+        def forget(self, id: str | None, ids: Any) -> Any:
+            self.seen.append((id, dict(ids)))
+            if ids == {"user_id": "w"}:
+                raise OSError("no room to forget")
+            return ["one", "two"]
+            yield
+
+    stage.exchange(1)
+    stage.say("The port is 1", user_id="v")
+    engine = stage.memory.engine
+    working = Working(**{each.name: getattr(engine, each.name) for each in fields(engine)})
+    done = run(working.consolidate(U, force=True))
+    assert Working.seen == [("topics", 2), (None, U)]
+    assert (done.topics, done.forgotten, done.warnings) == (3, 2, ("slow",))
+    stage.say("The port is 2", user_id="w")
+    failed = run(working.consolidate({}, force=True))
+    assert failed.warnings == ("slow", "Not consolidated: OSError: no room to forget")
+    assert [fault["consumer"] for fault in stage.memory.faults()["results"]] == ["sweep"]
+
+
 # Laws -----------------------------------------------------------------------------------------------------------------
 
 
@@ -905,6 +937,7 @@ def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(open_stage: C
     [fault] = stage.memory.faults()["results"]
     assert fault["consumer"] == "sweep"
     assert stage.memory.consolidate(force=True)["filed"] == 1
+    assert stage.memory.faults()["results"] == []
 
 
 def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[..., Stage]) -> None:

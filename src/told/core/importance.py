@@ -21,6 +21,9 @@ NEUTRAL: Final = 0.5
 EMPTY, CHAT = 0.1, 0.25
 ASKING, TOPICAL = 0.5, 0.6
 TELLING, MORE = 0.7, 0.1
+HEAD: Final = 4000
+"""How much of a text is looked at; who has said this much has shown what it is about."""
+
 REPLYING: Final = 0.1
 """How much less the same words weigh when an assistant says them: it repeats and explains more than it decides."""
 
@@ -49,7 +52,7 @@ def importance(text: str, role: str = "user") -> float:
 
 def is_question(text: str) -> bool:
     """Whether a text does nothing but ask."""
-    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text.strip()) if part.strip()]
+    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD].strip()) if part.strip()]
     return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
 
 
@@ -154,7 +157,7 @@ _DUE: Final = re.compile(
     r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
     r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
 )
-_NUMBERS: Final = re.compile(r"\d|[\w.+-]+@[\w-]+\.\w+|https?://|`[^`]+`")
+_NUMBERS: Final = re.compile(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
 _NAME: Final = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
 _CUES: Final = (DECISIONS, OPEN_ITEMS)
 _SIGNS: Final = (_RULES, _CHOICES, _FACTS, _DUE, _NUMBERS)
@@ -162,7 +165,7 @@ _SIGNS: Final = (_RULES, _CHOICES, _FACTS, _DUE, _NUMBERS)
 
 def _signs(text: str) -> int:
     """How many sorts of things a text holds that are worth keeping."""
-    plain = text.replace("\u2019", "'")
+    plain = text[:HEAD].replace("\u2019", "'")
     cued = sum(cue.is_in(plain.lower()) for cue in _CUES)
     return cued + sum(sign.search(plain) is not None for sign in _SIGNS) + _names_something(plain)
 

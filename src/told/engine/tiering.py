@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from told.core.policy import Action
+from told.core.scope import Scope
 from told.engine.base import verb
 from told.engine.minding import Minding
 from told.flow import Flow
@@ -16,7 +17,7 @@ from told.tend import judge, registry, state, sweep
 from told.tend.judge import Judged
 from told.tend.registry import Filed
 from told.tend.state import State
-from told.tend.sweep import Swept
+from told.tend.sweep import After, Swept
 
 
 class Tiering(Minding):
@@ -28,7 +29,9 @@ class Tiering(Minding):
     def consolidate(self, ids: Mapping[str, Any], *, force: Any = False) -> Flow[Swept]:
         """Weigh what has left the tail and file what is cold, in a scope or, with no id, in the whole account."""
         anyway = plan.flag(force, "force")
-        return (yield from sweep.sweep(self.desk, self.account, self.within(ids), force=anyway))
+        return (yield from sweep.sweep(
+            self.desk, self.account, self.within(ids), force=anyway, afterwards=self._afterwards()
+        ))  # fmt: skip
 
     @verb(Action.DERIVE_CLAIMS)
     def judge(self, *, full: bool = False) -> Flow[Judged]:
@@ -52,3 +55,22 @@ class Tiering(Minding):
         scopes = yield from sweep.covered(self.desk, self.account, scope)
         found = yield from registry.newest(self.desk, scopes, most)
         return [each for each in found if not denials(each.turns, guards)]
+
+    # What comes after filing ------------------------------------------------------------------------------------------
+
+    def _afterwards(self) -> tuple[After, ...]:
+        """What works on what was filed, in this order, as far as this engine has the verb for it."""
+        steps: Mapping[str, After] = {"file_topics": self._into_topics, "forget": self._let_fade}
+        return tuple(step for verb, step in steps.items() if hasattr(self, verb))
+
+    def _into_topics(self, _: Sequence[Scope]) -> Flow[Swept]:
+        """Put what was filed into topics."""
+        done = yield from cast(Any, self).file_topics()
+        return Swept(topics=done.exchanges, warnings=tuple(done.warnings))
+
+    def _let_fade(self, scopes: Sequence[Scope]) -> Flow[Swept]:
+        """Give up what has faded."""
+        lost = 0
+        for scope in scopes:
+            lost += len((yield from cast(Any, self).forget(None, scope.ids())))
+        return Swept(forgotten=lost)

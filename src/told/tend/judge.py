@@ -25,7 +25,7 @@ from told.tend.tail import returned
 from told.tend.worth import IMPORTANCE, judgements
 from told.write.desk import Desk, Plan, settle
 from told.write.extract.brief import asked, fenced, page
-from told.write.understand import FOR_GOOD, UNSAID, Overtaken
+from told.write.understand import FOR_GOOD, UNSAID, Overtaken, one_at_a_time
 
 CONSUMER: Final = "judging"
 PAGE: Final = 256
@@ -78,11 +78,16 @@ class Judged:
 def judge(desk: Desk, account: str, *, full: bool = False) -> Flow[Judged]:
     """Ask about every turn that nobody was asked about yet; stop where the model is down, pass over what it garbles.
 
-    With `full` only as many turns at a time as one question may hold: fewer are left for later.
+    With `full` only as many turns at a time as one question may hold: fewer are left for later. Whoever else in this
+    process would ask the same waits until it is answered.
     """
     llm = desk.mind.thinking
     if llm is None or not desk.settings.judge:
         return Judged()
+    return (yield from one_at_a_time(desk.mind.alone, _drained(desk, llm, account, full=full)))
+
+
+def _drained(desk: Desk, llm: LLM, account: str, *, full: bool) -> Flow[Judged]:
     total = Judged()
     while True:
         before = yield from call(desk.store.cursor, account, CONSUMER)

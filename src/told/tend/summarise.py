@@ -22,6 +22,7 @@ from told.tend.tail import STAGE as TAIL
 from told.tend.tail import consumer
 from told.write.desk import Desk, Plan, settle
 from told.write.extract.brief import asked, fenced, page
+from told.write.understand import one_at_a_time
 
 STAGE: Final = "summaries"
 SUMMARY: Final = "summary"
@@ -46,9 +47,14 @@ def summarise(desk: Desk, scope: Scope) -> Flow[tuple[int, tuple[str, ...]]]:
 
     A turn it cannot be asked about is a fault; where it is down altogether the rest waits for the next time.
     """
-    llm, store, account, name = desk.mind.thinking, desk.store, scope.account, consumer(STAGE, scope)
+    llm = desk.mind.thinking
     if llm is None or not desk.settings.summarise:
         return 0, ()
+    return (yield from one_at_a_time(desk.mind.alone, _drained(desk, llm, scope)))
+
+
+def _drained(desk: Desk, llm: LLM, scope: Scope) -> Flow[tuple[int, tuple[str, ...]]]:
+    store, account, name = desk.store, scope.account, consumer(STAGE, scope)
     end = yield from call(store.cursor, account, consumer(TAIL, scope))
     written = 0
     while True:

@@ -13,17 +13,12 @@ from told.tend import judge, registry, summarise, tail
 from told.write.desk import Desk
 
 CONSUMER = "sweep"
-
-After = Callable[[Desk, Sequence[Scope]], Flow[Sequence[str]]]
-"""What works on what was filed in some scopes, and gives back its warnings."""
-
-AFTERWARDS: tuple[After, ...] = ()
-"""What the sweep runs when everything is filed, in this order; each goes on from a cursor of its own."""
+COUNTS = ("judged", "returned", "left", "dropped", "summarised", "filed", "topics", "forgotten")
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did, by turns, and by exchanges for what was filed."""
+    """What a sweep did, by turns; by exchanges for what was filed and put into topics; by memories for what faded."""
 
     judged: int = 0
     returned: int = 0
@@ -31,19 +26,22 @@ class Swept:
     dropped: int = 0
     summarised: int = 0
     filed: int = 0
+    topics: int = 0
+    forgotten: int = 0
+    failed: int = 0
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: Swept) -> Swept:
-        return Swept(
-            self.judged + other.judged, self.returned + other.returned, self.left + other.left,
-            self.dropped + other.dropped, self.summarised + other.summarised, self.filed + other.filed,
-            tuple(dict.fromkeys((*self.warnings, *other.warnings))),
-        )  # fmt: skip
+        sums = {name: getattr(self, name) + getattr(other, name) for name in (*COUNTS, "failed")}
+        return Swept(**sums, warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))))
 
     def as_dict(self) -> dict[str, Any]:
         """What was done, as JSON."""
-        names = ("judged", "returned", "left", "dropped", "summarised", "filed")
-        return {**{name: getattr(self, name) for name in names}, "warnings": list(self.warnings)}
+        return {**{name: getattr(self, name) for name in COUNTS}, "warnings": list(self.warnings)}
+
+
+After = Callable[[Sequence[Scope]], Flow[Swept]]
+"""What works on what was filed in some scopes, going on from a cursor of its own."""
 
 
 def covered(desk: Desk, account: str, scope: Scope | None) -> Flow[list[Scope]]:
@@ -52,21 +50,24 @@ def covered(desk: Desk, account: str, scope: Scope | None) -> Flow[list[Scope]]:
     return [each for each in scopes if scope is None or scope.covers(each)]
 
 
-def sweep(desk: Desk, account: str, scope: Scope | None = None, *, force: bool = False) -> Flow[Swept]:
-    """Consolidate what a scope covers, or the whole account; what fails in one conversation stops no other."""
+def sweep(
+    desk: Desk, account: str, scope: Scope | None = None, *, force: bool = False, afterwards: Sequence[After] = ()
+) -> Flow[Swept]:
+    """Consolidate what a scope covers, or the whole account; what fails in one conversation stops no other.
+
+    When the whole account went well, what failed in earlier sweeps is mended.
+    """
+    known = [fault for fault in (yield from call(desk.store.faults, account)) if fault.consumer == CONSUMER]
     scopes = yield from covered(desk, account, scope)
     judged = yield from judge.judge(desk, account)
     notes = () if judged.failure is None else (f"Not judged yet: {judged.failure}",)
     total = Swept(judged.turns, judged.returned, warnings=notes)
     for each in scopes:
-        done = yield from attempt(_swept(desk, each, force=force))
-        total += (yield from _unswept(desk, account, done)) if isinstance(done, Failure) else done
-    for work in AFTERWARDS:
-        told = yield from attempt(work(desk, scopes))
-        if isinstance(told, Failure):
-            total += yield from _unswept(desk, account, told)
-        else:
-            total += Swept(warnings=tuple(told))
+        total += yield from _kept(desk, account, _swept(desk, each, force=force))
+    for work in afterwards:
+        total += yield from _kept(desk, account, work(scopes))
+    if known and scope is None and not total.failed:
+        yield from call(desk.store.settle, account, [fault.id for fault in known])
     return total
 
 
@@ -79,8 +80,11 @@ def _swept(desk: Desk, scope: Scope, *, force: bool) -> Flow[Swept]:
     return Swept(left=left.turns, dropped=left.dropped, summarised=summarised, filed=filed, warnings=notes)
 
 
-def _unswept(desk: Desk, account: str, failure: Failure) -> Flow[Swept]:
-    """Keep what went wrong as a fault at the end of the ledger as it stands, and say so."""
+def _kept(desk: Desk, account: str, work: Flow[Swept]) -> Flow[Swept]:
+    """Do a part of the sweep; if it fails, keep that as a fault at the end of the ledger as it stands, and say so."""
+    done = yield from attempt(work)
+    if not isinstance(done, Failure):
+        return done
     head = yield from call(desk.store.head, account)
-    yield from call(desk.store.fault, account, CONSUMER, head.seq, str(failure))
-    return Swept(warnings=(f"Not consolidated: {failure}",))
+    yield from call(desk.store.fault, account, CONSUMER, head.seq, str(done))
+    return Swept(failed=1, warnings=(f"Not consolidated: {done}",))
