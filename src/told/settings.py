@@ -211,6 +211,22 @@ class Settings:
     hotness_days: float = knob(7.0, "Days in which the hotness of a memory that nobody recalls halves.", least=0.01)
     consumer_batch: int = knob(256, "Ledger entries a consumer takes at a time.", least=1)
     consumer_attempts: int = knob(3, "Failures before a consumer parks an entry as a fault and goes on.", least=1)
+    recalls_kept: int = knob(
+        50, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
+    )
+    reconsolidate: bool = knob(True, "Whether what is recalled is queued to be thought over once somebody asks.")
+    reconsolidate_window: int = knob(300, "Seconds in which recalls of one memory are one in that queue.", least=0)
+    reconsolidate_batch: int = knob(8, "How many memories are taken from the queue at a time.", least=1)
+    reconsolidate_lease: int = knob(
+        300, "Seconds after which a memory that somebody took from the queue and did not finish is free again.", least=1
+    )
+    reconsolidate_poll: float = knob(5.0, "Seconds between looks into the queue of `told reconsolidate run --watch`.",
+                                     least=0.05)
+    reflect: str = knob(
+        "auto", "Who reflects on memories that are taken from the queue: `rules` alone, or the `model` as well; `auto` "
+        "asks the model if there is one.",
+        choices=("auto", "rules", "model"),
+    )  # fmt: skip
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""

@@ -19,7 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.engine.reflecting import Reflecting
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -35,6 +35,7 @@ from told.read import path as reading
 from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
+from told.tend import reconsolidate
 from told.views import folding
 from told.write import change, embed, gate, messages, understand
 from told.write import path as writing
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Minding):
+class Engine(Reflecting):
     """Every verb."""
 
     __slots__ = ()
@@ -254,6 +255,7 @@ class Engine(Minding):
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
         yield from understand.unsay(self.store, self.account, found.seqs)
+        yield from reconsolidate.unsay(self.store, self.account)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:
