@@ -16,6 +16,7 @@ from told.open.plugins import EMBEDDERS, LLMS, STORES, made, plugin, read
 from told.open.readers import READERS, open_reader, open_readers
 from told.ports import LLM, Embedder, Reranker, Store
 from told.settings import Settings, store_url
+from told.views import folding
 
 __all__ = [
     "EMBEDDERS",
@@ -49,7 +50,19 @@ def open_store(settings: Settings, mint: Mint | None = None) -> Store:
     if not mark:
         raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
     store: Store = plugin(STORES, scheme)(url, mint=mint or Mint(), settings=_options(settings))
+    try:
+        _catch_up(store)
+    except BaseException:
+        store.close()
+        raise
     return store
+
+
+def _catch_up(store: Store) -> None:
+    """Fold each ledger into the views that are younger than it."""
+    for account in store.accounts():
+        if views := store.behind(account):
+            store.rebuild(account, views, folding(views))
 
 
 def _options(settings: Settings) -> dict[str, Any]:
