@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final, assert_never
 
 from told.core.belief import SUPERSEDES
@@ -54,6 +55,7 @@ NEEDS_REVIEW: Final = "needs_review"
 MADE: Final = "made"
 """The metadata of a link to a source that names the kind of what was made of it."""
 
+ENDED: Final = "ended"
 CONFIDENCES: Final = "confidences"
 FRAME: Final = "frame"
 REVIEW_PRIORITY: Final = 1.0
@@ -88,6 +90,7 @@ class _Bench:
     links: set[tuple[str, str, str]]
     reviews: set[tuple[str, str]]
     texts: dict[tuple[Scope, str], str] = field(default_factory=dict)
+    earlier: dict[str, list[Fact]] = field(default_factory=dict)
     plan: Plan = field(default_factory=lambda: Plan([], [], []))
     tasks: list[Task] = field(default_factory=list)
 
@@ -157,8 +160,17 @@ def _bench(desk: Desk, account: str, operations: Sequence[Operation], hand: Hand
             scope, text = _home(bench, each.sources), _worded(bench, each)
             known = yield from call(desk.store.known, scope, [md5(text)], (), None)
             bench.texts |= {(scope, same): fact.id for same, fact in known.facts.items() if fact.kind not in UNLISTED}
+        if isinstance(each, CloseValidTime):
+            bench.earlier[each.id] = yield from _earlier(desk, account, facts[each.id])
     bench.plan.guards += [ThreadAt(fact.id, fact.seq) for fact in facts.values()]
     return bench
+
+
+def _earlier(desk: Desk, account: str, fact: Fact) -> Flow[list[Fact]]:
+    """What a memory said before and still says of earlier times, in order."""
+    entries = yield from call(desk.store.thread, account, fact.id)
+    versions = yield from call(desk.store.versions, account, [entry.seq for entry in entries])
+    return [each for seq, each in sorted(versions.items()) if seq < fact.seq and each.gone == NEVER]
 
 
 def objection(operation: Operation, facts: Mapping[str, Fact], hand: Hand) -> str:
@@ -296,15 +308,28 @@ def _identify(bench: _Bench, operation: AddIdentityEdge) -> None:
 
 
 def _end(bench: _Bench, operation: CloseValidTime) -> None:
+    """Hold a memory anew with its end, and with it what it said before, until it said something else.
+
+    Each version of a memory holds in the world for as long as it says, so one that says no end is given up first.
+    """
     fact = bench.fact(operation.id)
     if fact.valid_to == operation.at:
         return
     if operation.at <= fact.valid_from:
         hint = f"It holds from {iso(fact.valid_from)}; name a later time."
         raise InvalidInput(f"The memory {fact.id!r} cannot end before it begins.", hint=hint)
-    start = fact.valid().start
+    bench.write(Retracted(fact.id, ENDED), fact.scope)
+    line = [*bench.earlier[fact.id], fact]
+    for version, after in pairwise(line):
+        if version.valid_from < (end := min(version.valid_to, after.valid_from, operation.at)):
+            bench.write(Asserted(fact.id, _until(version, end), fact.created_at), fact.scope)
+    bench.revise(fact, _until(fact, operation.at))
+
+
+def _until(fact: Fact, end: int) -> Claim:
+    """What a memory says, until a time."""
     precision = "instant" if fact.precision == ALWAYS.precision else fact.precision
-    bench.revise(fact, replace(_same(fact), valid=Interval(start, operation.at, precision)))
+    return replace(_same(fact), valid=Interval(fact.valid().start, end, precision))
 
 
 def _give_up(bench: _Bench, operation: CloseTxTime) -> None:

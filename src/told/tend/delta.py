@@ -20,14 +20,15 @@ from told.core.text import label, loads_forgiving, shown
 from told.core.when import from_us, instant, iso, moment
 
 POTENTIALLY_SAME: Final = "potentially_same"
+REBUTS: Final = "rebuts"
 ARGUMENTS: Final = (
-    SUPPORTS, "rebuts", "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
+    SUPPORTS, REBUTS, "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
     "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
     "same_claim_different_schema", CONTRADICTS,
 )  # fmt: skip
 """How one memory may bear on another."""
 
-AGAINST: Final = frozenset({SUPERSEDES, CONTRADICTS, "rebuts", "undercuts"})
+AGAINST: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
 """Arguments after which the other memory may count for less."""
 
 IDENTITIES: Final = ("same_referent", "possibly_same_referent", DISTINCT, "not_enough_information")

@@ -1,8 +1,8 @@
 """Reflection with a model: it proposes operations, and what it proposes is checked before anything is done.
 
 Memories are shown as data between two marks, by short numbers, and only a number that was shown counts. A claim is made
-of the words of the memories it names, its names and figures exactly. A model closes, weakens and supersedes nothing
-that is trusted more than a guess, and lets no erasure reach farther than it did.
+of the words of the memories it names, its names and figures exactly. A model closes, weakens, hides and supersedes
+nothing that is trusted more than a guess, and lets no erasure reach farther than it did.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from told.core.alike import names
+from told.core.belief import CONTRADICTS, SUPERSEDES
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
 from told.core.text import loads_forgiving, shown
-from told.core.trust import Trust, source_of
+from told.core.trust import Trust, may_touch, source_of, trust_of
 from told.core.when import iso
 from told.flow import Flow
 from told.ports import LLM, Usage
@@ -23,6 +24,8 @@ from told.tend import delta
 from told.tend.apply import Hand, objection
 from told.tend.delta import (
     IDS,
+    REBUTS,
+    AddArgument,
     AddIdentityEdge,
     AssertClaim,
     AssertFrame,
@@ -30,9 +33,10 @@ from told.tend.delta import (
     LinkDerivedArtifact,
     Operation,
     Refused,
+    ScheduleReview,
     UpdateConfidence,
 )
-from told.tend.reflect import AUTHOR
+from told.tend.reflect import AUTHOR, DAY
 from told.write.curate.model import grounded
 from told.write.extract.brief import asked, fenced, page
 
@@ -90,7 +94,7 @@ def checked(reply: str, facts: Sequence[Fact], hand: Hand, clock: Clock) -> Prop
         if reason := _objection(operation, known, hand):
             refused.append(Refused(number, delta.name_of(operation), reason))
         else:
-            kept.append(_tempered(operation))
+            kept.append(_tempered(operation, known, hand, clock.now))
     return Proposed(tuple(kept), tuple(refused))
 
 
@@ -117,6 +121,8 @@ def _objection(operation: Operation, facts: Mapping[str, Fact], hand: Hand) -> s
     match operation:
         case UpdateConfidence(lane=lane) if lane != "machine":
             return f"a model does not speak for the {lane} lane"
+        case AddArgument(rel=rel, dst=dst) if rel == SUPERSEDES and not may_touch(hand.trust, trust_of(facts[dst])):
+            return "a model supersedes nothing that is trusted more than a guess"
         case LinkDerivedArtifact(artifact=artifact) if not facts[artifact].author.startswith(AUTHOR):
             return "only what reflection made can be said to be made of another"
         case AssertClaim(text=text, sources=sources, subject=subject, object=value):
@@ -137,8 +143,18 @@ def _ungrounded(text: str, sources: Sequence[str], facts: Mapping[str, Fact]) ->
     return "" if grounded(text, *said) and not own else "its words are not those of its sources"
 
 
-def _tempered(operation: Operation) -> Operation:
-    """A proposal no surer than a model may be."""
-    if isinstance(operation, AddIdentityEdge):
-        return replace(operation, confidence=min(operation.confidence, SUREST), method="model")
-    return operation
+def _tempered(operation: Operation, facts: Mapping[str, Fact], hand: Hand, now: int) -> Operation:
+    """A proposal no surer and no more urgent than a model may be.
+
+    What a read takes for a contradiction hides one of its sides, so of what is trusted more a model only rebuts.
+    """
+    match operation:
+        case ScheduleReview(due=due):
+            return replace(operation, due=max(due or 0, now + DAY))
+        case AddIdentityEdge(confidence=confidence):
+            return replace(operation, confidence=min(confidence, SUREST), method="model")
+        case AddArgument(src=src, rel=rel, dst=dst) if rel == CONTRADICTS:
+            worth = max(trust_of(facts[src]), trust_of(facts[dst]))
+            return operation if may_touch(hand.trust, worth) else replace(operation, rel=REBUTS)
+        case _:
+            return operation
