@@ -452,6 +452,12 @@ def test_assert_claim_holds_a_derived_claim(memory):
     assert applied(memory, operation) == ({"results": [], "operations": []}, [])
 
 
+def test_a_claim_in_the_very_words_of_a_turn_is_held_beside_the_turn(memory):
+    visit = tell(memory, "I visited the gym today")
+    done, _ = applied(memory, {"op": "assert_claim", "text": "I visited the gym today", "sources": [visit]})
+    assert memory.get(done["results"][0]["id"])["memory"] == "I visited the gym today"
+
+
 def test_assert_frame_holds_a_claim_of_more_than_two(memory):
     one = tell(memory, "I met Annie at the festival")
     done, _ = applied(memory, {"op": "assert_frame", "type": "met", "sources": [one],

@@ -89,7 +89,8 @@ class _Bench:
     facts: dict[str, Fact]
     links: set[tuple[str, str, str]]
     reviews: set[tuple[str, str]]
-    texts: dict[tuple[Scope, str], str] = field(default_factory=dict)
+    texts: dict[tuple[Scope, str], str | None] = field(default_factory=dict)
+    """Which memory has a text already; none, where only the words of a turn do."""
     earlier: dict[str, list[Fact]] = field(default_factory=dict)
     plan: Plan = field(default_factory=lambda: Plan([], [], []))
     tasks: list[Task] = field(default_factory=list)
@@ -159,7 +160,9 @@ def _bench(desk: Desk, account: str, operations: Sequence[Operation], hand: Hand
         if isinstance(each, AssertClaim | AssertFrame):
             scope, text = _home(bench, each.sources), _worded(bench, each)
             known = yield from call(desk.store.known, scope, [md5(text)], (), None)
-            bench.texts |= {(scope, same): fact.id for same, fact in known.facts.items() if fact.kind not in UNLISTED}
+            same = known.facts.get(md5(text))
+            if same is not None:
+                bench.texts[scope, same.md5] = None if same.kind in UNLISTED else same.id
         if isinstance(each, CloseValidTime):
             bench.earlier[each.id] = yield from _earlier(desk, account, facts[each.id])
     bench.plan.guards += [ThreadAt(fact.id, fact.seq) for fact in facts.values()]
@@ -256,12 +259,13 @@ def _does(bench: _Bench, operation: Operation) -> bool:
 def _assert(bench: _Bench, operation: AssertClaim) -> None:
     """Hold a claim, unless the very same is held, and bind it to what it was made of."""
     scope, text = _home(bench, operation.sources), _worded(bench, operation)
-    thread = bench.texts.get((scope, md5(text)))
+    key = (scope, md5(text))
+    thread = bench.texts.get(key)
     if thread is None:
-        thread = bench.texts[scope, md5(text)] = bench.desk.mint.id()
+        bench.plan.guards += [] if key in bench.texts else [NoFact(*key)]
+        thread = bench.texts[key] = bench.desk.mint.id()
         claim = _claim(bench, operation, text)
         bench.write(Asserted(thread, claim), scope)
-        bench.plan.guards.append(NoFact(scope, md5(text)))
         bench.plan.events.append(Event("ADD", thread, text, None, claim.role))
     for source in operation.sources:
         bench.link(Linked(thread, DERIVED_FROM, source, meta={MADE: operation.kind}), scope, told=False)

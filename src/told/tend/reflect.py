@@ -8,13 +8,13 @@ is reflecting once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 from told.core import address
-from told.core.alike import Likeness, compare, same_text
+from told.core.alike import Likeness, compare, words
 from told.core.belief import CONTRADICTS, SUPERSEDES
 from told.core.fact import Fact, Link
 from told.core.kind import Ontology, Semantics, Tier
@@ -111,30 +111,31 @@ def _orphans(rows: Rows, bonds: _Bonds) -> Iterator[Operation]:
 
 
 def _doubles(facts: Sequence[Fact], rows: Rows, bonds: _Bonds) -> Iterator[Operation]:
-    """Two that say the same may be one."""
-    for one, other in combinations(facts, 2):
-        if not bonds.between(one, other) and _says_the_same(one, other, rows):
-            yield AddArgument(other.id, POTENTIALLY_SAME, one.id, PERHAPS)
+    """Two that say the same may be one; what happened on two days happened twice."""
+    for group in _grouped(facts, _saying):
+        for one, other in combinations(group, 2):
+            twice = one.kind in HAPPENING and not rows.days[one.id] & rows.days[other.id]
+            if not twice and not bonds.between(one, other) and one.polarity == other.polarity:
+                yield AddArgument(other.id, POTENTIALLY_SAME, one.id, PERHAPS)
 
 
-def _says_the_same(one: Fact, other: Fact, rows: Rows) -> bool:
-    """Whether two memories say the same; what happened on two days happened twice."""
-    if one.kind in HAPPENING and not rows.days[one.id] & rows.days[other.id]:
-        return False
-    return _alike(one, other) and one.polarity == other.polarity
+def _grouped(facts: Iterable[Fact], key: Callable[[Fact], Hashable]) -> list[list[Fact]]:
+    """The memories that have something in common, in order."""
+    groups: dict[Hashable, list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(key(fact), []).append(fact)
+    return list(groups.values())
 
 
-def _alike(one: Fact, other: Fact) -> bool:
-    if one.predicate is None or other.predicate is None:
-        return one.predicate == other.predicate and same_text(one.text, other.text)
-    same = (one.subject, one.predicate) == (other.subject, other.predicate)
-    return same and compare(one.object or one.text, other.object or other.text) is Likeness.SAME
+def _saying(fact: Fact) -> Hashable:
+    """What a memory says, in whichever form its words are."""
+    return fact.subject, fact.predicate, words(fact.object or fact.text)
 
 
 def _contradictions(facts: Sequence[Fact], bonds: _Bonds, now: int) -> Iterator[Operation]:
     """Two that cannot both be true contradict each other, and somebody should look at the one that counts."""
     current = [fact for fact in facts if not ended(fact, now) and not tentative(fact, now)]
-    for one, other in combinations(current, 2):
+    for one, other in _suspects(current, bonds):
         known = bonds.between(one, other)
         if SUPERSEDES in known or not (CONTRADICTS in known or _cannot_both_be(one, other)):
             continue
@@ -146,6 +147,22 @@ def _contradictions(facts: Sequence[Fact], bonds: _Bonds, now: int) -> Iterator[
         if (counts.id, NEEDS_CONTRADICTION_REVIEW) not in bonds.reviews:
             bonds.reviews.add((counts.id, NEEDS_CONTRADICTION_REVIEW))
             yield ScheduleReview(counts.id, NEEDS_CONTRADICTION_REVIEW, now + DAY)
+
+
+def _suspects(facts: Sequence[Fact], bonds: _Bonds) -> Iterator[tuple[Fact, Fact]]:
+    """The pairs that may contradict each other: of one thing, of one slot with room for one, or known to."""
+    single = [fact for fact in facts if fact.predicate and predicate(fact.predicate).semantics is not Semantics.MULTI]
+    groups = (
+        *_grouped(facts, lambda fact: (fact.subject, words(fact.object or fact.text))),
+        *_grouped(single, lambda fact: (fact.subject, fact.predicate)),
+    )
+    pairs = {(one.id, other.id): (one, other) for group in groups for one, other in combinations(group, 2)}
+    order = {fact.id: fact for fact in facts}
+    for ends, rels in bonds.pairs.items():
+        if CONTRADICTS in rels and len(ends) == 2 and ends <= order.keys():
+            one, other = sorted((order[end] for end in ends), key=lambda fact: fact.seq)
+            pairs[one.id, other.id] = (one, other)
+    yield from pairs.values()
 
 
 def _cannot_both_be(one: Fact, other: Fact) -> bool:
@@ -176,7 +193,7 @@ def _stale(facts: Sequence[Fact], bonds: _Bonds, ontology: Ontology, now: int) -
 
 def _patterns(facts: Sequence[Fact], rows: Rows, bonds: _Bonds) -> Iterator[Operation]:
     """What the user said happened on three different days or more is a pattern, derived from every time it was told."""
-    for group in _groups([fact for fact in facts if _happens(fact)]):
+    for group in _grouped(filter(_happens, facts), _saying):
         days = sorted(set().union(*(rows.days[fact.id] for fact in group)))
         if len(days) < OFTEN or any(fact.id in bonds.patterned for fact in group):
             continue
@@ -194,18 +211,6 @@ def _happens(fact: Fact) -> bool:
     doing = fact.kind in HAPPENING or fact.predicate == "habit"
     asked = fact.text.rstrip().endswith("?")
     return doing and not asked and fact.polarity == "asserted" and source_of(fact) is Trust.USER
-
-
-def _groups(facts: Sequence[Fact]) -> list[list[Fact]]:
-    """The memories that tell of the same, in order."""
-    groups: list[list[Fact]] = []
-    for fact in facts:
-        group = next((group for group in groups if _alike(group[0], fact)), None)
-        if group is None:
-            groups.append([fact])
-        else:
-            group.append(fact)
-    return groups
 
 
 def _deed(fact: Fact) -> str:
