@@ -1,14 +1,16 @@
 """The sleep path of seed 002: recalls leave something behind, and what is made of it never touches what was said."""
 
+import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import Question, Step, answers, stage, ticks, tried, updates
-from told import InvalidInput, Memory, NotFoundError
+from told import AsyncMemory, InvalidInput, Memory, NotFoundError
 from told.core.entry import Asserted, Linked, Retracted
 from told.core.errors import StoreBusy
 from told.core.recall import Reason, Task
@@ -350,6 +352,23 @@ def test_erasing_an_original_takes_what_was_derived_from_it_along(memory):
         memory.recalls(row["id"])
     assert not {row["id"], ids[0]} & {waiting["id"] for waiting in memory.queue()["results"]}
     assert memory.verify()["ok"]
+
+
+def test_the_same_on_the_event_loop(url, clock):
+    async def sleep(memory):
+        for day in (14, 15, 16):
+            said = await memory.add("I visited the gym today", timestamp=f"2026-01-{day}T08:00:00Z", **ALICE)
+        visit = said["results"][0]["id"]
+        await memory.search("gym", **ALICE)
+        assert (await memory.recalls(visit))["results"]
+        assert (await memory.queue())["results"]
+        await memory.enqueue(visit)
+        assert ops(await memory.reflect()) == ["assert_claim"]
+        await memory.apply_delta({"op": "close_tx_time", "id": visit}, **ALICE)
+        assert await memory.get(visit) is None
+
+    with closing(AsyncMemory(url, embedder="none", mint=seeded_mint("loop", clock))) as memory:
+        asyncio.run(sleep(memory))
 
 
 # Doubles, contradictions, sessions ------------------------------------------------------------------------------------
