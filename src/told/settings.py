@@ -242,6 +242,22 @@ class Settings:
     summary_chars: int = knob(240, "The longest summary of a turn, in characters.", least=20)
     sweep: bool = knob(False, "Consolidate in the background for as long as a memory is open.")
     sweep_seconds: float = knob(300.0, "Seconds between two sweeps in the background.", least=0.01, most=604_800.0)
+    recalls_kept: int = knob(
+        50, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
+    )
+    reconsolidate: bool = knob(True, "Whether what is recalled is queued to be thought over once somebody asks.")
+    reconsolidate_window: int = knob(300, "Seconds in which recalls of one memory are one in that queue.", least=0)
+    reconsolidate_batch: int = knob(8, "How many memories are taken from the queue at a time.", least=1)
+    reconsolidate_lease: int = knob(
+        300, "Seconds after which a memory that somebody took from the queue and did not finish is free again.", least=1
+    )
+    reconsolidate_poll: float = knob(5.0, "Seconds between looks into the queue of `told reconsolidate run --watch`.",
+                                     least=0.05)
+    reflect: str = knob(
+        "auto", "Who reflects on memories that are taken from the queue: `rules` alone, or the `model` as well; `auto` "
+        "asks the model if there is one.",
+        choices=("auto", "rules", "model"),
+    )  # fmt: skip
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""

@@ -51,6 +51,7 @@ def believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest
 
 
 SUPERSEDES: Final = "supersedes"
+DERIVED_FROM: Final = "derived_from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Sides:
 def sides(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> Sides:
     """The contradictions among some memories, and who makes room for whom.
 
-    What was said to supersede another stands instead of it wherever the latest is believed.
+    What was said to supersede another stands instead of it wherever the latest is believed, unless it was made of it:
+    then both stand, for nothing that is derived hides what it came from.
     """
     against = _rivals(facts, links)
     standing = {fact.id: fact for fact in believed(facts, links, belief)}
@@ -75,8 +77,9 @@ def sides(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") 
             lost[thread] = max((standing[other] for other in others if other in standing), key=worth).id
     if belief == "latest":
         held = standing.keys()
-        over = ((link.dst, link.src) for link in links if link.rel == SUPERSEDES and link.until == NEVER)
-        lost |= {old: new for old, new in over if old != new and old in held and new in held}
+        made = {(link.dst, link.src) for link in links if link.rel == DERIVED_FROM}
+        over = {(link.dst, link.src): None for link in links if link.rel == SUPERSEDES and link.until == NEVER}
+        lost |= {old: new for old, new in over if old != new and {old, new} <= held and (old, new) not in made}
     return Sides({thread: tuple(sorted(others)) for thread, others in against.items()}, lost)
 
 

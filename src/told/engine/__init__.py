@@ -23,6 +23,7 @@ from told.engine.concepts import Conceiving
 from told.engine.fading import Fading
 from told.engine.minding import Minding
 from told.engine.tiering import Tiering
+from told.engine.reflecting import Reflecting
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -38,7 +39,7 @@ from told.read import path as reading
 from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
-from told.tend import judge
+from told.tend import judge, reconsolidate
 from told.views import folding
 from told.write import change, embed, gate, messages, understand
 from told.write import path as writing
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Fading, Conceiving, Tiering, Minding):
+class Engine(Fading, Conceiving, Tiering, Reflecting, Minding):
     """Every verb."""
 
     __slots__ = ()
@@ -259,6 +260,7 @@ class Engine(Fading, Conceiving, Tiering, Minding):
         found = yield from self.reach(id, ids, source=source)
         yield from understand.unsay(self.store, self.account, found.seqs)
         yield from judge.unsay(self.store, self.account, found.seqs)
+        yield from reconsolidate.unsay(self.store, self.account)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:

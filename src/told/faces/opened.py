@@ -23,6 +23,7 @@ from told.open.llm import open_llm
 from told.ports import LLM, Embedder
 from told.read.cache import Overlay
 from told.read.guard import Guard
+from told.read.recalling import Recalls
 from told.settings import Settings, load
 from told.write.extract.choose import NAMES
 from told.write.mind import CURATE, Mind
@@ -68,7 +69,8 @@ class Opened:
         except BaseException:
             opened.close()
             raise
-        overlay = Overlay(chosen.hot_size, chosen.access_flush)
+        recalls = Recalls(chosen.recalls_kept, chosen.reconsolidate_window, queued=chosen.reconsolidate)
+        overlay = Overlay(chosen.hot_size, chosen.access_flush, recalls)
         self._engine: Engine | None = Engine(
             opened, chosen, found, caller, overlay, judge, guards, mind, meter, readers
         )

@@ -11,12 +11,13 @@ from told.faces import verbs
 from told.faces.faded import AsyncFaded, Faded
 from told.faces.minded import AsyncMinded, Minded
 from told.faces.tiered import AsyncTiered, Tiered
+from told.faces.reflected import AsyncReflected, Reflected
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Faded, Tiered, Minded):
+class Memory(Faded, Tiered, Reflected, Minded):
     """told, blocking."""
 
     def add(
@@ -257,7 +258,7 @@ class Memory(Faded, Tiered, Minded):
         self.close()
 
 
-class AsyncMemory(AsyncFaded, AsyncTiered, AsyncMinded):
+class AsyncMemory(AsyncFaded, AsyncTiered, AsyncReflected, AsyncMinded):
     """told, on the event loop."""
 
     async def add(

@@ -20,6 +20,7 @@ from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
+from told.read.recalling import Recalls
 
 DAY: Final = 86_400_000_000
 SCOPES: Final = 1024
@@ -35,9 +36,10 @@ def hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> flo
 class Overlay:
     """What this process recalled lately: a hot buffer for each scope, and the counts the store does not have yet."""
 
-    def __init__(self, size: int = 20, every: int = 256) -> None:
+    def __init__(self, size: int = 20, every: int = 256, recalls: Recalls | None = None) -> None:
         self._size = size
         self._every = every
+        self.recalls = recalls or Recalls()
         self.renew()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_renewal(self))
@@ -48,6 +50,7 @@ class Overlay:
         self._hot: OrderedDict[Scope, OrderedDict[int, str]] = OrderedDict()
         self._pending: dict[str, dict[str, list[int]]] = {}
         self._reads = 0
+        self.recalls.renew()
 
     def note(self, account: str, scope: Scope, hits: Sequence[Fact], at: int) -> None:
         """A read in this scope selected these, best first."""
@@ -123,6 +126,7 @@ class Overlay:
     def drop(self, account: str, threads: Iterable[str]) -> None:
         """Forget erased threads, and the name of every scope that is left with nothing."""
         gone = set(threads)
+        self.recalls.drop(account, gone)
         with self._lock:
             for thread in gone & self._pending.get(account, {}).keys():
                 del self._pending[account][thread]
@@ -135,6 +139,7 @@ class Overlay:
 
     def forget(self, account: str) -> None:
         """Forget everything about an account."""
+        self.recalls.forget(account)
         with self._lock:
             self._pending.pop(account, None)
             for scope in [scope for scope in self._hot if scope.account == account]:
@@ -178,7 +183,7 @@ def flush(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
         if isinstance(done, Failure):
             overlay.give_back(account, recalls)
             warnings.append(f"Recalls could not be counted: {done}")
-    return tuple(warnings)
+    return (*warnings, *(yield from overlay.recalls.flush(store)))
 
 
 def touched(store: Store, overlay: Overlay, account: str, threads: Sequence[str]) -> Flow[Mapping[str, Touch]]:

@@ -35,7 +35,7 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
     recall = yield from recalled(eye, want)
     seen = _seen(eye, recall)
-    warnings = yield from noted(eye, want.find, [hit.fact for hit in seen.hits])
+    warnings = yield from noted(eye, want.find, seen.hits, want.query)
     return replace(seen, warnings=(*seen.warnings, *warnings))
 
 
@@ -211,11 +211,12 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 
-def noted(eye: Eye, find: Find, facts: Sequence[Fact]) -> Flow[tuple[str, ...]]:
+def noted(eye: Eye, find: Find, hits: Sequence[Hit], query: str) -> Flow[tuple[str, ...]]:
     """Note what was selected, unless the read was one of the past."""
-    if find.as_of.seq < LATEST or not facts:
+    if find.as_of.seq < LATEST or not hits:
         return ()
-    return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at))
+    eye.overlay.recalls.note(find.scope.account, hits, query, find.as_of.at)
+    return (yield from cache.noted(eye.store, eye.overlay, find.scope, [hit.fact for hit in hits], find.as_of.at))
 
 
 def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from told.faces.cli import about, blobs, care, chat, evals, fading, kinds, minding, models, reads, tiers, writes
+from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, reconsolidate, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -17,7 +18,8 @@ SPELLED = {
     "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
     "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
     "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
-    "infer_kinds": "kinds infer",
+    "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
+    "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
 }  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
@@ -30,9 +32,11 @@ app = typer.Typer(
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
 for part in (chat.app, writes.app, reads.app, fading.app, minding.app, tiers.app, care.app, evals.app, about.app):
+for part in (writes.app, reads.app, minding.app, reconsolidate.app, care.app, evals.app, about.app):
     app.add_typer(part)
 app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
 app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
+app.add_typer(reconsolidate.group, name="reconsolidate", rich_help_panel=minding.PANEL)
 app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")
 app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
 app.add_typer(models.app, name="models", rich_help_panel="Look after it")

@@ -1,0 +1,139 @@
+"""The verbs of the sleep path: as flows from plain arguments to plain JSON, and in both colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from told.core.fact import NEVER
+from told.core.recall import Recalled, RecallState
+from told.core.when import iso
+from told.engine import Engine
+from told.engine.reflecting import Waiting
+from told.faces import shapes
+from told.faces.opened import Opened
+from told.flow import Flow, arun, run
+from told.tend.delta import as_json
+
+# Flows ----------------------------------------------------------------------------------------------------------------
+
+
+def recalls(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """When a memory was recalled, and how much it was in use."""
+    noted, states = yield from engine.recalls(memory_id, ids=ids)
+    return {"results": [_recall(each) for each in noted], "states": [_state(each) for each in states]}
+
+
+def enqueue(
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, reason: Any, priority: Any
+) -> Flow[dict[str, Any]]:
+    """Queue a memory to be thought over."""
+    new = yield from engine.enqueue(memory_id, reason=reason, priority=priority, ids=ids)
+    return {"id": memory_id, "queued": bool(new)}
+
+
+def queue(engine: Engine, limit: Any) -> Flow[dict[str, Any]]:
+    """What is to be thought over."""
+    return {"results": [_waiting(each) for each in (yield from engine.queue(limit=limit))]}
+
+
+def reflect(engine: Engine, limit: Any) -> Flow[dict[str, Any]]:
+    """Think over what is due."""
+    done = yield from engine.reflect(limit=limit)
+    body = {"results": [shapes.event(event) for event in done.events], "operations": [as_json(op) for op in done.done]}
+    counts = {"tasks": done.tasks, "failed": done.failed, "usage": done.usage.as_dict()}
+    return {**body, **counts, "warnings": list(done.warnings)}
+
+
+def apply_delta(engine: Engine, delta: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+    """Do what a delta says, all of it or nothing."""
+    done = yield from engine.apply_delta(delta, ids)
+    return {**shapes.receipt(done.receipt), "operations": [as_json(op) for op in done.done]}
+
+
+def _recall(recall: Recalled) -> dict[str, Any]:
+    row = {"at": iso(recall.at), "rank": recall.rank, "score": recall.score, "access": recall.access.value}
+    return {**row, **({"query_hash": recall.query} if recall.query else {})}
+
+
+def _state(state: RecallState) -> dict[str, Any]:
+    until = None if state.until >= NEVER else iso(state.until)
+    return {"since": iso(state.since), "until": until, "count": state.count, "strength": state.strength}
+
+
+def _waiting(waiting: Waiting) -> dict[str, Any]:
+    task = waiting.task
+    row = {"task": task.id, "id": task.thread, "memory": waiting.fact.text, "reason": task.reason.value}
+    row |= {"priority": task.priority, "due": iso(task.due), "attempts": task.attempts}
+    return {**row, **({"why": list(waiting.why)} if waiting.why else {})}
+
+
+# Colours --------------------------------------------------------------------------------------------------------------
+
+
+class Reflected(Opened):
+    """What reads leave behind and what is made of it, blocking."""
+
+    def recalls(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """When a memory was recalled, at which rank and with which score, and how much it was in use."""
+        return run(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+
+    def enqueue(
+        self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Queue a memory to be thought over by `reflect()`."""
+        ids = _ids(user_id, agent_id, run_id)
+        return run(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
+
+    def queue(self, *, limit: int | None = None) -> dict[str, Any]:
+        """What is to be thought over, the most urgent first, with the reasons why somebody should look at it."""
+        return run(queue(self.engine, limit))
+
+    def reflect(self, *, limit: int | None = None) -> dict[str, Any]:
+        """Think over what is queued and due; what comes of it stands beside the memories it came from."""
+        return run(reflect(self.engine, limit))
+
+    def apply_delta(
+        self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
+        return run(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+
+
+class AsyncReflected(Opened):
+    """What reads leave behind and what is made of it, on the event loop."""
+
+    async def recalls(
+        self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """When a memory was recalled, at which rank and with which score, and how much it was in use."""
+        return await arun(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+
+    async def enqueue(
+        self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
+        agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Queue a memory to be thought over by `reflect()`."""
+        ids = _ids(user_id, agent_id, run_id)
+        return await arun(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
+
+    async def queue(self, *, limit: int | None = None) -> dict[str, Any]:
+        """What is to be thought over, the most urgent first, with the reasons why somebody should look at it."""
+        return await arun(queue(self.engine, limit))
+
+    async def reflect(self, *, limit: int | None = None) -> dict[str, Any]:
+        """Think over what is queued and due; what comes of it stands beside the memories it came from."""
+        return await arun(reflect(self.engine, limit))
+
+    async def apply_delta(
+        self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
+        return await arun(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+
+
+def _ids(user_id: str | None, agent_id: str | None, run_id: str | None) -> dict[str, str | None]:
+    return {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}

@@ -1,0 +1,109 @@
+"""What a read leaves behind: which memories it selected, at which rank and score, and that they are to be thought over.
+
+Recalls gather in the process and are written down together with the counts of `told.read.cache`, never by a transaction
+of a read's own. Of the query only a hash is kept, and nothing of this is ever in the ledger.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from told.core.ids import sha256
+from told.core.query import Hit
+from told.core.recall import Reason, Recalled, Task
+from told.core.text import normalise
+from told.flow import Flow, call
+from told.ledger.consume import Failure, attempt
+from told.ports import Store
+
+SECOND: Final = 1_000_000
+HASHED: Final = 16
+"""How many hexadecimal digits of a query's hash are kept."""
+
+
+class Recalls:
+    """What this process recalled and the store does not know yet.
+
+    The newest `keep` of each memory are noted, none at all when that is 0. Where they are `queued`, each memory is also
+    put into the queue of what is to be thought over, once in a `window` of seconds.
+    """
+
+    def __init__(self, keep: int = 50, window: int = 300, *, queued: bool = True) -> None:
+        self._keep = keep
+        self._window = window
+        self._queued = queued
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin with nothing."""
+        self._lock = threading.Lock()
+        self._pending: dict[str, dict[str, deque[Recalled]]] = {}
+
+    def note(self, account: str, hits: Sequence[Hit], query: str, at: int) -> None:
+        """A read selected these, best first; a memory that was selected in several parts counts once, as its best."""
+        if not self._keep and not self._queued:
+            return
+        best = {hit.fact.id: (rank, hit.score) for rank, hit in reversed(list(enumerate(hits, 1)))}
+        hashed = hash_of(query)
+        self._put(account, (Recalled(thread, at, rank, score, hashed) for thread, (rank, score) in best.items()))
+
+    def _put(self, account: str, recalls: Iterable[Recalled]) -> None:
+        with self._lock:
+            threads = self._pending.setdefault(account, {})
+            for recall in recalls:
+                threads.setdefault(recall.thread, deque(maxlen=max(self._keep, 1))).append(recall)
+
+    def take(self) -> Mapping[str, Sequence[Recalled]]:
+        """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""
+        with self._lock:
+            taken, self._pending = self._pending, {}
+        return {
+            account: sorted((each for noted in threads.values() for each in noted), key=lambda each: each.at)
+            for account, threads in taken.items()
+        }  # fmt: skip
+
+    def drop(self, account: str, threads: Iterable[str]) -> None:
+        """Forget erased threads."""
+        with self._lock:
+            for thread in threads:
+                self._pending.get(account, {}).pop(thread, None)
+
+    def forget(self, account: str) -> None:
+        """Forget everything about an account."""
+        with self._lock:
+            self._pending.pop(account, None)
+
+    def flush(self, store: Store) -> Flow[tuple[str, ...]]:
+        """Write down what is pending; what cannot be written stays pending and is a warning."""
+        warnings: list[str] = []
+        for account, recalls in self.take().items():
+            done = yield from attempt(self._write(store, account, recalls))
+            if isinstance(done, Failure):
+                self._put(account, recalls)
+                warnings.append(f"Recalls could not be noted: {done}")
+        return tuple(warnings)
+
+    def _write(self, store: Store, account: str, recalls: Sequence[Recalled]) -> Flow[None]:
+        if self._queued:
+            yield from call(store.enqueue, account, tasks(recalls), self._window * SECOND)
+        if self._keep:
+            yield from call(store.recalled, account, recalls, self._keep)
+
+
+def hash_of(query: str) -> str:
+    """What is kept of a query: enough to know it again, nothing to read it by."""
+    return sha256(normalise(query).encode("utf-8", "surrogatepass")).hex()[:HASHED] if query else ""
+
+
+def tasks(recalls: Sequence[Recalled]) -> list[Task]:
+    """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
+    found: dict[str, Task] = {}
+    for recall in recalls:
+        before = found.get(recall.thread)
+        due = recall.at if before is None else min(before.due, recall.at)
+        urgency = recall.score if before is None else max(before.priority, recall.score)
+        found[recall.thread] = Task(recall.thread, Reason.RECALL, urgency, due)
+    return list(found.values())
