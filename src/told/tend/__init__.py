@@ -1,0 +1,1 @@
+"""The sleep path: consumers that think about what is remembered."""
