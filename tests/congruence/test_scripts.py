@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
 from stores import STORES, opened
 from told.backends.sqlite.partition import PlainPartition
-from told.core.fact import Fact, Link, Passage, Witness
+from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.query import AsOf, Find, Probe
 from told.core.scope import Scope
 from told.ports import VIEWS
@@ -30,8 +30,9 @@ COLUMNS = {
     ),
     "links": ("seq", "src", "rel", "dst", *WHERE, "weight", "until", "meta"),
     "passages": ("seq", *WHERE, "text", "slot", "until", "expires"),  # and more of its own
+    "ticks": ("seq", *WHERE, "at", "turns", "tokens"),
 }  # fmt: skip
-VALUES = {"evidence": Witness, "facts": Fact, "links": Link, "passages": Passage}
+VALUES = {"evidence": Witness, "facts": Fact, "links": Link, "passages": Passage, "ticks": Tick}
 
 
 def told(here):

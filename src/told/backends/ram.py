@@ -7,28 +7,25 @@ outlives the process.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn
 
 from told.backends.ram_account import Account
 from told.backends.ram_index import filtered, search, visible
+from told.backends.ram_overlay import RamOverlay
 from told.backends.ram_rows import expected, fits, owned, quantised, storable, texts_of
+from told.backends.ram_shelf import locked
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
-from told.core.errors import ConfigError, Conflict, ModelMismatch, StoreClosed, Unsupported
+from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
 from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Index, Known, View
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
@@ -38,47 +35,30 @@ def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
     return RamStore(mint)
 
 
-def _locked(method: Callable[Concatenate[RamStore, P], T]) -> Callable[Concatenate[RamStore, P], T]:
-    """One caller at a time, and none once the store is closed."""
-
-    @wraps(method)
-    def guarded(self: RamStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._lock:
-            if self._closed:
-                raise StoreClosed()
-            return method(self, *args, **kwargs)
-
-    return guarded
-
-
-class RamStore:
+class RamStore(RamOverlay):
     """The ledger, its views and its index, for as long as the process lives."""
 
     def __init__(self, mint: Mint | None = None) -> None:
+        super().__init__()
         self.mint = mint or Mint()
         self.index: Index = self
-        self._lock = threading.RLock()
-        self._closed = False
-        self._accounts: dict[str, Account] = {}
         self._model: tuple[str, int] | None = None
         self._vectors: dict[str, dict[bytes, bytes]] = {}
         self._faults = 0
-
-    def _account(self, name: str) -> Account:
-        return self._accounts.get(name) or Account(name)
 
     def _buried(self) -> set[bytes]:
         return {digest for account in self._accounts.values() for digest in account.tombstones}
 
     # Write
 
-    @_locked
+    @locked
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
         storable(batch.account)
         account = self._account(batch.account).copy()
         if batch.ticket is not None:
             storable(batch.ticket.key, batch.ticket.outcome)
+        storable(*batch.notes)
         expected(account, batch)
         ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
         vectors = quantised(batch.vectors, self._bound()) if ours else {}
@@ -86,6 +66,7 @@ class RamStore:
         account.grow(entries, fold)
         if batch.step is not None:
             account.cursors[batch.step.consumer] = batch.step.after
+            account.beside.note(batch.step.consumer, batch.notes)
         if batch.ticket is not None:
             ticket = replace(batch.ticket, seq=account.head.seq)
             account.tickets[ticket.key] = ticket
@@ -94,7 +75,7 @@ class RamStore:
         self._current().update(vectors)
         return account.told(entries)
 
-    @_locked
+    @locked
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere; a tombstone among them erases here too."""
         storable(account)
@@ -109,7 +90,7 @@ class RamStore:
         self._forget(texts)
         return len(new)
 
-    @_locked
+    @locked
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of entries with all that was derived from it, and append the tombstone."""
         changed = self._account(account).copy()
@@ -123,7 +104,7 @@ class RamStore:
         """Nothing to do: what is destroyed in memory leaves no trace."""
         return ()
 
-    @_locked
+    @locked
     def reset(self, account: str, draft: Draft) -> Entry:
         """Begin the account's ledger anew; what was erased stays erased, and so does all that is destroyed now."""
         storable(account)
@@ -135,7 +116,7 @@ class RamStore:
         self._forget(texts)
         return entry
 
-    @_locked
+    @locked
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Fold views again from the ledger."""
         changed = self._account(account).copy()
@@ -146,41 +127,41 @@ class RamStore:
 
     # Read the ledger
 
-    @_locked
+    @locked
     def accounts(self) -> Sequence[str]:
         """Every account that has a ledger, by name."""
         return sorted(name for name, account in self._accounts.items() if account.entries)
 
-    @_locked
+    @locked
     def head(self, account: str) -> Head:
         """The end of the account's ledger."""
         return self._account(account).head
 
-    @_locked
+    @locked
     def position(self, account: str, at: int) -> int:
         """The last position written at or before an instant."""
         return max((entry.seq for entry in self._account(account).entries if entry.at <= at), default=0)
 
-    @_locked
+    @locked
     def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
         found = self._account(account)
         return found.told(islice((entry for entry in found.entries if entry.seq > after), limit))
 
-    @_locked
+    @locked
     def thread(self, account: str, thread: str) -> Sequence[Entry]:
         """The entries of one thread."""
         found = self._account(account)
         return found.told(entry for entry in found.entries if entry.thread == thread)
 
-    @_locked
+    @locked
     def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
         """Which digests belong to erased content; a digest is salted, so it names one entry in whatever account."""
         return frozenset(self._buried().intersection(digests))
 
     # Read the views
 
-    @_locked
+    @locked
     def known(
         self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
         hashes: Sequence[bytes] = (), *, last: bool = False,
@@ -199,7 +180,7 @@ class RamStore:
             self.cached(hashes),
         )
 
-    @_locked
+    @locked
     def held(
         self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
     ) -> Sequence[Fact]:
@@ -207,57 +188,57 @@ class RamStore:
         found = self._account(scope.account).about(scope, set(about), set(kinds) - {"memory"})
         return [owned(fact) for fact in found if fact.expires > now]
 
-    @_locked
+    @locked
     def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of entries, by hash."""
         known, asked = self._account(account), set(seqs)
         texts = [known.embedded(passage) for passage in known.passages.values() if passage.seq in asked]
         return {text_hash(text): text for text in texts}
 
-    @_locked
+    @locked
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
         found = filtered(visible(self._account(find.scope.account), find), find)
         return list(map(owned, found[find.offset :][: find.limit]))
 
-    @_locked
+    @locked
     def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
         known = self._account(account)
         found = known.latest(thread) if as_of is None else counting(known.versions(thread), as_of)
         return None if found is None else owned(found)
 
-    @_locked
+    @locked
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The versions asserted by entries."""
         facts = self._account(account).facts
         return {seq: owned(facts[seq]) for seq in seqs if seq in facts}
 
-    @_locked
+    @locked
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version the scope covers, closed and retracted ones too."""
         return [owned(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
 
-    @_locked
+    @locked
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
         at, asked = NEVER - 1 if seq is None else seq, set(nodes)
         return [owned(x) for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
 
-    @_locked
+    @locked
     def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads that have a version taken from any of this evidence, in ledger order."""
         wanted = set(evidence)
         facts = sorted(self._account(account).facts.values(), key=lambda fact: fact.seq)
         return list(dict.fromkeys(fact.id for fact in facts if fact.evidence in wanted))
 
-    @_locked
+    @locked
     def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence, in ledger order."""
         threads, facts = set(self.derived(account, evidence)), self._account(account).facts.values()
         return [owned(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
 
-    @_locked
+    @locked
     def witnesses(
         self, account: str, *, scope: Scope | None = None, source: str | None = None, ids: Sequence[str] = ()
     ) -> Sequence[Witness]:
@@ -272,12 +253,12 @@ class RamStore:
             and (not ids or witness.id in ids)
         ]
 
-    @_locked
+    @locked
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in ledger order, each the plain values of its fields."""
         return iter(self._account(account).rows(view))
 
-    @_locked
+    @locked
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever."""
         if probe.vector is not None and self._model is not None:
@@ -304,12 +285,12 @@ class RamStore:
             del known[key]
         return len(gone)
 
-    @_locked
+    @locked
     def model(self) -> tuple[str, int] | None:
         """The embedder the store is bound to."""
         return self._model
 
-    @_locked
+    @locked
     def use_model(self, name: str, dim: int) -> None:
         """Bind the store to its first embedder, or insist on it."""
         storable(name)
@@ -320,12 +301,12 @@ class RamStore:
             )
         self._model = (name, dim)
 
-    @_locked
+    @locked
     def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
         """Which texts have a vector under the current model."""
         return frozenset(self._current().keys() & set(hashes))
 
-    @_locked
+    @locked
     def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector, account by account in ledger order."""
         known = self._current() if model is None else self._vectors.get(model, {})
@@ -336,7 +317,7 @@ class RamStore:
         }
         return dict(islice(((key, text) for key, text in texts.items() if key not in known), limit))
 
-    @_locked
+    @locked
     def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
         storable(model or "")
@@ -346,7 +327,7 @@ class RamStore:
         kept = {key: code for key, code in found.items() if key in known}
         self._vectors.setdefault(model or self._bound()[0], {}).update(kept)
 
-    @_locked
+    @locked
     def switch_model(self, name: str, dim: int) -> None:
         """Search with another model from now on and forget the vectors of all others."""
         storable(name)
@@ -360,27 +341,27 @@ class RamStore:
 
     # Consumers
 
-    @_locked
+    @locked
     def cursor(self, account: str, consumer: str) -> int:
         """How far a consumer has come."""
         return self._account(account).cursors.get(consumer, 0)
 
-    @_locked
+    @locked
     def advance(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
         storable(account, consumer)
-        self._accounts.setdefault(account, Account(account)).cursors[consumer] = seq
+        self._own(account).cursors[consumer] = seq
 
-    @_locked
+    @locked
     def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
         storable(account, consumer, error, raw)
-        faults = self._accounts.setdefault(account, Account(account)).faults
+        faults = self._own(account).faults
         self._faults += 1
         known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
         faults[consumer, seq] = replace(known, error=error, raw=raw, at=self.mint.now(), attempts=known.attempts + 1)
 
-    @_locked
+    @locked
     def settle(self, account: str, faults: Sequence[int]) -> int:
         """Forget faults that were mended or given up; how many there were."""
         held = self._account(account).faults
@@ -389,44 +370,44 @@ class RamStore:
             del held[key]
         return len(done)
 
-    @_locked
+    @locked
     def faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do, in the order it first happened."""
         return list(self._account(account).faults.values())
 
     # Blobs
 
-    @_locked
+    @locked
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes under their hash, once."""
         storable(account, media_type)
         blob = Blob.of(data, media_type)
-        self._accounts.setdefault(account, Account(account)).blobs.setdefault(blob.hash, blob)
+        self._own(account).blobs.setdefault(blob.hash, blob)
         return blob.hash
 
-    @_locked
+    @locked
     def blob(self, account: str, hash: str) -> Blob | None:
         """A blob with its bytes."""
         return self._account(account).blobs.get(hash)
 
-    @_locked
+    @locked
     def blobs(self, account: str) -> Sequence[Blob]:
         """Every blob without its bytes."""
         return [replace(blob, data=b"") for _, blob in sorted(self._account(account).blobs.items())]
 
-    @_locked
+    @locked
     def drop_blob(self, account: str, hash: str) -> bool:
         """Destroy a blob."""
         return self._account(account).blobs.pop(hash, None) is not None
 
     # Recalls
 
-    @_locked
+    @locked
     def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
         """Count recalls; an account without a ledger has no thread to recall."""
         self._account(account).touch(recalls)
 
-    @_locked
+    @locked
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often threads were recalled."""
         known = self._account(account).recalls
@@ -434,19 +415,19 @@ class RamStore:
 
     # Care
 
-    @_locked
+    @locked
     def check(self) -> Sequence[str]:
         """What does not fit together, account by account."""
         return [problem for _, account in sorted(self._accounts.items()) for problem in account.problems()]
 
-    @_locked
+    @locked
     def stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes of one account."""
         model = None if self._model is None else {"name": self._model[0], "dim": self._model[1]}
         pending = len(self.pending(NEVER)) if model else 0
         return {**self._account(account).stats(), "model": model, "pending_vectors": pending}
 
-    @_locked
+    @locked
     def backup(self, target: Path) -> NoReturn:
         """A store in memory has no file to copy."""
         raise Unsupported(f"A ram store cannot be backed up to {target}.", hint="Export its ledger instead.")

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, assert_never
 
+from told.backends.ram_beside import Beside
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, NODE, QUARANTINE, UNLISTED, Fact, Link, Passage, Witness, together
+from told.core.fact import NEVER, NODE, QUARANTINE, UNLISTED, Fact, Link, Passage, Tick, Witness, together
 from told.core.ids import Mint, canonical, sha256, tagged
 from told.core.query import Touch
 from told.core.scope import Scope
@@ -31,6 +32,7 @@ from told.ports import (
     PutFact,
     PutLink,
     PutPassage,
+    PutTick,
     PutWitness,
     RowOp,
     ThreadAt,
@@ -51,12 +53,14 @@ class Account:
     links: list[Link] = field(default_factory=list)
     evidence: dict[int, Witness] = field(default_factory=dict)
     passages: dict[tuple[int, int], Passage] = field(default_factory=dict)
+    ticks: dict[int, Tick] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
     tombstones: set[bytes] = field(default_factory=set)
     cursors: dict[str, int] = field(default_factory=dict)
     faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
     recalls: dict[str, Touch] = field(default_factory=dict)
     blobs: dict[str, Blob] = field(default_factory=dict)
+    beside: Beside = field(default_factory=Beside)
 
     def copy(self) -> Account:
         """The same account, free to be changed."""
@@ -137,6 +141,8 @@ class Account:
                 said = self.facts.get(passage.seq)
                 until = passage.until if said is None else said.until
                 self.passages[passage.seq, passage.slot] = replace(passage, until=until)
+            case PutTick(tick=tick):
+                self.ticks[tick.seq] = tick
             case _:
                 assert_never(op)
 
@@ -159,6 +165,10 @@ class Account:
         """Throw views away."""
         for view in views:
             getattr(self, view).clear()
+
+    def threads(self) -> set[str]:
+        """Every thread that has a version here."""
+        return {fact.id for fact in self.facts.values()}
 
     def versions(self, thread: str) -> Sequence[Fact]:
         """Every version of a thread, oldest first."""
@@ -213,7 +223,7 @@ class Account:
 
     def touch(self, recalls: Mapping[str, Touch]) -> None:
         """Count recalls of the threads that have a version here."""
-        for thread in {fact.id for fact in self.facts.values()} & recalls.keys():
+        for thread in self.threads() & recalls.keys():
             known, new = self.recalls.get(thread), recalls[thread]
             self.recalls[thread] = new if known is None else known + new
 
@@ -226,11 +236,12 @@ class Account:
             raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
         before = self._sizes()
         self._void_tickets(doomed)
-        for fact in (self.facts[seq] for seq in doomed & self.facts.keys()):
-            self.recalls.pop(fact.id, None)
+        threads = {self.facts[seq].id for seq in doomed & self.facts.keys()}
+        self.recalls = {thread: touch for thread, touch in self.recalls.items() if thread not in threads}
+        self.beside.forget(threads)
         self.links = [link for link in self.links if link.seq not in doomed]
         named = {name for seq in doomed & self.evidence.keys() for name in self.evidence[seq].blobs}
-        for rows in (self.facts, self.evidence):
+        for rows in (self.facts, self.evidence, self.ticks):
             for seq in doomed & rows.keys():
                 del rows[seq]
         for name in named - {name for witness in self.evidence.values() for name in witness.blobs}:
@@ -309,6 +320,7 @@ class Account:
             "agents": len({scope.agent_id for scope in scopes} - {None}),
             "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
             "recalls": sum(touch.count for touch in self.recalls.values()), "blobs": len(self.blobs),
+            "tasks": len(self.beside.tasks),
             "bytes": sum(len(entry.envelope or b"") for entry in self.entries)
             + sum(blob.size for blob in self.blobs.values()),
         }  # fmt: skip
@@ -345,11 +357,13 @@ def view_of(op: RowOp) -> View:
             return "evidence"
         case PutPassage():
             return "passages"
+        case PutTick():
+            return "ticks"
         case _:
             assert_never(op)
 
 
-def _seq(row: Fact | Link | Witness | Passage) -> int:
+def _seq(row: Fact | Link | Witness | Passage | Tick) -> int:
     return row.seq
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from told.core.fact import NEVER
+
+STRENGTHENING = 0.1
+"""How much stronger each recall makes what is recalled, up to 1."""
+
 
 class Reason(StrEnum):
     """Why a memory is to be thought over."""
@@ -51,6 +56,16 @@ class RecallState:
     count: int
     strength: float
 
+    @classmethod
+    def first(cls, thread: str, at: int) -> RecallState:
+        """The state a first recall begins."""
+        return cls(thread, at, NEVER, 1, STRENGTHENING)
+
+    def after(self, at: int) -> RecallState:
+        """The state one more recall begins; one that is told late begins no earlier than this one."""
+        strength = min(1.0, round(self.strength + STRENGTHENING, 9))
+        return RecallState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -63,3 +78,13 @@ class Task:
     id: int = 0
     claimed: int = 0
     attempts: int = 0
+
+
+def urgency(task: Task) -> tuple[float, int, int]:
+    """What tasks are sorted by: the most urgent first, then the longest due, then the oldest."""
+    return -task.priority, task.due, task.id
+
+
+def paired(one: str, other: str) -> tuple[str, str]:
+    """Two topics as the pair they are counted as, whoever came first."""
+    return (one, other) if one < other else (other, one)

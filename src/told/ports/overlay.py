@@ -20,14 +20,17 @@ class Overlay(Protocol):
 
     # topics that came up together
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
-        """Count that topics came up together; a pair is ordered, and one with an unknown end is dropped."""
+        """Count that topics came up together; who came first is one, and a pair with an unknown end is dropped."""
 
     def met(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], Touch]:
-        """How often any of these topics came up together with others."""
+        """How often any of these topics came up together with others; of each pair the lesser id is first."""
 
     # recalls one by one
     def recalled(self, account: str, recalls: Sequence[Recalled], keep: int) -> None:
-        """Note recalls, and close the state of each thread with a new one; the newest `keep` of a thread stay."""
+        """Note recalls, and close the state of each thread with a new one; the newest `keep` of a thread stay.
+
+        Threads that have no version here are dropped.
+        """
 
     def recalls(self, account: str, thread: str) -> Sequence[Recalled]:
         """The recalls of a thread that are still noted, oldest first."""
@@ -56,4 +59,7 @@ class Overlay(Protocol):
         """What a consumer noted under these keys, or under all; only what is there."""
 
     def note(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
-        """Note something outside a commit; None forgets it. Inside one, it is `Batch.notes`."""
+        """Note something outside a commit; None forgets it. Inside one, it is `Batch.notes`.
+
+        A note under the id of a thread belongs to it.
+        """

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from told.core.blob import Blob, Blobs
 from told.core.entry import Draft, Entry
+from told.core.errors import InvalidInput
 from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
@@ -71,8 +72,8 @@ class PutTick:
 
 RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage | PutTick
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
-View: TypeAlias = Literal["evidence", "facts", "links", "passages"]
-VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages")
+View: TypeAlias = Literal["evidence", "facts", "links", "passages", "ticks"]
+VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages", "ticks")
 
 # Guards: what must still hold when a batch commits -------------------------------------------------------------------
 
@@ -163,6 +164,10 @@ class Batch:
     step: Step | None = None
     blobs: Sequence[Blob] = ()
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.notes and self.step is None:
+            raise InvalidInput("Notes commit with the step of their consumer, and this batch has none.")
 
 
 @dataclass(frozen=True, slots=True)

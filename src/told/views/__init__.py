@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from told.core.entry import Entry
 from told.ports import VIEWS, Fold, RowOp, View
-from told.views import evidence, facts, links, passages
+from told.views import evidence, facts, links, passages, ticks
 
 FOLDS: Mapping[View, Callable[[Entry], Sequence[RowOp]]] = {
     "evidence": evidence.fold,
     "facts": facts.fold,
     "links": links.fold,
     "passages": passages.fold,
+    "ticks": ticks.fold,
 }
 
 

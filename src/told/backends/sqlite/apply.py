@@ -14,12 +14,12 @@ from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span
 from told.core.errors import ScopeError
-from told.core.fact import Fact, Link, Passage, Witness, together
+from told.core.fact import Fact, Link, Passage, Tick, Witness, together
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.score import frequencies
 from told.core.text import terms
-from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, PutWitness, RowOp
+from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, PutTick, PutWitness, RowOp
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
@@ -48,6 +48,7 @@ class Grower:
     facts: list[tuple[Any, ...]] = field(default_factory=list)
     links: list[tuple[Any, ...]] = field(default_factory=list)
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
+    ticks: list[tuple[Any, ...]] = field(default_factory=list)
     passages: list[tuple[Any, ...]] = field(default_factory=list)
     terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: list[bytes] = field(default_factory=list)
@@ -68,6 +69,8 @@ class Grower:
                     space, part = self.space(passage.scope)
                     id_ = position(self.account, passage.seq)
                     self.index(part, id_, space, passage, self._before(space, passage))
+                case PutTick(tick=tick):
+                    self._tick(tick)
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
@@ -95,10 +98,10 @@ class Grower:
 
     def _flush(self) -> None:
         """Write the rows of the views, facts before the passages that look at them."""
-        tables = (("add_evidence", self.evidence), ("add_fact", self.facts), ("add_link", self.links))
-        for name, rows in tables:
+        tables = {"evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks}
+        for name, rows in tables.items():
             if rows:
-                run_many(self.db, name, rows)
+                run_many(self.db, f"add_{name}", rows)
                 rows.clear()
         if self.passages:
             words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
@@ -147,6 +150,10 @@ class Grower:
         self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
         if witness.blobs:
             run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
+
+    def _tick(self, tick: Tick) -> None:
+        space, part = self.space(tick.scope)
+        self.ticks.append((position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens))
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""

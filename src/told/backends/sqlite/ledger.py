@@ -37,6 +37,7 @@ PAGE = 1000
 NOTHING: Final = ((None, None, None),)
 RANGES: Final[Mapping[View, Sequence[str]]] = {
     "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
+    "ticks": ("range_tick",),
 }  # fmt: skip
 """What empties each view but the passages."""
 

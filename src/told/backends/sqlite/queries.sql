@@ -138,6 +138,10 @@ SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER B
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- name: add_tick
+INSERT INTO tick (id, space, part, at, turns, tokens) VALUES (?, ?, ?, ?, ?, ?)
+-- name: ticks
+SELECT id & 1099511627775, space, at, turns, tokens FROM tick WHERE part = ? AND id <= ? ORDER BY id DESC LIMIT ?
 -- name: any_link
 SELECT 1 FROM link LIMIT 1
 -- name: links
@@ -326,6 +330,8 @@ DELETE FROM fact WHERE id IN (SELECT value FROM json_each(?))
 DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_evidence
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
+-- name: drop_ticks
+DELETE FROM tick WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_orphan_embedding
 DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
 -- name: tickets
@@ -362,6 +368,8 @@ DELETE FROM fact WHERE id > ? AND id < ?
 DELETE FROM link WHERE id > ? AND id < ?
 -- name: range_evidence
 DELETE FROM evidence WHERE id > ? AND id < ?
+-- name: range_tick
+DELETE FROM tick WHERE id > ? AND id < ?
 -- name: drop_account_tickets
 DELETE FROM ticket WHERE account = ?
 -- name: drop_account_cursors
@@ -392,6 +400,9 @@ SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, f
     p.before, p.length, p.hash, p.terms, p.id & 4294967295
 FROM passage p JOIN space s ON s.id = p.space JOIN spoken f ON f.id = p.fact
 WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact, p.id
+-- name: rows_ticks
+SELECT t.id & 1099511627775, s.user_id, s.agent_id, s.run_id, t.at, t.turns, t.tokens
+FROM tick t JOIN space s ON s.id = t.space WHERE t.id > ? AND t.id < ? ORDER BY t.id
 -- name: rows_postings
 SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?
 ORDER BY o.part, o.term, o.chunk

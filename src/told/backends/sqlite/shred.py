@@ -39,6 +39,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
         counts[name] = db.changes()
+    run(db, "drop_ticks", listed)
     for part in parts:
         dropped += repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():
@@ -105,7 +106,7 @@ def wipe(db: apsw.Connection, account: int) -> None:
     lo, hi = span(account)
     run(db, "bury_range", lo, hi)
     run(db, "begin_reset")
-    for query in ("range_entry", "range_fact", "range_link", "range_evidence", "range_holding"):
+    for query in ("range_entry", "range_fact", "range_link", "range_evidence", "range_holding", "range_tick"):
         run(db, query, lo, hi)
     run(db, "end_reset")
     for (part,) in run(db, "parts_of_account", account).fetchall():
