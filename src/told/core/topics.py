@@ -18,6 +18,10 @@ from typing import NamedTuple, TypeAlias
 from told.core.score import norm, quantise, share
 from told.core.text import terms
 
+IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = "in_exchange", "in_topic", "abstracted_from", "derived_from"
+EXCHANGE, SUPER = "exchange", "super"
+"""The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
+
 LABEL = 80
 """How many characters of what a user said make a label."""
 
@@ -80,7 +84,7 @@ class Mean:
         sums = array("q", (self.count, *self.total))
         if byteorder == "big":
             sums.byteswap()
-        return model.encode() + b"\0" + sums.tobytes()
+        return _under(model, b"m", sums.tobytes())
 
 
 def mean_of(codes: Iterable[bytes]) -> Mean:
@@ -91,16 +95,40 @@ def mean_of(codes: Iterable[bytes]) -> Mean:
     return mean
 
 
-def unpack(packed: bytes | None, model: str) -> Mean | None:
-    """A packed mean, if it is one of vectors of this model."""
-    name, _, body = (packed or b"").partition(b"\0")
-    if name != model.encode() or not body or len(body) % 8:
+def is_mean(note: bytes) -> bool:
+    """Whether a note is a mean, and not the code of one vector."""
+    return note[:1] == b"m"
+
+
+def mean_in(note: bytes | None, model: str) -> Mean | None:
+    """A packed mean, if the note is one of vectors of this model."""
+    body = _body(note, b"m", model)
+    if not body or len(body) % 8:
         return None
     sums = array("q", body)
     if byteorder == "big":
         sums.byteswap()
     count, *total = sums
     return Mean(tuple(total), count)
+
+
+def pack_code(code: bytes, model: str) -> bytes:
+    """A code as a note."""
+    return _under(model, b"c", code)
+
+
+def code_in(note: bytes | None, model: str) -> bytes | None:
+    """A packed code, if the note is one of this model."""
+    return _body(note, b"c", model)
+
+
+def _under(model: str, sort: bytes, body: bytes) -> bytes:
+    return sort + model.encode() + b"\0" + body
+
+
+def _body(note: bytes | None, sort: bytes, model: str) -> bytes | None:
+    begin = _under(model, sort, b"")
+    return note[len(begin) :] if note is not None and note.startswith(begin) else None
 
 
 # The topics of a scope ------------------------------------------------------------------------------------------------
