@@ -125,6 +125,11 @@ class RamStore(RamOverlay):
         self._accounts[account] = changed
         return {view: len(changed.rows(view)) for view in views}
 
+    @locked
+    def behind(self, account: str) -> Sequence[View]:  # noqa: ARG002
+        """None: nothing here is older than the views."""
+        return ()
+
     # Read the ledger
 
     @locked

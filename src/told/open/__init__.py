@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any
 
-from told.core.errors import ConfigError, ModelMissing
+from told.core.errors import ConfigError, ModelMissing, StoreCorrupt
 from told.core.ids import Mint
 from told.core.text import shown
 from told.open.around import Cached, Meter, cached, metered
@@ -16,6 +17,7 @@ from told.open.plugins import EMBEDDERS, LLMS, STORES, made, plugin, read
 from told.open.readers import READERS, open_reader, open_readers
 from told.ports import LLM, Embedder, Reranker, Store
 from told.settings import Settings, store_url
+from told.views import folding
 
 __all__ = [
     "EMBEDDERS",
@@ -49,7 +51,16 @@ def open_store(settings: Settings, mint: Mint | None = None) -> Store:
     if not mark:
         raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
     store: Store = plugin(STORES, scheme)(url, mint=mint or Mint(), settings=_options(settings))
+    _catch_up(store)
     return store
+
+
+def _catch_up(store: Store) -> None:
+    """Fold ledgers that are older than a view into it; one that is damaged waits for `verify` to say so."""
+    for account in store.accounts():
+        if views := store.behind(account):
+            with suppress(StoreCorrupt):
+                store.rebuild(account, views, folding(views))
 
 
 def _options(settings: Settings) -> dict[str, Any]:

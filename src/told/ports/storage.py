@@ -250,6 +250,9 @@ class Store(Blobs, Overlay, Protocol):
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Drop these views and fold them again from the ledger; return the rows of each."""
 
+    def behind(self, account: str) -> Sequence[View]:
+        """The views an older store knew nothing of, so that this ledger was never folded into them; rebuild them."""
+
     # read the ledger
     def accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""

@@ -25,7 +25,7 @@ def stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any
     model = vectors.current(db)
     found: dict[str, Any] = {
         "entries": 0, "erased": 0, "memories": 0, "versions": 0, "evidence": 0, "links": 0, "users": 0, "agents": 0,
-        "runs": 0, "faults": 0, "recalls": 0, "blobs": 0,
+        "runs": 0, "faults": 0, "recalls": 0, "blobs": 0, "tasks": 0,
     }  # fmt: skip
     if account is not None:
         lo, hi = span(account)
@@ -38,6 +38,7 @@ def stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any
         found["faults"] = run(db, "count_faults", account).get
         found["recalls"] = run(db, "count_recalls", account).get
         found["blobs"] = run(db, "count_blobs", account).get
+        found["tasks"] = run(db, "count_tasks", account).get
     found["model"] = None if model is None else {"name": model.name, "dim": model.dim}
     found["pending_vectors"] = 0 if model is None else run(db, "pending_count", model.id).get
     found["bytes"] = sum(file.stat().st_size for file in files(path))

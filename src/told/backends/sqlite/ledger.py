@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 
 import apsw
 
-from told.backends.sqlite import blobs, shred, vectors
+from told.backends.sqlite import beside, blobs, shred, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
@@ -113,6 +113,7 @@ def commit(
         _check(db, memo, account.id, batch.guards)
     if batch.step is not None:
         _take(db, account.id, batch.step)
+        beside.note(db, account.id, batch.step.consumer, batch.notes)
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
@@ -278,6 +279,7 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     while rows := run(db, "scan", after, hi, PAGE).fetchall():
         grower.grow(fold([entry_of(row, name) for row in rows]))
         after = rows[-1][0]
+    run(db, "caught_up", account.id, json_list(views))
     return {view: sum(1 for _ in run(db, f"rows_{view}", lo, hi)) for view in views}
 
 

@@ -282,6 +282,92 @@ SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT v
 -- name: drop_access
 DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) RETURNING count
 
+-- name: known_threads
+SELECT j.value FROM json_each(?1) j
+WHERE EXISTS (SELECT 1 FROM fact f WHERE f.thread = j.value AND f.id > ?2 AND f.id < ?3)
+-- name: meet
+INSERT INTO met (account, one, other, count, last) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (account, one, other) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+-- name: met
+SELECT one, other, count, last FROM met WHERE account = ?1 AND one IN (SELECT value FROM json_each(?2))
+UNION SELECT one, other, count, last FROM met INDEXED BY met_other
+WHERE account = ?1 AND other IN (SELECT value FROM json_each(?2)) ORDER BY one, other
+-- name: add_recall
+INSERT INTO recall (account, thread, at, rank, score, query, access) VALUES (?, ?, ?, ?, ?, ?, ?)
+-- name: recalls
+SELECT at, rank, score, query, access FROM recall WHERE account = ? AND thread = ? ORDER BY at, id
+-- name: trim_recalls
+DELETE FROM recall WHERE id IN (
+    SELECT id FROM recall WHERE account = ? AND thread = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)
+-- name: open_recall_state
+SELECT id, since, until, count, strength FROM recall_state WHERE account = ? AND thread = ?
+ORDER BY since DESC, id DESC LIMIT 1
+-- name: close_recall_state
+UPDATE recall_state SET until = ? WHERE id = ?
+-- name: add_recall_state
+INSERT INTO recall_state (account, thread, since, until, count, strength) VALUES (?, ?, ?, ?, ?, ?)
+-- name: recall_states
+SELECT thread, since, until, count, strength FROM recall_state
+WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) ORDER BY thread, since, id
+-- name: trim_recall_states
+DELETE FROM recall_state WHERE id IN (
+    SELECT id FROM recall_state WHERE account = ? AND thread = ? ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
+-- name: task_alike
+SELECT id FROM task WHERE account = ? AND thread = ? AND reason = ? AND due >= ? AND due <= ? ORDER BY due, id LIMIT 1
+-- name: add_task
+INSERT INTO task (account, thread, reason, priority, due) VALUES (?, ?, ?, ?, ?)
+-- name: urge_task
+UPDATE task SET priority = ?1 WHERE id = ?2 AND priority < ?1
+-- name: tasks
+SELECT thread, reason, priority, due, id, claimed, attempts FROM task WHERE account = ?
+ORDER BY priority DESC, due, id LIMIT ?
+-- name: claim_tasks
+UPDATE task SET claimed = ?2, attempts = attempts + 1 WHERE id IN (
+    SELECT id FROM task WHERE account = ?1 AND due <= ?2 AND (claimed = 0 OR claimed < ?3)
+    ORDER BY priority DESC, due, id LIMIT ?4)
+RETURNING thread, reason, priority, due, id, claimed, attempts
+-- name: drop_tasks
+DELETE FROM task WHERE +account = ? AND id IN (SELECT value FROM json_each(?))
+-- name: put_note
+INSERT OR REPLACE INTO note (account, consumer, key, value) VALUES (?, ?, ?, ?)
+-- name: drop_note
+DELETE FROM note WHERE account = ? AND consumer = ? AND key = ?
+-- name: notes
+SELECT key, value FROM note WHERE account = ? AND consumer = ? ORDER BY key
+-- name: notes_named
+SELECT key, value FROM note WHERE account = ? AND consumer = ? AND key IN (SELECT value FROM json_each(?)) ORDER BY key
+-- name: forget_met_one
+DELETE FROM met WHERE account = ? AND one IN (SELECT value FROM json_each(?))
+-- name: forget_met_other
+DELETE FROM met INDEXED BY met_other WHERE account = ? AND other IN (SELECT value FROM json_each(?))
+-- name: forget_recall
+DELETE FROM recall WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
+-- name: forget_recall_state
+DELETE FROM recall_state WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
+-- name: forget_task
+DELETE FROM task WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
+-- name: forget_note
+DELETE FROM note INDEXED BY note_key WHERE account = ? AND key IN (SELECT value FROM json_each(?))
+-- name: drop_account_met
+DELETE FROM met WHERE account = ?
+-- name: drop_account_recall
+DELETE FROM recall WHERE account = ?
+-- name: drop_account_recall_state
+DELETE FROM recall_state WHERE account = ?
+-- name: drop_account_task
+DELETE FROM task WHERE account = ?
+-- name: drop_account_note
+DELETE FROM note WHERE account = ?
+-- name: count_tasks
+SELECT count(*) FROM task WHERE account = ?
+
+-- name: behind
+SELECT view FROM behind WHERE account = ? ORDER BY view
+-- name: caught_up
+DELETE FROM behind WHERE account = ? AND view IN (SELECT value FROM json_each(?))
+-- name: drop_account_behind
+DELETE FROM behind WHERE account = ?
+
 -- name: add_blob
 INSERT OR IGNORE INTO blob (account, hash, media_type, data) VALUES (?, ?, ?, ?)
 -- name: add_holding

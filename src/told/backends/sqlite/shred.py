@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from told.backends.sqlite import blobs
+from told.backends.sqlite import beside, blobs
 from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
@@ -50,6 +50,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     run(db, "drop_faults", account, json_list(seqs))
     counts["faults"] = db.changes()
     counts["recalls"] = sum(count for (count,) in run(db, "drop_access", account, json_list(sorted(threads))))
+    beside.forget(db, account, sorted(threads))
     _sweep(db, spaces)
     return counts
 
@@ -111,6 +112,7 @@ def wipe(db: apsw.Connection, account: int) -> None:
     run(db, "end_reset")
     for (part,) in run(db, "parts_of_account", account).fetchall():
         empty_part(db, part)
-    for query in ("tickets", "cursors", "faults", "access", "blobs", "spaces", "parts"):
+    for query in ("tickets", "cursors", "faults", "access", "blobs", "behind", "spaces", "parts"):
         run(db, f"drop_account_{query}", account)
+    beside.wipe(db, account)
     run(db, "orphan_embeddings")

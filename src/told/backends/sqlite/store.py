@@ -6,15 +6,13 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import apsw
 
 from told.backends.sqlite import blobs, care, health, ledger, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
+from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
     Scopes,
     base,
@@ -40,7 +38,7 @@ NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
 
 
-class SqliteStore:
+class SqliteStore(SqliteOverlay):
     """A store in one file."""
 
     def __init__(self, path: Path, mint: Mint, options: Mapping[str, Any]) -> None:
@@ -106,14 +104,12 @@ class SqliteStore:
         self.index.cache.clear()
         return done
 
-    # The ledger -------------------------------------------------------------------------------------------------------
+    def behind(self, account: str) -> Sequence[View]:
+        """The views that an account of an older file was never folded into."""
+        with self._in(account) as (db, number):
+            return tuple(view for (view,) in run(db, "behind", number))
 
-    @contextmanager
-    def _in(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
-        """A snapshot and the number of an account; an account never written to has none that matches anything."""
-        with self._database.reading() as db:
-            row = run(db, "account", account).fetchone()
-            yield db, 0 if row is None else row[0]
+    # The ledger -------------------------------------------------------------------------------------------------------
 
     def accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""

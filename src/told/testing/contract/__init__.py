@@ -25,6 +25,7 @@ from told.testing.contract.erasing import ErasureLaws
 from told.testing.contract.holding import HoldingLaws
 from told.testing.contract.ledger import LedgerLaws
 from told.testing.contract.moving import MovingLaws
+from told.testing.contract.overlaying import OverlayLaws
 from told.testing.contract.reading import ReadingLaws
 from told.testing.contract.recalling import RecallLaws
 from told.testing.contract.scribe import Scribe
@@ -37,7 +38,6 @@ __all__ = ["Scribe", "StoreContract"]
 
 class StoreContract(
     LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
-    BlobLaws,
-    CareLaws,
+    BlobLaws, OverlayLaws, CareLaws,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

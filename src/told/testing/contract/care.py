@@ -10,6 +10,7 @@ import pytest
 from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
 from told.core.errors import Conflict, StoreClosed
 from told.core.query import Probe, Touch
+from told.core.recall import Reason, Recalled, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Step, Store
 from told.testing.contract.erasing import erase
@@ -53,6 +54,19 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "blob": lambda s, _: s.blob(ACCOUNT, "x"),
     "blobs": lambda s, _: s.blobs(ACCOUNT),
     "drop_blob": lambda s, _: s.drop_blob(ACCOUNT, "x"),
+    "behind": lambda s, _: s.behind(ACCOUNT),
+    "ticks": lambda s, _: s.ticks(ALICE),
+    "meet": lambda s, _: s.meet(ACCOUNT, {("t", "u"): Touch(1, 1)}),
+    "met": lambda s, _: s.met(ACCOUNT, ["t"]),
+    "recalled": lambda s, _: s.recalled(ACCOUNT, [Recalled("t", 1)], 1),
+    "recalls": lambda s, _: s.recalls(ACCOUNT, "t"),
+    "states": lambda s, _: s.states(ACCOUNT, ["t"]),
+    "enqueue": lambda s, _: s.enqueue(ACCOUNT, [Task("t", Reason.RECALL)], 1),
+    "queue": lambda s, _: s.queue(ACCOUNT),
+    "claim": lambda s, _: s.claim(ACCOUNT, 1, 1, 1),
+    "done": lambda s, _: s.done(ACCOUNT, [1]),
+    "notes": lambda s, _: s.notes(ACCOUNT, "c"),
+    "note": lambda s, _: s.note(ACCOUNT, "c", {"k": b"x"}),
     "check": lambda s, _: s.check(),
     "stats": lambda s, _: s.stats(ACCOUNT),
 }
@@ -142,7 +156,7 @@ class CareLaws(Laws):
         stats = book.store.stats(ACCOUNT)
         wanted = {
             "entries": 7, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
-            "runs": 1, "faults": 0, "recalls": 0, "blobs": 0, "model": None, "pending_vectors": 0,
+            "runs": 1, "faults": 0, "recalls": 0, "blobs": 0, "tasks": 0, "model": None, "pending_vectors": 0,
         }  # fmt: skip
         assert {name: stats.get(name, "missing") for name in wanted} == wanted
         book.store.use_model("m", 2)
