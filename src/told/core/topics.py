@@ -80,11 +80,11 @@ class Mean:
         return quantise(self.total)
 
     def pack(self, model: str) -> bytes:
-        """The mean as bytes, with the model its vectors come from."""
+        """The mean as a note: its direction, how many there are, and their sum."""
         sums = array("q", (self.count, *self.total))
         if byteorder == "big":
             sums.byteswap()
-        return _under(model, b"m", sums.tobytes())
+        return _under(model, b"m", self.code + sums.tobytes())
 
 
 def mean_of(codes: Iterable[bytes]) -> Mean:
@@ -103,13 +103,24 @@ def is_mean(note: bytes) -> bool:
 def mean_in(note: bytes | None, model: str) -> Mean | None:
     """A packed mean, if the note is one of vectors of this model."""
     body = _body(note, b"m", model)
-    if not body or len(body) % 8:
+    if body is None:
         return None
-    sums = array("q", body)
+    sums = array("q", body[_wide(body) :])
     if byteorder == "big":
         sums.byteswap()
     count, *total = sums
     return Mean(tuple(total), count)
+
+
+def centre_in(note: bytes | None, model: str) -> bytes | None:
+    """The direction of a packed mean, if the note is one of vectors of this model."""
+    body = _body(note, b"m", model)
+    return None if body is None else body[: _wide(body)]
+
+
+def _wide(body: bytes) -> int:
+    """How many dimensions a packed mean has: one byte and one number for each, and one number more."""
+    return (len(body) - 8) // 9
 
 
 def pack_code(code: bytes, model: str) -> bytes:

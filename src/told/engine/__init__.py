@@ -19,7 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.engine.topical import Topical
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Minding):
+class Engine(Topical):
     """Every verb."""
 
     __slots__ = ()
@@ -254,11 +254,13 @@ class Engine(Minding):
         why = clean(why, limit=256)
         found = yield from self.reach(id, ids, source=source)
         yield from understand.unsay(self.store, self.account, found.seqs)
+        wounds = yield from self._forsake(found.threads)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:
             self.overlay.drop(self.account, found.threads)
-        return replace(done, warnings=(*done.warnings, *(yield from self._refill())))
+        left = (*(yield from self._refill()), *(yield from self._mend(wounds, found.threads)))
+        return replace(done, warnings=(*done.warnings, *left))
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:
@@ -283,7 +285,9 @@ class Engine(Minding):
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
         """Drop views and fold them again from the ledger; no model is asked."""
         chosen = VIEWS if views is None else _views(views)
-        return (yield from call(self.store.rebuild, self.account, chosen, folding(chosen)))
+        done = yield from call(self.store.rebuild, self.account, chosen, folding(chosen))
+        yield from self._renew()
+        return done
 
     @verb(Action.DERIVE_EMBEDDINGS)
     def reindex(self, embedder: Embedder) -> Flow[int]:

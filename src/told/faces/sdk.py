@@ -9,12 +9,13 @@ from typing import Any, Self
 from told.core.query import Bundle
 from told.faces import verbs
 from told.faces.minded import AsyncMinded, Minded
+from told.faces.topical import AsyncTopical, Topical
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Minded):
+class Memory(Minded, Topical):
     """told, blocking."""
 
     def add(
@@ -255,7 +256,7 @@ class Memory(Minded):
         self.close()
 
 
-class AsyncMemory(AsyncMinded):
+class AsyncMemory(AsyncMinded, AsyncTopical):
     """told, on the event loop."""
 
     async def add(

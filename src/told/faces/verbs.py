@@ -16,7 +16,7 @@ from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
 from told.core.text import label, shown, snippet
 from told.engine import Engine
-from told.faces import shapes, understood
+from told.faces import clustered, shapes, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
@@ -320,5 +320,6 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
         understood.entities, understood.relations, understood.identify, understood.quarantine, understood.review,
         understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,
+        clustered.topics, clustered.topic, clustered.file_topics, clustered.merge_topics, clustered.abstract_topics,
     )
 }  # fmt: skip

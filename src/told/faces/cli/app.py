@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, writes
+from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, topics, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -17,7 +17,8 @@ SPELLED = {
     "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
     "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
     "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
-    "infer_kinds": "kinds infer",
+    "infer_kinds": "kinds infer", "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
+    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
 }  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
@@ -32,6 +33,7 @@ app.callback(invoke_without_command=True)(root)
 for part in (writes.app, reads.app, minding.app, care.app, evals.app, about.app):
     app.add_typer(part)
 app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
+app.add_typer(topics.app, name="topics", rich_help_panel=minding.PANEL)
 app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
 app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")
 app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
