@@ -311,9 +311,9 @@ def overfull(before: int, after: int, most: int) -> bool:
 
 
 def unions(means: Mapping[str, bytes], threshold: float) -> dict[str, str]:
-    """Which topics are one with an older one, by the younger; the older is never itself a younger one."""
+    """Which topics are one with an earlier one, by the later; the earlier is never itself a later one."""
     shelf, one = Shelf(), dict[str, str]()
-    for topic, code in sorted(means.items()):
+    for topic, code in means.items():
         older = join(code, shelf, threshold)
         if older is None:
             shelf.put(topic, code)

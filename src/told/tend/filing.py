@@ -45,15 +45,10 @@ STEP: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An exchange as a topic holds it: the threads of its turns, the first of which keeps its vector."""
+    """An exchange as a topic holds it, by its id, with the threads of its turns; its vector is noted under the id."""
 
-    exchange: str
+    key: str
     threads: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """What its vector is noted under: it goes when that thread is erased."""
-        return self.threads[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +117,7 @@ class Filing:
     def enrol(self, topic: str, members: Iterable[Member]) -> None:
         """These are of this topic from now on."""
         for member in members:
-            meta = {EXCHANGE: member.exchange}
+            meta = {EXCHANGE: member.key}
             self.say(*(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads))
             self.joined.setdefault(topic, []).append(member)
 

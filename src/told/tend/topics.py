@@ -158,10 +158,9 @@ def forsake(files: Files, account: str, threads: Iterable[str]) -> Flow[dict[Sco
             wound.orphans.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
         elif link.rel == IN_TOPIC:
             wound.topics[link.dst] = None
-            wound.keys[link.src] = None
+            wound.keys[str(link.meta.get(EXCHANGE, link.src))] = None
         else:
-            siblings = yield from _links(files, account, [link.dst])
-            wound.keys |= {other.src: None for other in siblings if other.rel == IN_EXCHANGE}
+            wound.keys[link.dst] = None
     yield from _forget(files, account, wounds)
     return wounds
 
