@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from compass import Compass, exchange
 
+from compass import Compass, exchange
 from told import Memory
 from told.core.entry import Linked
 from told.core.errors import NotFoundError
@@ -598,3 +599,27 @@ def test_every_link_and_topic_stands_in_the_ledger(memory: Memory) -> None:
     rels = [entry.verb.rel for entry in entries if isinstance(entry.verb, Linked)]
     assert rels == ["in_exchange", "in_exchange", "derived_from", "in_topic", "in_topic"]
     assert memory.verify()["ok"]
+
+
+def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(open_memory: Opening) -> None:
+    here, there = open_memory(), open_memory()
+
+    def carry() -> None:
+        ledger = BytesIO()
+        here.export(ledger)
+        there.import_(ledger.getvalue())
+
+    exchange(here, "one n0", "fine n0")
+    user, _ = exchange(here, "two n20", "secret n30")
+    here.file_topics()
+    carry()
+    there.file_topics()
+    assert [(row["label"], row["members"]) for row in listed(there)] == [("one n0", 2)]
+    there.rebuild()
+    assert means(there) == {"one n0": 2}
+    before = grown(there)
+    here.erase(user)
+    carry()
+    assert not set(grown(there).values()) & set(before.values())
+    there.rebuild()
+    assert grown(there) == grown(here)

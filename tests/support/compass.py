@@ -32,7 +32,7 @@ class Compass:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One unit vector for each text: the mean of the ways it names."""
         self.asked += texts
         return [_pointing(text) for text in texts]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isqrt, sqrt
 from operator import mul
@@ -225,21 +225,29 @@ class Shelf:
 
     def nearest(self, code: bytes) -> Near | None:
         """The topic nearest to a vector."""
-        return min(self._look(_spot(code)), key=_order, default=None)
+        spot = _spot(code)
+        found: list[Near] = []
+        for cell in self._look(spot):
+            cosines = self._cosines(spot, list(cell.spots.values()))
+            most = max(cosines)
+            found += [Near(name, most) for name, cosine in zip(cell.spots, cosines, strict=True) if cosine == most]
+        return min(found, key=_order, default=None)
 
     def near(self, code: bytes, least: float) -> list[Near]:
         """The topics that are so near at least, the nearest first."""
-        return sorted((near for near in self._look(_spot(code)) if near.cosine >= least), key=_order)
+        spot = _spot(code)
+        found: list[Near] = []
+        for cell in self._look(spot):
+            found += map(Near, cell.spots, self._cosines(spot, list(cell.spots.values())))
+        return sorted((near for near in found if near.cosine >= least), key=_order)
 
-    def _look(self, spot: _Spot) -> Iterator[Near]:
-        """The topics that may be near."""
-        cells = self._cells
-        if len(self) > self._exact:
-            ways = self._cosines(spot, [cell.middle for cell in cells])
-            first = sorted(range(len(cells)), key=lambda place: (-ways[place], place))[:PROBES]
-            cells = [cells[place] for place in first]
-        for cell in cells:
-            yield from map(Near, cell.spots, self._cosines(spot, list(cell.spots.values())))
+    def _look(self, spot: _Spot) -> Sequence[_Cell]:
+        """The cells that may hold what is near."""
+        if len(self) <= self._exact:
+            return self._cells
+        ways = self._cosines(spot, [cell.middle for cell in self._cells])
+        first = sorted(range(len(ways)), key=lambda place: (-ways[place], place))[:PROBES]
+        return [self._cells[place] for place in first]
 
     def _cosines(self, spot: _Spot, others: Sequence[_Spot]) -> list[float]:
         products = self._products(spot.code, [other.code for other in others])

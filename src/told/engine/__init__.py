@@ -313,10 +313,12 @@ class Engine(Topical):
     def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
         """Append an exported ledger to the account it continues; a tombstone in it erases here too."""
         warnings = yield from self.flush()
+        before = yield from call(self.store.head, self.account)
         try:
             new = yield from transfer.import_(self.store, self.account, lines)
         finally:
             self.overlay.forget(self.account)
+        yield from self._doubt(before.seq)
         yield from call(self.store.scrub)
         return new, (*warnings, *((yield from self._refill()) if new else ()))
 

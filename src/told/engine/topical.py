@@ -78,6 +78,10 @@ class Topical(Minding):
         done = yield from attempt(topics.mend(files, self.account, wounds, threads))
         return (f"Topics wait to be made anew: {done}",) if isinstance(done, Failure) else ()
 
+    def _doubt(self, after: int) -> Flow[None]:
+        """Forget what is noted of topics if anything was erased after a position."""
+        yield from topics.doubt((yield from self._files()), self.account, after)
+
     def _renew(self) -> Flow[int]:
         """Make the means of all topics anew."""
         return (yield from topics.rebuild((yield from self._files()), self.account))

@@ -66,7 +66,7 @@ def _page(files: Files, account: str) -> Flow[Filed | None]:
     if not entries:
         return None
     whole = _whole(entries) if len(entries) == limit else entries
-    waiting = _exchanges(whole)
+    waiting = yield from _unfiled(files, account, _exchanges(whole))
     if not waiting:
         yield from call(files.store.advance, account, CONSUMER, whole[-1].seq)
         return Filed()
@@ -97,6 +97,15 @@ def _exchanges(entries: Iterable[Entry]) -> dict[Scope, list[Member]]:
     for (scope, exchange), threads in found.items():
         members.setdefault(scope, []).append(Member(exchange, tuple(threads)))
     return members
+
+
+def _unfiled(files: Files, account: str, found: dict[Scope, list[Member]]) -> Flow[dict[Scope, list[Member]]]:
+    """Those that no topic holds: who reads a ledger again, or one from elsewhere, files nothing twice."""
+    threads = [thread for members in found.values() for member in members for thread in member.threads]
+    links = yield from _links(files, account, threads)
+    filed = {link.meta.get(EXCHANGE) for link in links if link.rel == IN_TOPIC}
+    left = {scope: [one for one in members if one.key not in filed] for scope, members in found.items()}
+    return {scope: members for scope, members in left.items() if members}
 
 
 def settle(files: Files, filings: Sequence[Filing], step: Step, seen: int = -1) -> Flow[None]:
@@ -194,6 +203,16 @@ def mend(files: Files, account: str, wounds: dict[Scope, Wound], threads: Iterab
 def _adopted(orphans: Sequence[Member], filing: Filing) -> Flow[None]:
     """Put exchanges that lost their topic into another; the means of the others were made anew when they were read."""
     yield from file(filing, orphans)
+
+
+def doubt(files: Files, account: str, after: int) -> Flow[None]:
+    """Forget everything noted if anything was erased by entries that came from elsewhere; it is made anew when needed."""
+    while page := (yield from call(files.store.scan, account, after, PAGE * 4)):
+        if any(entry.sort == "erased" for entry in page):
+            noted = yield from call(files.store.notes, account, CONSUMER)
+            yield from call(files.store.note, account, CONSUMER, dict.fromkeys(noted))
+            return
+        after = page[-1].seq
 
 
 # Rebuilding -----------------------------------------------------------------------------------------------------------
