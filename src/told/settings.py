@@ -258,6 +258,28 @@ class Settings:
         "asks the model if there is one.",
         choices=("auto", "rules", "model"),
     )  # fmt: skip
+    topic_join: float = knob(
+        0.0, "The cosine from which an exchange joins a topic; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
+    topic_merge: float = knob(
+        0.0, "The cosine from which two topics are one; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
+    topic_near: float = knob(
+        0.0, "The cosine from which a topic bears on a query; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
+    topic_hot: float = knob(
+        0.0, "The cosine from which what was just recalled answers again; 0 takes what the embedder says.",
+        least=0.0, most=1.0,
+    )  # fmt: skip
+    topic_group: float = knob(
+        0.0, "The cosine from which topics make a topic of topics; 0 takes what the embedder says.", least=0.0, most=1.0
+    )
+    topic_cap: int = knob(20, "A topic with more exchanges than this is split, if they lie in clusters.", least=1)
+    topic_members: int = knob(2, "How many members of a topic a hit brings along.", least=0)
+    topic_reach: int = knob(50, "Of how many of the best memories the topics count as having come up.", least=0)
+    topic_days: float = knob(
+        30.0, "How fast members of a topic stop being recent; after so many days 1/e is left.", least=0.01
+    )
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""

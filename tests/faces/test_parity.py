@@ -97,10 +97,10 @@ def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
 SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "update", "delete", "delete_all",
           "retract", "history", "timeline", "diff", "link", "erase", "upload", "blob", "blobs", "contradictions",
           "entities", "relations", "identify", "quarantine", "review", "infer_kinds", "tool_result",
-          "reveal", "decay", "about", "forget", "consolidate", "tiers", "registry",
-          "recalls", "enqueue", "apply_delta"}  # fmt: skip
+          "reveal", "decay", "about", "forget", "consolidate", "tiers", "registry", "recalls", "enqueue", "apply_delta",
+          "topics", "topic", "merge_topics", "abstract_topics"}  # fmt: skip
 ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup", "wait", "faults",
-                "retry_faults", "drop_faults", "revoke", "queue", "reflect"}  # fmt: skip
+                "retry_faults", "drop_faults", "revoke", "queue", "reflect", "file_topics"}  # fmt: skip
 
 
 @pytest.mark.parametrize("face", [Memory, AsyncMemory])

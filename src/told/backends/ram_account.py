@@ -13,7 +13,7 @@ from told.backends.ram_beside import Beside
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal, thread_of
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, NODE, QUARANTINE, UNLISTED, Fact, Link, Passage, Tick, Witness, together
+from told.core.fact import NEVER, NODE, SILENT, UNLISTED, Fact, Link, Passage, Tick, Witness, together
 from told.core.ids import Mint, canonical, sha256, tagged
 from told.core.query import Touch
 from told.core.scope import Scope
@@ -307,7 +307,7 @@ class Account:
             if problem := flaw(entry, head):
                 found.append(f"{self.name}: entry {entry.seq}: {problem}")
             head = Head(entry.seq, entry.at, entry.hash)
-        silent = {fact.seq for fact in self.facts.values() if fact.kind == QUARANTINE}
+        silent = {fact.seq for fact in self.facts.values() if fact.kind in SILENT}
         strays = sorted(({seq for seq, _ in self.passages} ^ self.facts.keys()) - silent)
         found += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays]
         rotten = [name for name, blob in self.blobs.items() if tagged(blob.data) != name]
@@ -334,7 +334,7 @@ class Account:
 
 def is_turn(fact: Fact) -> bool:
     """Whether a fact may be what somebody said: no claim, no node, nothing that no index holds."""
-    return fact.predicate is None and fact.kind not in (NODE, QUARANTINE)
+    return fact.predicate is None and fact.kind not in SILENT and fact.kind != NODE
 
 
 def flaw(entry: Entry, head: Head) -> str:

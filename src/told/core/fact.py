@@ -94,9 +94,13 @@ class Tick:
     tokens: int = 0
 
 
-TURN, NODE, QUARANTINE = "turn", "node", "quarantine"
-UNLISTED = frozenset({TURN, NODE, QUARANTINE})
-"""Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt."""
+TURN, NODE, QUARANTINE, TOPIC = "turn", "node", "quarantine", "topic"
+UNLISTED = frozenset({TURN, NODE, QUARANTINE, TOPIC})
+"""Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt,
+and what they are about."""
+
+SILENT = frozenset({QUARANTINE, TOPIC})
+"""Kinds that no index holds, so that no search finds them."""
 
 PIECE = 600
 """About how many characters of a long text one passage holds."""

@@ -20,10 +20,8 @@ from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
 from told.engine.concepts import Conceiving
-from told.engine.fading import Fading
-from told.engine.minding import Minding
-from told.engine.tiering import Tiering
 from told.engine.reflecting import Reflecting
+from told.engine.tiering import Tiering
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Fading, Conceiving, Tiering, Reflecting, Minding):
+class Engine(Conceiving, Tiering, Reflecting):
     """Every verb."""
 
     __slots__ = ()
@@ -261,11 +259,13 @@ class Engine(Fading, Conceiving, Tiering, Reflecting, Minding):
         yield from understand.unsay(self.store, self.account, found.seqs)
         yield from judge.unsay(self.store, self.account, found.seqs)
         yield from reconsolidate.unsay(self.store, self.account)
+        wounds = yield from self._forsake(found.threads)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:
             self.overlay.drop(self.account, found.threads)
-        return replace(done, warnings=(*done.warnings, *(yield from self._refill())))
+        left = (*(yield from self._refill()), *(yield from self._mend(wounds, found.threads)))
+        return replace(done, warnings=(*done.warnings, *left))
 
     @verb(Action.REQUEST_DELETION)
     def reset(self) -> Flow[None]:
@@ -290,7 +290,9 @@ class Engine(Fading, Conceiving, Tiering, Reflecting, Minding):
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
         """Drop views and fold them again from the ledger; no model is asked."""
         chosen = VIEWS if views is None else _views(views)
-        return (yield from call(self.store.rebuild, self.account, chosen, folding(chosen)))
+        done = yield from call(self.store.rebuild, self.account, chosen, folding(chosen))
+        yield from self._renew()
+        return done
 
     @verb(Action.DERIVE_EMBEDDINGS)
     def reindex(self, embedder: Embedder) -> Flow[int]:
@@ -316,10 +318,12 @@ class Engine(Fading, Conceiving, Tiering, Reflecting, Minding):
     def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
         """Append an exported ledger to the account it continues; a tombstone in it erases here too."""
         warnings = yield from self.flush()
+        before = yield from call(self.store.head, self.account)
         try:
             new = yield from transfer.import_(self.store, self.account, lines)
         finally:
             self.overlay.forget(self.account)
+        yield from self._doubt(before.seq)
         yield from call(self.store.scrub)
         return new, (*warnings, *((yield from self._refill()) if new else ()))
 

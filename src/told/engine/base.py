@@ -19,6 +19,7 @@ from told.read.cache import Overlay
 from told.read.gather import Eye
 from told.read.guard import Guard, subscribed
 from told.settings import Settings
+from told.tend.shelves import Shelves
 from told.write.desk import Desk
 from told.write.media.see import Look
 from told.write.mind import Ask, Mind
@@ -65,6 +66,7 @@ class Base:
     mind: Mind = field(default_factory=lambda: Mind(Settings()))
     meter: Spent | None = None
     readers: tuple[ImageReader, ...] = ()
+    shelves: Shelves = field(default_factory=Shelves)
 
     @property
     def account(self) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from told.core.policy import Action
 from told.core.scope import Scope
 from told.engine.base import verb
-from told.engine.minding import Minding
+from told.engine.fading import Fading
+from told.engine.topical import Topical
 from told.flow import Flow
 from told.read import plan
 from told.read.guard import denials
@@ -20,7 +21,7 @@ from told.tend.state import State
 from told.tend.sweep import After, Swept
 
 
-class Tiering(Minding):
+class Tiering(Fading, Topical):
     """Tail, index, registry."""
 
     __slots__ = ()
@@ -59,18 +60,17 @@ class Tiering(Minding):
     # What comes after filing ------------------------------------------------------------------------------------------
 
     def _afterwards(self) -> tuple[After, ...]:
-        """What works on what was filed, in this order, as far as this engine has the verb for it."""
-        steps: Mapping[str, After] = {"file_topics": self._into_topics, "forget": self._let_fade}
-        return tuple(step for verb, step in steps.items() if hasattr(self, verb))
+        """What works on what was filed, in this order."""
+        return self._into_topics, self._let_fade
 
     def _into_topics(self, _: Sequence[Scope]) -> Flow[Swept]:
         """Put what was filed into topics."""
-        done = yield from cast(Any, self).file_topics()
+        done = yield from self.file_topics()
         return Swept(topics=done.exchanges, warnings=tuple(done.warnings))
 
     def _let_fade(self, scopes: Sequence[Scope]) -> Flow[Swept]:
         """Give up what has faded."""
         lost = 0
         for scope in scopes:
-            lost += len((yield from cast(Any, self).forget(None, scope.ids())))
+            lost += len((yield from self.forget(None, scope.ids())))
         return Swept(forgotten=lost)

@@ -10,14 +10,15 @@ from told.core.query import Bundle
 from told.faces import verbs
 from told.faces.faded import AsyncFaded, Faded
 from told.faces.minded import AsyncMinded, Minded
-from told.faces.tiered import AsyncTiered, Tiered
 from told.faces.reflected import AsyncReflected, Reflected
+from told.faces.tiered import AsyncTiered, Tiered
+from told.faces.topical import AsyncTopical, Topical
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Faded, Tiered, Reflected, Minded):
+class Memory(Faded, Tiered, Reflected, Topical, Minded):
     """told, blocking."""
 
     def add(
@@ -258,7 +259,7 @@ class Memory(Faded, Tiered, Reflected, Minded):
         self.close()
 
 
-class AsyncMemory(AsyncFaded, AsyncTiered, AsyncReflected, AsyncMinded):
+class AsyncMemory(AsyncFaded, AsyncTiered, AsyncReflected, AsyncTopical, AsyncMinded):
     """told, on the event loop."""
 
     async def add(

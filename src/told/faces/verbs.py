@@ -16,7 +16,7 @@ from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
 from told.core.text import label, shown, snippet
 from told.engine import Engine
-from told.faces import fading, reflected, shapes, tiering, understood
+from told.faces import clustered, fading, reflected, shapes, tiering, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
@@ -322,5 +322,6 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,
         tiering.consolidate, tiering.tiers, tiering.registry, fading.decay, fading.about, fading.forget,
         reflected.recalls, reflected.enqueue, reflected.queue, reflected.reflect, reflected.apply_delta,
+        clustered.topics, clustered.topic, clustered.file_topics, clustered.merge_topics, clustered.abstract_topics,
     )
 }  # fmt: skip

@@ -68,7 +68,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     clock.mark("assemble", len(made.items), len(items) - len(made.items), f"{made.tokens} of {order.budget} tokens")
     hits = tuple({item.hit.fact.seq: item.hit for item in reversed(made.items)}.values())[::-1]
     warnings = list(recall.warnings) if recall else []
-    warnings += yield from path.noted(eye, find, hits, want.query if want else "")
+    warnings += yield from path.noted(eye, find, hits, recall)
     if items and not made.items:
         warnings.append(f"No memory fits a budget of {order.budget} tokens.")
     if made.text:

@@ -11,26 +11,53 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from math import exp2, log1p
-from typing import Final
+from typing import Final, TypeAlias
 
 from told.core.fact import Fact
 from told.core.query import Touch
 from told.core.scope import Scope
+from told.core.score import cosine
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
 from told.read.recalling import Recalls
 
 DAY: Final = 86_400_000_000
+Pair: TypeAlias = tuple[str, str]
 SCOPES: Final = 1024
 """How many scopes have a hot buffer; the one that recalled nothing for the longest time loses its own."""
+
+
+NO_CODES: Mapping[int, bytes] = {}
 
 
 def hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
     """How much a memory is in use, from 0 for never to just below 1: it grows with recalls and halves with time."""
     much = log1p(max(count, 0))
     return much / (1 + much) * exp2(-max(now - last, 0) / (half_life_days * DAY))
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A memory at hand: its thread, and the code of the passage of it that was found."""
+
+    thread: str
+    code: bytes = b""
+
+    def answers(self, asked: bytes, least: float) -> bool:
+        """Whether it is near enough to what is asked; where either has no vector it may be."""
+        return not asked or len(asked) != len(self.code) or cosine(asked, self.code) >= least
+
+
+@dataclass(slots=True)
+class Buffer:
+    """What one scope selected last, the newest at the end, and the topics that were fetched, each with its members."""
+
+    places: OrderedDict[int, Hot] = field(default_factory=OrderedDict)
+    topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 class Overlay:
@@ -47,13 +74,16 @@ class Overlay:
     def renew(self) -> None:
         """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
         self._lock = threading.Lock()
-        self._hot: OrderedDict[Scope, OrderedDict[int, str]] = OrderedDict()
+        self._hot: OrderedDict[Scope, Buffer] = OrderedDict()
         self._pending: dict[str, dict[str, list[int]]] = {}
+        self._met: dict[str, dict[Pair, Touch]] = {}
         self._reads = 0
         self.recalls.renew()
 
-    def note(self, account: str, scope: Scope, hits: Sequence[Fact], at: int) -> None:
-        """A read in this scope selected these, best first."""
+    def note(
+        self, account: str, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES
+    ) -> None:
+        """A read in this scope selected these, best first; codes are those of what was found of them."""
         if not hits:
             return
         with self._lock:
@@ -61,30 +91,75 @@ class Overlay:
             counts = self._pending.setdefault(account, {})
             for thread in {fact.id for fact in hits}:
                 _count(counts, thread, 1, at)
-            self._warm(scope, hits)
+            self._warm(scope, hits, codes)
 
-    def _warm(self, scope: Scope, hits: Sequence[Fact]) -> None:
+    def _warm(self, scope: Scope, hits: Sequence[Fact], codes: Mapping[int, bytes]) -> None:
         """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
         if not self._size:
             return
-        buffer = self._hot.setdefault(scope, OrderedDict())
+        places = self._hot.setdefault(scope, Buffer()).places
         self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
-            buffer[fact.seq] = fact.id
-            buffer.move_to_end(fact.seq)
-        while len(buffer) > self._size:
-            buffer.popitem(last=False)
+            known = places.get(fact.seq)
+            places[fact.seq] = Hot(fact.id, codes.get(fact.seq, b"") or (known.code if known else b""))
+            places.move_to_end(fact.seq)
+        while len(places) > self._size:
+            places.popitem(last=False)
         if len(self._hot) > SCOPES:
             self._hot.popitem(last=False)
 
-    def hot(self, scope: Scope) -> tuple[int, ...]:
-        """The ledger positions this very scope selected last, newest first.
+    def hot(self, scope: Scope, asked: bytes = b"", least: float = 0.0) -> tuple[int, ...]:
+        """The ledger positions this very scope selected last and that are near enough to what is asked, newest first.
 
         They are hints: another process may have updated, erased or even reset what stood there, so whoever follows one
         reads it as any other candidate, in its scope and at its point in time.
         """
         with self._lock:
-            return tuple(reversed(self._hot.get(scope, ())))
+            found = list(self._hot[scope].places.items()) if scope in self._hot else []
+        return tuple(seq for seq, hot in reversed(found) if hot.answers(asked, least))
+
+    # Topics
+
+    def fetched(self, scope: Scope, topic: str, members: Iterable[str]) -> None:
+        """A read in this scope fetched these members of a topic."""
+        with self._lock:
+            if scope in self._hot:
+                self._hot[scope].topics[topic] = frozenset(members)
+
+    def at_hand(self, scope: Scope, topic: str, members: Iterable[str]) -> bool:
+        """Whether a topic was fetched and its members, the same as then, are all in the buffer."""
+        with self._lock:
+            buffer = self._hot.get(scope)
+            known = buffer.topics.get(topic) if buffer else None
+            if buffer is None or known is None or known != frozenset(members):
+                return False
+            return known <= {hot.thread for hot in buffer.places.values()}
+
+    def meet(self, account: str, topics: Iterable[str], at: int) -> None:
+        """These topics came up together: each pair of them once more, whoever came first."""
+        with self._lock:
+            counts = self._met.setdefault(account, {})
+            for pair in combinations(sorted(set(topics)), 2):
+                counts[pair] = counts[pair] + Touch(1, at) if pair in counts else Touch(1, at)
+
+    def met(self, account: str, topics: Iterable[str]) -> Mapping[Pair, Touch]:
+        """How often any of these topics came up with others, as far as the store does not know it yet."""
+        asked = set(topics)
+        with self._lock:
+            return {pair: touch for pair, touch in self._met.get(account, {}).items() if not asked.isdisjoint(pair)}
+
+    def take_met(self) -> Mapping[str, Mapping[Pair, Touch]]:
+        """All pending meetings by account, for somebody who writes them down or gives them back."""
+        with self._lock:
+            taken, self._met = self._met, {}
+        return {account: pairs for account, pairs in taken.items() if pairs}
+
+    def give_back_met(self, account: str, pairs: Mapping[Pair, Touch]) -> None:
+        """These could not be written down."""
+        with self._lock:
+            counts = self._met.setdefault(account, {})
+            for pair, touch in pairs.items():
+                counts[pair] = counts[pair] + touch if pair in counts else touch
 
     # Pending counts
 
@@ -130,11 +205,18 @@ class Overlay:
         with self._lock:
             for thread in gone & self._pending.get(account, {}).keys():
                 del self._pending[account][thread]
+            for pair in [pair for pair in self._met.get(account, {}) if not gone.isdisjoint(pair)]:
+                del self._met[account][pair]
             for scope in [scope for scope in self._hot if scope.account == account]:
                 buffer = self._hot[scope]
-                for seq in [seq for seq, thread in buffer.items() if thread in gone]:
-                    del buffer[seq]
-                if not buffer:
+                buffer.topics = {
+                    topic: members
+                    for topic, members in buffer.topics.items()
+                    if topic not in gone and gone.isdisjoint(members)
+                }
+                for seq in [seq for seq, hot in buffer.places.items() if hot.thread in gone]:
+                    del buffer.places[seq]
+                if not buffer.places:
                     del self._hot[scope]
 
     def forget(self, account: str) -> None:
@@ -142,6 +224,7 @@ class Overlay:
         self.recalls.forget(account)
         with self._lock:
             self._pending.pop(account, None)
+            self._met.pop(account, None)
             for scope in [scope for scope in self._hot if scope.account == account]:
                 del self._hot[scope]
 
@@ -169,9 +252,11 @@ def _renewal(overlay: Overlay) -> Callable[[], None]:
 # Flows ----------------------------------------------------------------------------------------------------------------
 
 
-def noted(store: Store, overlay: Overlay, scope: Scope, hits: Sequence[Fact], at: int) -> Flow[tuple[str, ...]]:
+def noted(
+    store: Store, overlay: Overlay, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES
+) -> Flow[tuple[str, ...]]:
     """Note what a read selected, and write recalls down when that is due; what went wrong is a warning."""
-    overlay.note(scope.account, scope, hits, at)
+    overlay.note(scope.account, scope, hits, at, codes)
     return (yield from flush(store, overlay)) if overlay.due else ()
 
 
@@ -183,7 +268,19 @@ def flush(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
         if isinstance(done, Failure):
             overlay.give_back(account, recalls)
             warnings.append(f"Recalls could not be counted: {done}")
+    for account, pairs in overlay.take_met().items():
+        done = yield from attempt(call(store.meet, account, pairs))
+        if isinstance(done, Failure):
+            overlay.give_back_met(account, pairs)
+            warnings.append(f"Topics that came up together could not be counted: {done}")
     return (*warnings, *(yield from overlay.recalls.flush(store)))
+
+
+def met(store: Store, overlay: Overlay, account: str, topics: Sequence[str]) -> Flow[Mapping[Pair, Touch]]:
+    """How often topics came up with others, with what this process has not written down yet."""
+    stored = (yield from call(store.met, account, topics)) if topics else {}
+    fresh = overlay.met(account, topics)
+    return {**stored, **{pair: stored[pair] + new if pair in stored else new for pair, new in fresh.items()}}
 
 
 def touched(store: Store, overlay: Overlay, account: str, threads: Sequence[str]) -> Flow[Mapping[str, Touch]]:

@@ -8,36 +8,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from told.core.fact import NODE, Fact, Link
 from told.core.identity import DISTINCT, SAME_AS, Lens, seen_through
 from told.core.query import LATEST, Probe, Ranked, Touch
-from told.flow import Flow, call
+from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, IN_EXCHANGE, IN_TOPIC
+from told.flow import Flow
 from told.read import cache
 from told.read.gather import Eye, ask, by_id
+from told.read.leads import Lead, Leads, links_of, offer
+from told.read.members import CO_OCCURS, Walk, members
 from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
+from told.read.topics import latest
 
-PART_OF, IN_TOPIC, CO_OCCURS = "part_of", "in_topic", "co_occurs"
-MENTIONS = "mentions"
-APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", "derived_from", DISTINCT})
+PART_OF, MENTIONS = "part_of", "mentions"
+APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", DERIVED_FROM, DISTINCT,
+                   IN_EXCHANGE, ABSTRACTED_FROM, "importance"})  # fmt: skip
 """Relations that are no mere neighbourhood."""
 
 SCALE = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """Where a hit points to: from which thread, how firmly, by which source, and whether only for naming it."""
-
-    parent: str
-    weight: float
-    source: str
-    mentioned: bool = False
-
-
-Leads: TypeAlias = dict[str, Lead]
 Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
 
 
@@ -53,9 +46,10 @@ def expanded(
     scores = {facts[one.mark.seq].id: one.score for one in tops}
     labels: dict[int, str] = {}
     led: set[str] = set()
-    current, frontier, unchanged = list(scored), list(scores), 0
+    current, frontier, unchanged, walk = list(scored), list(scores), 0, Walk()
     for _ in range(eye.settings.expand_rounds):
-        leads = yield from _leads(eye, probe, frontier, scores, lens)
+        walk.known = current
+        leads = yield from _leads(eye, probe, frontier, scores, lens, walk)
         fresh = {thread: lead for thread, lead in leads.items() if thread not in led and lead.parent in scores}
         found = yield from _followed(eye, probe, rank, fresh, scores, current)
         if not found:
@@ -98,31 +92,26 @@ def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
 
 
 def _leads(
-    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None
+    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None, walk: Walk
 ) -> Flow[Leads]:
     """Where these threads point to; of several that point to one, the strongest leads there.
 
     A node leads to the memories that mention it, and no memory to a node: everything mentions somebody.
     """
-    links = yield from _links(eye, probe, threads)
+    links = yield from links_of(eye, probe, threads)
     leads: Leads = {}
-    topics: Leads = {}
     own = set(threads) - _hubs(links, eye.settings.expand_width)
     one = None if lens is None else seen_through(lens, links)
     for link in links:
         if link.rel == PART_OF:
             if link.dst in own and "tree" in eye.sources:
-                _offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
-        elif link.rel == IN_TOPIC:
-            if link.src in own:
-                _offer(topics, link.dst, Lead(link.src, link.weight, "topic"), scores)
+                offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
         elif link.rel not in APART and "graph" in eye.sources:
             for here, there, weight in _ways(link, one):
                 if here in own:
-                    _offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
-    if topics and "topics" in eye.sources:
-        leads = (yield from _members(eye, probe, topics, scores)) | leads
-    return leads
+                    offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
+    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in eye.sources}
+    return (yield from members(eye, probe, topics, scores, walk)) | leads if topics else leads
 
 
 def _hubs(links: Sequence[Link], most: int) -> set[str]:
@@ -141,39 +130,6 @@ def _ways(link: Link, one: Mapping[str, str] | None) -> Iterator[tuple[str, str,
     if link.rel != MENTIONS:
         yield link.src, link.dst, weight
     yield link.dst, link.src, weight
-
-
-def _offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) -> None:
-    """Take a lead unless a stronger one leads there; nothing leads to itself."""
-    known = leads.get(thread)
-    if lead.parent != thread and (
-        known is None or lead.weight * scores[lead.parent] > known.weight * scores[known.parent]
-    ):
-        leads[thread] = lead
-
-
-def _members(eye: Eye, probe: Probe, topics: Mapping[str, Lead], scores: Mapping[str, float]) -> Flow[Leads]:
-    """The members of topics, and of the topics that come up together with them."""
-    around = yield from _links(eye, probe, list(topics))
-    near = dict(topics)
-    for link in around:
-        if link.rel == CO_OCCURS:
-            for here, there in ((link.src, link.dst), (link.dst, link.src)):
-                if here in topics:
-                    _offer(near, there, replace(topics[here], weight=topics[here].weight * link.weight), scores)
-    further = (yield from _links(eye, probe, sorted(near.keys() - topics.keys()))) if len(near) > len(topics) else ()
-    members: Leads = {}
-    for link in (*around, *further):
-        if link.rel == IN_TOPIC and link.dst in near:
-            _offer(members, link.src, replace(near[link.dst], weight=near[link.dst].weight * link.weight), scores)
-    return members
-
-
-def _links(eye: Eye, probe: Probe, nodes: Sequence[str]) -> Flow[Sequence[Link]]:
-    at = probe.find.as_of.seq
-    if not nodes:
-        return ()
-    return (yield from call(eye.store.links, probe.find.scope.account, nodes, None if at >= LATEST else at))
 
 
 # Following them -------------------------------------------------------------------------------------------------------

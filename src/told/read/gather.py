@@ -12,6 +12,7 @@ from told.core.fact import Fact
 from told.core.filter import Test, every
 from told.core.kind import Ontology, builtin
 from told.core.query import LATEST, Find, Probe, Ranked, Word
+from told.core.score import quantise
 from told.core.text import query_terms
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
@@ -19,6 +20,7 @@ from told.ports import LLM, Embedder, Reranker, Store, Vector, sound
 from told.read.asked import Asked
 from told.read.cache import Overlay
 from told.read.guard import Guard
+from told.read.limits import thresholds
 from told.settings import Settings
 
 NO_EMBEDDER = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
@@ -70,11 +72,19 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: i
         if span.start is not None and span.end is not None and "time" in sources
     )
     latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
-    hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
+    hot = _hot(eye, find, vector) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
     usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
     words = words_of(asked.text)
     return Probe(find, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
+
+
+def _hot(eye: Eye, find: Find, vector: Vector | None) -> tuple[int, ...]:
+    """What the scope recalled last and that is near enough to the query."""
+    near = eye.overlay.hot(find.scope)
+    if not near or vector is None:
+        return near
+    return eye.overlay.hot(find.scope, quantise(vector), thresholds(eye.settings, eye.embedder).hot)
 
 
 def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:

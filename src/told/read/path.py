@@ -22,6 +22,7 @@ from told.read.fading import strengths
 from told.read.fold import KEY
 from told.read.gather import Eye, ask, probe_of, vector_of
 from told.read.guard import denials
+from told.read.meeting import came_up
 from told.read.rank import Scored
 from told.read.recall import Recall, Seen, Want, fetch, fill, first
 from told.read.rerank import reranked
@@ -35,7 +36,7 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
     recall = yield from recalled(eye, want)
     seen = _seen(eye, recall)
-    warnings = yield from noted(eye, want.find, seen.hits, want.query)
+    warnings = yield from noted(eye, want.find, seen.hits, recall)
     return replace(seen, warnings=(*seen.warnings, *warnings))
 
 
@@ -211,12 +212,18 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
             yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
 
 
-def noted(eye: Eye, find: Find, hits: Sequence[Hit], query: str) -> Flow[tuple[str, ...]]:
-    """Note what was selected, unless the read was one of the past."""
-    if find.as_of.seq < LATEST or not hits:
+def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:
+    """Note what was selected, and which topics came up for it, unless the read was one of the past."""
+    if find.as_of.seq < LATEST:
         return ()
-    eye.overlay.recalls.note(find.scope.account, hits, query, find.as_of.at)
-    return (yield from cache.noted(eye.store, eye.overlay, find.scope, [hit.fact for hit in hits], find.as_of.at))
+    if recall is not None:
+        yield from came_up(eye, recall)
+    if not hits:
+        return ()
+    eye.overlay.recalls.note(find.scope.account, hits, recall.want.query if recall else "", find.as_of.at)
+    codes = {one.mark.seq: one.mark.code for one in reversed(recall.scored)} if recall else {}
+    facts = [hit.fact for hit in hits]
+    return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at, codes))
 
 
 def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:

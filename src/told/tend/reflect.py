@@ -17,8 +17,9 @@ from told.core import address
 from told.core.alike import Likeness, compare, words
 from told.core.belief import CONTRADICTS, SUPERSEDES
 from told.core.fact import Fact, Link
-from told.core.kind import Ontology, Semantics, Tier
+from told.core.kind import Ontology, Semantics
 from told.core.predicates import predicate
+from told.core.salience import Tier
 from told.core.trust import Trust, source_of
 from told.ledger.erase import DERIVED_FROM
 from told.tend.apply import MADE, NEEDS_REVIEW

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from told.core.entry import Asserted, Claim, Entry
-from told.core.fact import LEVELS, NEVER, PIECE, QUARANTINE, Passage
+from told.core.fact import LEVELS, NEVER, PIECE, SILENT, Passage
 from told.core.scope import Scope
 from told.core.text import pieces
 from told.ports import PutPassage, RowOp
@@ -22,10 +22,10 @@ def fold(entry: Entry) -> Sequence[RowOp]:
 def passages(seq: int, scope: Scope, said: Asserted) -> list[Passage]:
     """What is indexed of an assertion; only the first piece of a thread's first version is part of a conversation.
 
-    What is in quarantine has no passage, so that nothing finds it.
+    What is in quarantine, and a topic, has no passage, so that nothing finds it.
     """
     claim = said.claim
-    if claim.kind == QUARANTINE:
+    if claim.kind in SILENT:
         return []
     expires = NEVER if claim.expires is None else claim.expires
     thread = said.thread if claim.actor and said.since is None else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from told.core.entry import Claim
 from told.core.errors import ModelMismatch
-from told.core.fact import NODE, QUARANTINE, Fact
+from told.core.fact import NODE, SILENT, Fact
 from told.core.ids import text_hash
 from told.core.query import LATEST, AsOf, Find, Mark, Probe, Ranked
 from told.core.same import is_deictic, same_content
@@ -28,7 +28,7 @@ LONGEST = 2000
 """A longer text is never the same as another by chance, and its exact double is found by its hash."""
 
 DAY = 86_400_000_000
-APART = frozenset({NODE, QUARANTINE})
+APART = SILENT | {NODE}
 
 
 @dataclass(frozen=True, slots=True)

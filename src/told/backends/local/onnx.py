@@ -66,6 +66,7 @@ class OnnxEmbedder:
         self.model = f"local:{model.name}"
         self.dim = model.dim
         self.usual, self.spread = model.usual, model.spread
+        self.topics = model.topics
         self._spec = model
         self._folder = folder
         self._threads = threads

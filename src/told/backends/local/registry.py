@@ -7,7 +7,7 @@ sources in order of preference; a new sort of source is one more dataclass here 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import platformdirs
 
 from told.core.errors import InvalidInput
+from told.core.topics import Thresholds
 
 GRAPH = "model.onnx"
 """The network of every installed embedding model, whatever its source called it."""
@@ -68,6 +69,8 @@ class Model:
     """Its cosine of unrelated texts."""
     spread: float = 0.0
     """How much that varies among the texts of one scope."""
+    topics: Thresholds = field(default_factory=Thresholds)
+    """From which cosines on exchanges make a topic."""
 
     @property
     def network(self) -> str:

@@ -261,7 +261,7 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
 SELECT count(*) FROM fact f
-WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id) AND f.kind <> 'quarantine'
+WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id) AND f.kind NOT IN ('quarantine', 'topic')
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -517,7 +517,7 @@ ORDER BY o.part, o.term, o.chunk
 -- name: count_entries
 SELECT count(*), sum(envelope IS NULL) FROM entry WHERE id > ? AND id < ?
 -- name: count_facts
-SELECT count(*), sum(until = 4611686018427387904 AND kind NOT IN ('turn', 'node', 'quarantine')) FROM fact
+SELECT count(*), sum(until = 4611686018427387904 AND kind NOT IN ('turn', 'node', 'quarantine', 'topic')) FROM fact
 WHERE id > ? AND id < ?
 -- name: count_evidence
 SELECT count(*) FROM evidence WHERE id > ? AND id < ?

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, blobs, care, chat, evals, fading, kinds, minding, models, reads, tiers, writes
-from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, reconsolidate, writes
+from told.faces.cli import (
+    about,
+    blobs,
+    care,
+    chat,
+    evals,
+    fading,
+    kinds,
+    minding,
+    models,
+    reads,
+    reconsolidate,
+    tiers,
+    topics,
+    writes,
+)
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -20,6 +34,8 @@ SPELLED = {
     "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
     "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
     "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
+    "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
+    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
 }  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
@@ -31,10 +47,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
-for part in (chat.app, writes.app, reads.app, fading.app, minding.app, tiers.app, care.app, evals.app, about.app):
-for part in (writes.app, reads.app, minding.app, reconsolidate.app, care.app, evals.app, about.app):
+PARTS = (
+    chat.app, writes.app, reads.app, fading.app, minding.app, reconsolidate.app, tiers.app, care.app, evals.app,
+    about.app,
+)  # fmt: skip
+for part in PARTS:
     app.add_typer(part)
 app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
+app.add_typer(topics.app, name="topics", rich_help_panel=minding.PANEL)
 app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
 app.add_typer(reconsolidate.group, name="reconsolidate", rich_help_panel=minding.PANEL)
 app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")

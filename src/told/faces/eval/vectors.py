@@ -7,6 +7,7 @@ from collections.abc import MutableMapping, Sequence
 from hashlib import sha256
 from time import perf_counter
 
+from told.core.topics import Thresholds
 from told.faces.sdk import Memory
 from told.flow import call, run
 from told.ports import SPREAD, Embedder, Purpose, Vector
@@ -26,6 +27,7 @@ class Remembering:
         self.dim = inner.dim
         self.local = inner.local
         self.usual, self.spread = getattr(inner, "usual", 0.0), getattr(inner, "spread", SPREAD)
+        self.topics = getattr(inner, "topics", Thresholds())
         self.seconds = 0.0
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:

@@ -1,0 +1,197 @@
+"""What keeping topics costs as they become many, and from which cosines on exchanges make one.
+
+    python bench/topics.py                        100 000 turns of one scope, filed as they would be by the sweep
+    python bench/topics.py --quick                10 000 turns
+    python bench/topics.py --calibrate            thresholds of the local embedders, on the conversations of LoCoMo
+    python bench/topics.py --calibrate --data FOLDER
+
+The turns are made up: exchanges around middles in 384 dimensions, with a new middle now and then, so that the number of
+topics grows with that of turns. They are filed in a file of their own, a page at a time, by the consumer itself. Beside
+it stands what the seed does, which is to compare each exchange with every topic.
+
+TOLD_EVAL_DATA names the folder where --data does not. Nothing of the conversations is kept or printed but figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import resource
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+from bench import _table, _topics
+from bench.latency import empty_config
+from told import Memory
+from told.core.entry import Asserted, Claim, Draft, Linked
+from told.core.scope import Scope
+from told.core.score import quantise
+from told.core.topics import IN_EXCHANGE, Shelf
+from told.flow import run
+from told.ports import Batch, Purpose
+from told.tend import dots
+from told.tend.filing import Files, opened
+from told.tend.shelves import epoch_key
+from told.views import fold_all
+
+DIM, EVERY, NOISE = 384, 8, 0.55
+SCOPE = Scope("default", user_id="bench")
+PAGE, LAST = 250, 8
+
+
+class Mixture:
+    """An embedder that reads off a text which middle it lies around; the same text is the same vector."""
+
+    model, dim, local = "mixture", DIM, True
+
+    def __init__(self, fields: int = 40) -> None:
+        self._fields = np.random.default_rng(0).normal(size=(fields, DIM))
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Sequence[float]]:  # noqa: ARG002
+        """The vectors of some texts."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Sequence[float]:
+        words = text.replace("\n", " ").split()
+        middle, number = int(words[words.index("about") + 1]), int(words[words.index("number") + 1])
+        around = np.random.default_rng([1, middle]).normal(size=DIM) + self._fields[middle % len(self._fields)]
+        point = around + NOISE * np.random.default_rng([2, number]).normal(size=DIM)
+        return [float(value) for value in point / np.linalg.norm(point)]
+
+
+def written(memory: Memory, first: int, count: int, chance: random.Random) -> None:
+    """So many exchanges as the sweep leaves them, around middles that become more."""
+    store, drafts = memory.engine.store, []
+    for number in range(first, first + count):
+        middle = number // EVERY if number % EVERY == 0 else chance.randrange(number // EVERY + 1)
+        user, agent, exchange = store.mint.id(), store.mint.id(), store.mint.id()
+        drafts += [
+            Draft(Asserted(user, Claim(f"about {middle} number {number}", role="user")), SCOPE),
+            Draft(Asserted(agent, Claim(f"reply {number}", role="assistant")), SCOPE),
+            Draft(Linked(user, IN_EXCHANGE, exchange), SCOPE), Draft(Linked(agent, IN_EXCHANGE, exchange), SCOPE),
+        ]  # fmt: skip
+    store.commit(Batch("default", drafts), fold_all)
+
+
+def peak() -> float:
+    """The most memory this process had so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def looked_up(memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40) -> tuple[float, float, float]:
+    """Milliseconds to find the nearest topic, and to compare with every one; and how often both find the same."""
+    engine = memory.engine
+    files: Files = run(engine._files())
+    shelf = run(opened(files, SCOPE)).shelf
+    noted = engine.store.notes("default", "topics", [epoch_key(SCOPE)])
+    files.shelves.keep(SCOPE, noted[epoch_key(SCOPE)], shelf)
+    spots = {name: spot.code for cell in shelf._cells for name, spot in cell.spots.items()}
+    exact = Shelf(spots, dots.best(), exact=len(spots))
+    most = len(spots) - 1
+    texts = [f"about {chance.randrange(most + 1)} number {10**7 + number}" for number in range(tries)]
+    codes = [quantise(vector) for vector in embedder.embed(texts)]
+    begun = perf_counter()
+    near = [shelf.nearest(code) for code in codes]
+    between = perf_counter()
+    whole = [exact.nearest(code) for code in codes]
+    ended = perf_counter()
+    right = sum(one == other for one, other in zip(near, whole, strict=True))
+    return (between - begun) / tries * 1e3, (ended - between) / tries * 1e3, right / tries
+
+
+def kept(turns: int) -> dict[str, Any]:
+    """File so many turns, and look now and then at what one more exchange costs."""
+    embedder, chance, rows = Mixture(), random.Random(7), list[dict[str, float]]()
+    stops = [turns // 2 >> step for step in (4, 3, 2, 1, 0)]
+    os.environ["TOLD_CONFIG"] = str(empty_config())
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(f"sqlite:///{folder}/topics.db", embedder=embedder, durability="normal") as memory,
+    ):
+        done, recent, before = 0, list[float](), peak()
+        while done < turns // 2:
+            count = min(PAGE, turns // 2 - done)
+            written(memory, done, count, chance)
+            done += count
+            begun = perf_counter()
+            filed = memory.file_topics()
+            recent = [*recent[-LAST:], (perf_counter() - begun) / count * 1e3]
+            if filed["warnings"] or filed["filed"] != count:
+                raise SystemExit(f"{filed} of {count} exchanges were filed")
+            if done >= stops[0]:
+                rows.append(looked_at(memory, embedder, chance, done, median(recent), peak() - before))
+                stops = stops[1:] or [done + 1]
+    return {"turns": turns, "rows": rows, **slopes(rows)}
+
+
+def looked_at(
+    memory: Memory, embedder: Mixture, chance: random.Random, done: int, each: float, mb: float
+) -> dict[str, float]:
+    """The figures of one stop, printed as they come."""
+    topics = sum(1 for _ in memory.engine.store.held(SCOPE, memory.engine.store.mint.now(), kinds=["topic"]))
+    near, whole, right = looked_up(memory, embedder, chance)
+    row = {"turns": 2 * done, "topics": topics, "ms": each, "find": near, "scan": whole, "right": right, "mb": mb}
+    print({name: round(value, 3) for name, value in row.items()}, file=sys.stderr, flush=True)
+    return row
+
+
+def slopes(rows: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """By which power of the number of topics costs grow between the first stop and the last: 1 is linearly."""
+    first, last = rows[0], rows[-1]
+    more = math.log(last["topics"] / first["topics"])
+    powers = {name: math.log(last[name] / first[name]) / more for name in ("ms", "find", "scan")}
+    verdicts = [
+        _table.verdict("cost of an exchange grows with topics to the power of", powers["ms"], "<=", 0.7, ""),
+        _table.verdict("finding the nearest topic, the same", powers["find"], "<=", 0.7, ""),
+        _table.figure("comparing with every topic, the same", powers["scan"], ""),
+        _table.verdict("the nearest of all is found", last["right"], ">=", 0.9, ""),
+        _table.verdict("memory for all that", last["mb"], "<=", 400.0, " MB"),
+    ]
+    return {"powers": powers, "verdicts": verdicts}
+
+
+HEAD = ("turns", "topics", "ms an exchange", "ms to find", "ms to compare all", "the same found", "MB more")
+
+
+def table(results: dict[str, Any]) -> list[list[str]]:
+    """The stops as rows."""
+    number = _table.number
+    return [
+        [number(row["turns"]), number(row["topics"]), number(row["ms"]), number(row["find"]), number(row["scan"]),
+         number(row["right"]), number(row["mb"])]
+        for row in results["rows"]
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=100_000, help="how many turns are filed")
+    parser.add_argument("--quick", action="store_true", help="10 000 turns")
+    parser.add_argument("--calibrate", action="store_true", help="measure thresholds instead")
+    parser.add_argument("--data", type=Path, default=os.environ.get("TOLD_EVAL_DATA"), help="the folder of the data")
+    parser.add_argument("--embedders", default="e5-small,minilm", help="which local models are calibrated")
+    asked = parser.parse_args()
+    if asked.calibrate:
+        _topics.calibrate(asked.data, asked.embedders.split(","))
+        return
+    results = {"machine": _table.machine(), **kept(10_000 if asked.quick else asked.turns)}
+    print(_table.plain(HEAD, table(results)), "\n")
+    print(_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])))
+    print(_table.save("topics", results))
+
+
+if __name__ == "__main__":
+    main()

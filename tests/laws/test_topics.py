@@ -1,0 +1,91 @@
+"""Laws of topics: whatever happened, they rebuild to what has grown, and nothing is noted of what is gone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compass import Compass, exchange
+from histories import tried
+from told import Memory
+from told.core.topics import IN_TOPIC, is_mean, mean_in
+from told.testing import ManualClock, seeded_mint
+
+U = {"user_id": "u"}
+steps = st.one_of(
+    st.tuples(st.just("say"), st.integers(0, 160), st.integers(0, 160)),
+    st.tuples(st.just("file"), st.just(0), st.just(0)),
+    st.tuples(st.just("erase"), st.integers(0, 40), st.just(0)),
+    st.tuples(st.just("merge"), st.just(0), st.just(0)),
+    st.tuples(st.just("abstract"), st.just(0), st.just(0)),
+)
+plays = st.lists(steps, min_size=3, max_size=24)
+
+
+@contextmanager
+def stage(kind: str) -> Iterator[Memory]:
+    with tempfile.TemporaryDirectory() as folder:
+        url = "ram://" if kind == "ram" else f"sqlite:///{folder}/m.db"
+        mint = seeded_mint(1, ManualClock())
+        with Memory(url, embedder=Compass(), mint=mint, extract="verbatim", gate=False, topic_cap=4) as memory:
+            yield memory
+
+
+def play(memory: Memory, moves: list[tuple[str, int, int]]) -> None:
+    said: list[str] = []
+    for number, (move, one, other) in enumerate(moves):
+        if move == "say":
+            said += exchange(memory, f"said {number} n{one}", f"reply {number} n{other}", **U)
+        elif move == "file":
+            memory.file_topics()
+        elif move == "merge":
+            memory.merge_topics(**U)
+        elif move == "abstract":
+            memory.abstract_topics(**U)
+        elif said and memory.get(said[one % len(said)]):
+            memory.erase(said[one % len(said)])
+    memory.file_topics()
+
+
+def grown(memory: Memory) -> dict[str, bytes]:
+    notes = memory.engine.store.notes("default", "topics")
+    return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
+
+
+@pytest.mark.parametrize("kind", ["ram", "sqlite"])
+@given(moves=plays)
+@tried(25)
+def test_a_topic_view_rebuilt_equals_the_one_grown(kind: str, moves: list[tuple[str, int, int]]) -> None:
+    with stage(kind) as memory:
+        play(memory, moves)
+        before, rows = grown(memory), memory.topics(**U)
+        memory.rebuild()
+        assert grown(memory) == before
+        assert memory.topics(**U) == rows
+
+
+@given(moves=plays)
+@tried(40)
+def test_every_exchange_is_in_one_topic_and_every_note_of_something_that_is_there(
+    moves: list[tuple[str, int, int]],
+) -> None:
+    with stage("ram") as memory:
+        play(memory, moves)
+        store, notes = memory.engine.store, grown(memory)
+        rows = [row for row in memory.topics(**U)["results"] if not row["super"]]
+        links = store.links("default", [fact.id for fact in store.lives(memory.engine.scope(U))])
+        exchanges = {link.dst for link in links if link.rel == "in_exchange"}
+        held = {row["id"] for row in rows}
+        inside = {(link.meta["exchange"], link.dst) for link in links if link.rel == IN_TOPIC and link.dst in held}
+        assert sorted(key for key, _ in inside) == sorted(exchanges), "each in one"
+        assert {key for key, note in notes.items() if not is_mean(note)} == exchanges
+        assert {key for key, note in notes.items() if is_mean(note)} == held
+        for row in rows:
+            mean = mean_in(notes[row["id"]], "compass")
+            assert mean is not None
+            assert mean.count == sum(topic == row["id"] for _, topic in inside)
