@@ -159,8 +159,15 @@ def test_reading_writes_nothing(memory):
 def test_a_secret_is_not_kept(memory):
     store = visit(memory)
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
-    store.upsert(STYLE, f"key {key}", "asserted", f"My key is {key}")
+    with pytest.warns(UserWarning, match="Secrets"):
+        store.upsert(STYLE, f"key {key}", "asserted", f"My key is {key}")
     assert key not in store.dump()
+
+
+def test_a_value_may_come_without_a_sentence(memory):
+    store = visit(memory)
+    assert store.upsert(STYLE, "oil").evidence == ""
+    assert values(store) == ["oil"]
 
 
 def test_views_rebuilt_hold_the_same(memory):

@@ -91,6 +91,13 @@ def test_what_a_user_wants_forgotten_is_forgotten_even_if_permanent(visitor, ask
     assert len(gone) == before - len(left) - (0 if asked == {} else 1)
 
 
+def test_what_is_alike_is_forgotten_by_another_name(kept):
+    store = MemoryStore(SEED, 0.8, **kept[0])
+    store.upsert(STYLE, "photography", "asserted", "x")
+    assert [fact.value for fact in store.forget(value="photos")] == ["photography"]
+    assert values(store) == []
+
+
 def test_a_user_is_told_what_is_remembered(visitor, kept):
     deaf, photography = visitor.about()
     assert (deaf["label"], deaf["value"]) == ("Hearing impairment", "deaf")

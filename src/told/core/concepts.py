@@ -52,6 +52,10 @@ class Matcher:
         score, likest = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return likest if score >= self.threshold else None
 
+    def same(self, one: str, other: str) -> bool:
+        """Whether two values are one."""
+        return self.meant(one, [Weighed("", other, 0.0, 0)]) is not None
+
 
 def folded(value: str) -> str:
     """A value as it is compared."""

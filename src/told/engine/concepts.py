@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from told.core.concepts import Belief, Rules, Shelf
@@ -26,9 +27,12 @@ class Conceiving(Base):
     def upsert(self, shelf: Shelf, rules: Rules, said: Said) -> Flow[Receipt]:
         """Hold a value of a concept, hold it more firmly, or give it up."""
         limit, settings = self.settings.text_limit, self.settings
-        value, _ = gate.screen(clean(said.value, limit=limit), settings)
-        quote, _ = gate.screen(clean(said.quote, limit=limit), settings)
-        return (yield from concepts.upsert(self.desk, shelf, rules, Said(said.kind, value, said.polarity, quote)))
+        value, about_value = gate.screen(clean(said.value, limit=limit), settings)
+        quote, about_quote = gate.screen(clean(said.quote, limit=limit), settings)
+        screened = replace(said, value=value, quote=quote)
+        receipt = yield from concepts.upsert(self.desk, shelf, rules, screened)
+        warnings = dict.fromkeys((*about_value, *about_quote, *receipt.warnings))
+        return replace(receipt, warnings=tuple(warnings))
 
     @verb(Action.WRITE)
     def tick(self, ids: Mapping[str, Any], *, turns: int, tokens: int | None) -> Flow[Receipt]:

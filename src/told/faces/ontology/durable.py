@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ class Durable:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
         engine = self.memory.engine
         receipt = run(engine.upsert(self.shelf, self.rules, Said(kind, value, polarity, evidence)))
+        for warning in receipt.warnings:
+            warnings.warn(warning, UserWarning, stacklevel=4)
         held = [event.id for event in receipt.events if event.event in ("ADD", "NONE")]
         beliefs = run(engine.beliefs(self.shelf, self.rules, [kind.name])) if held else ()
         return next((self._fact(belief) for belief in beliefs if belief.fact.id in held), None)

@@ -125,6 +125,7 @@ class Inside:
         with self._lock:
             self._curve(fact.concept, fact.persistence_class)
             self._archive.pop(fact.id, None)
+            self._drop(fact.id)
             self._concepts.setdefault(fact.concept, {})[fact.id] = None
             self.facts.hold(fact)
             self._anchor(fact)

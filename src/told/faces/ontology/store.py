@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from told.core.concepts import ASSERTED, NEGATED, Rules, folded, paced
+from told.core.concepts import ASSERTED, NEGATED, Rules, paced
 from told.core.errors import ConfigError, InvalidInput
 from told.core.ids import Mint, wall_clock
 from told.core.kind import Ontology, load_ontology
@@ -132,7 +132,7 @@ class MemoryStore:
             prefix = concept.rstrip("*")
             if not prefix.endswith(".") or not fact.concept.startswith(prefix):
                 return False
-        return value is None or folded(fact.value) == folded(value)
+        return value is None or self._keeper.rules.matcher.same(value, fact.value)
 
 
 def _keeper(rules: Rules, memory: Any, ids: Mapping[str, Any], now: Callable[[], int] | None) -> Keeper:

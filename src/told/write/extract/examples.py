@@ -28,7 +28,7 @@ _FILLERS: Final = (
     "really just only also still actually absolutely truly honestly always so very quite rather totally simply mostly "
     "especially particularly currently now usually today even too definitely certainly mainly pretty".split()
 )
-_LOOSE: Final = rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot))*\s+"
+_LOOSE: Final = rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
 _ROUGHLY: Final = re.compile(r"(?:about|around|roughly|nearly|almost|maybe|perhaps|probably|like)\s+", re.IGNORECASE)
 _OWN: Final = re.compile(r"(?:my|our|your)\s+", re.IGNORECASE)
 _MEASURED: Final = re.compile(
