@@ -407,11 +407,16 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "review": ("memory_id", "accept"),
     "tool_result": ("text", "tool", "source"),
     "revoke": ("source",),
+    "recalls": ("memory_id",),
+    "enqueue": ("memory_id", "reason", "priority"),
+    "queue": ("limit",),
+    "reflect": ("limit",),
+    "apply_delta": ("delta",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
 SCOPED = {
     "add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob",
-    "relations", "tool_result",
+    "relations", "tool_result", "apply_delta",
 }  # fmt: skip
 
 
@@ -424,7 +429,8 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
-        "tool_result": {"text": "x"}, "revoke": {"source": "x"},
+        "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "recalls": {"memory_id": id_},
+        "enqueue": {"memory_id": id_},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 

@@ -1,16 +1,18 @@
 """The sleep path of seed 002: recalls leave something behind, and what is made of it never touches what was said."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import Question, Step, answers, stage, ticks, tried, updates
-from told import AsyncMemory, InvalidInput, Memory, NotFoundError
+from told import AsyncMemory, InvalidInput, Memory, NotFoundError, ToldError
 from told.core.entry import Asserted, Linked, Retracted
 from told.core.errors import StoreBusy
 from told.core.recall import Reason, Task
@@ -627,6 +629,32 @@ def test_what_is_no_operation_is_refused_and_nothing_of_the_delta_is_done(memory
     with pytest.raises(InvalidInput, match=says):
         memory.apply_delta([good, bad] if isinstance(bad, dict) else bad, **ALICE)
     assert memory.engine.store.head("default") == before
+
+
+FIELDS = [(op, each.name) for op, cls in OPERATIONS.items() for each in fields(cls)]
+WRONG = [
+    None, "", "  ", 0, -1, 2, 1.5, float("nan"), float("inf"), True, b"x", [], [5], [None], {}, {"a": 1}, {1: 2}, {"a": "b"},
+    "a\0b", "\ud800", "9" * 400, "x" * 5000, object(), 10**400,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "name"), FIELDS, ids=[".".join(each) for each in FIELDS])
+def test_a_wrong_field_is_an_error_of_told_and_never_of_its_insides(op, name):
+    with Memory("ram://", embedder="none") as memory:
+        one, other = tell(memory, "I like tea"), tell(memory, "I like coffee")
+        known = {
+            "assert_claim": {"text": "User likes hot drinks", "sources": [one, other]},
+            "assert_frame": {"type": "drinks", "roles": {"who": "User"}, "sources": [one]},
+            "add_argument": {"src": one, "rel": "supports", "dst": other}, "add_identity_edge": {"one": one, "other": other},
+            "close_valid_time": {"id": one, "at": "2031-01-01"}, "close_tx_time": {"id": one},
+            "update_confidence": {"id": one, "confidence": 0.5}, "schedule_review": {"id": one},
+            "link_derived_artifact": {"id": one, "artifact": other},
+        }[op]  # fmt: skip
+        for value in WRONG:
+            with contextlib.suppress(ToldError):
+                memory.apply_delta({"op": op, **known, name: value}, **ALICE)
+        assert memory.verify()["ok"]
+        memory.reflect()
 
 
 def test_every_bad_operation_of_a_delta_is_named(memory):

@@ -53,9 +53,10 @@ class Reflecting(Minding):
         """Queue a memory to be thought over; how many tasks are new."""
         if not isinstance(reason, str) or reason not in list(Reason):
             raise InvalidInput(f"There is no reason {shown(reason)}.", hint=f"Use one of {', '.join(Reason)}.")
-        urgency = plan.least(priority, None)
+        if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
+            raise InvalidInput(f"priority must be a number from 0 to 1, not {shown(priority)}.")
         fact = yield from self._visible(named(id), ids)
-        task = Task(fact.id, Reason(reason), urgency, self.store.mint.now())
+        task = Task(fact.id, Reason(reason), float(priority), self.store.mint.now())
         window = self.settings.reconsolidate_window * SECOND
         return (yield from call(self.store.enqueue, self.account, [task], window))
 

@@ -295,7 +295,7 @@ WORDS: Final = 2000
 """The longest text of an operation, in characters."""
 
 
-def _id(value: Any, name: str, _: Clock) -> str:
+def _name(value: Any, name: str, _: Clock) -> str:
     return label(value, name, limit=ID_LIMIT)
 
 
@@ -303,11 +303,7 @@ def _ids(value: Any, name: str, clock: Clock) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
         raise InvalidInput(f"{name} must be a list of ids, not {shown(value)}.")
-    return tuple(dict.fromkeys(_id(each, name, clock) for each in given))
-
-
-def _short(value: Any, name: str, _: Clock) -> str:
-    return label(value, name, limit=ID_LIMIT)
+    return tuple(dict.fromkeys(_name(each, name, clock) for each in given))
 
 
 def _text(value: Any, name: str, _: Clock) -> str:
@@ -345,7 +341,7 @@ def _roles(value: Any, name: str, clock: Clock) -> Mapping[str, str]:
 
 def _pairs(value: Mapping[Any, Any], name: str, clock: Clock) -> Iterator[tuple[str, str]]:
     for role, filler in value.items():
-        yield _short(role, f"A role of {name}", clock), _text(filler, f"{name}.{role}", clock)
+        yield _name(role, f"A role of {name}", clock), _text(filler, f"{name}.{role}", clock)
 
 
 def _meta(value: Any, name: str, _: Clock) -> Mapping[str, Any]:
@@ -356,8 +352,8 @@ def _meta(value: Any, name: str, _: Clock) -> Mapping[str, Any]:
 
 _TIMES: Final = ("valid_from", "valid_to", "at", "due")
 _FIELDS: Final[Mapping[str, Check]] = {
-    **dict.fromkeys(IDS, _id), **dict.fromkeys(_TIMES, _time),
-    **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _short),
+    **dict.fromkeys(IDS, _name), **dict.fromkeys(_TIMES, _time),
+    **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _name),
     **dict.fromkeys(("text", "subject", "object"), _text), **dict.fromkeys(("confidence", "strength"), _share),
     "sources": _ids, "roles": _roles, "meta": _meta, "rel": _one_of(ARGUMENTS), "relation": _one_of(IDENTITIES),
     "lane": _one_of(LANES), "polarity": _one_of(_POLARITIES),
