@@ -206,7 +206,7 @@ def _adopted(orphans: Sequence[Member], filing: Filing) -> Flow[None]:
 
 
 def doubt(files: Files, account: str, after: int) -> Flow[None]:
-    """Forget everything noted if anything was erased by entries that came from elsewhere; it is made anew when needed."""
+    """Forget all that is noted if entries from elsewhere erased anything; it is made anew when it is needed."""
     while page := (yield from call(files.store.scan, account, after, PAGE * 4)):
         if any(entry.sort == "erased" for entry in page):
             noted = yield from call(files.store.notes, account, CONSUMER)
