@@ -1,13 +1,13 @@
 """From which cosines on exchanges make a topic, by embedder: measured on conversations whose sessions are known.
 
-- `join`: how well topics agree with sessions, over all pairs of exchanges (precision, recall and their F1), and how many
-  exchanges of a topic are of its main session (purity). The highest threshold whose F1 is nearly the best is taken:
-  sessions speak of several things, so that of two as good the tighter topics are the better ones.
+- `join`: how well topics agree with sessions, over all pairs of exchanges (precision, recall and their F1), and how
+  many exchanges of a topic are of its main session (purity). The highest threshold whose F1 is nearly the best is
+  taken: sessions speak of several things, so that of two as good the tighter topics are the better ones.
 - `near`: a question and the topics its evidence is in, against all others. The least threshold is taken that lets in no
   more than six others on the average, which is how many the seed looks at.
 - `hot`: a question and the turns of its evidence, against all others; the threshold that tells them apart best.
-- `merge`: as far on the way from `join` to the same direction as in the seed. `group`: what one in twenty pairs of topics
-  reaches.
+- `merge`: as far on the way from `join` to the same direction as in the seed. `group`: what one in twenty pairs of
+  topics reaches.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ from told.core.score import quantise
 from told.core.topics import IN_EXCHANGE, Shelf
 from told.flow import run
 from told.ports import Batch, Purpose
+from told.read.limits import thresholds
 from told.tend import dots
 from told.tend.filing import Files, opened
 from told.tend.shelves import epoch_key
@@ -93,14 +94,15 @@ def peak() -> float:
 def looked_up(memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40) -> tuple[float, float, float]:
     """Milliseconds to find the nearest topic, and to compare with every one; and how often both find the same."""
     engine = memory.engine
-    files: Files = run(engine._files())
+    limits = thresholds(engine.settings, embedder)
+    files = Files(
+        engine.store, engine.store.mint, engine.settings, limits, embedder.model, embedder, engine.shelves
+    )  # fmt: skip
     shelf = run(opened(files, SCOPE)).shelf
     noted = engine.store.notes("default", "topics", [epoch_key(SCOPE)])
     files.shelves.keep(SCOPE, noted[epoch_key(SCOPE)], shelf)
-    spots = {name: spot.code for cell in shelf._cells for name, spot in cell.spots.items()}
-    exact = Shelf(spots, dots.best(), exact=len(spots))
-    most = len(spots) - 1
-    texts = [f"about {chance.randrange(most + 1)} number {10**7 + number}" for number in range(tries)]
+    exact = Shelf(shelf.codes(), dots.best(), exact=len(shelf))
+    texts = [f"about {chance.randrange(len(shelf))} number {10**7 + number}" for number in range(tries)]
     codes = [quantise(vector) for vector in embedder.embed(texts)]
     begun = perf_counter()
     near = [shelf.nearest(code) for code in codes]
@@ -175,11 +177,22 @@ def table(results: dict[str, Any]) -> list[list[str]]:
     ]  # fmt: skip
 
 
+def page(results: dict[str, Any]) -> str:
+    """The results for the docs."""
+    machine = results["machine"]
+    return "\n\n".join([
+        f"`{machine['command']}` on {_table.where(machine)}.",
+        _table.markdown(HEAD, table(results)),
+        _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])),
+    ])  # fmt: skip
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=100_000, help="how many turns are filed")
     parser.add_argument("--quick", action="store_true", help="10 000 turns")
+    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
     parser.add_argument("--calibrate", action="store_true", help="measure thresholds instead")
     parser.add_argument("--data", type=Path, default=os.environ.get("TOLD_EVAL_DATA"), help="the folder of the data")
     parser.add_argument("--embedders", default="e5-small,minilm", help="which local models are calibrated")
@@ -191,6 +204,8 @@ def main() -> None:
     print(_table.plain(HEAD, table(results)), "\n")
     print(_table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])))
     print(_table.save("topics", results))
+    if asked.publish:
+        _table.publish("topics", page(results))
 
 
 if __name__ == "__main__":

@@ -633,8 +633,8 @@ def test_what_is_no_operation_is_refused_and_nothing_of_the_delta_is_done(memory
 
 FIELDS = [(op, each.name) for op, cls in OPERATIONS.items() for each in fields(cls)]
 WRONG = [
-    None, "", "  ", 0, -1, 2, 1.5, float("nan"), float("inf"), True, b"x", [], [5], [None], {}, {"a": 1}, {1: 2}, {"a": "b"},
-    "a\0b", "\ud800", "9" * 400, "x" * 5000, object(), 10**400,
+    None, "", "  ", 0, -1, 2, 1.5, float("nan"), float("inf"), True, b"x", [], [5], [None], {}, {"a": 1}, {1: 2},
+    {"a": "b"}, "a\0b", "\ud800", "9" * 400, "x" * 5000, object(), 10**400,
 ]  # fmt: skip
 
 
@@ -645,7 +645,8 @@ def test_a_wrong_field_is_an_error_of_told_and_never_of_its_insides(op, name):
         known = {
             "assert_claim": {"text": "User likes hot drinks", "sources": [one, other]},
             "assert_frame": {"type": "drinks", "roles": {"who": "User"}, "sources": [one]},
-            "add_argument": {"src": one, "rel": "supports", "dst": other}, "add_identity_edge": {"one": one, "other": other},
+            "add_argument": {"src": one, "rel": "supports", "dst": other},
+            "add_identity_edge": {"one": one, "other": other},
             "close_valid_time": {"id": one, "at": "2031-01-01"}, "close_tx_time": {"id": one},
             "update_confidence": {"id": one, "confidence": 0.5}, "schedule_review": {"id": one},
             "link_derived_artifact": {"id": one, "artifact": other},

@@ -96,6 +96,7 @@ def grown(memory: Memory) -> dict[str, bytes]:
 def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() -> None:
     limits = Thresholds()
     assert (limits.join, limits.merge, limits.near, limits.hot) == (0.70, 0.93, 0.60, 0.60)
+    assert limits.split == pytest.approx(0.70 + 0.05)
     settings = Settings()
     assert (settings.topic_cap, settings.topic_members, settings.hot_size, settings.topic_days) == (20, 2, 20, 30.0)
     assert member_score(1.0, 0.0, 0.0) == 0.5
@@ -169,12 +170,15 @@ def test_filing_a_page_at_a_time_comes_to_the_same(open_memory: Opening) -> None
 
 def test_without_an_embedder_nothing_is_done_and_it_says_so(open_memory: Opening) -> None:
     memory = open_memory(embedder="none")
+    memory.add("nothing to file", **U)
+    assert memory.file_topics() == {"filed": 0, "made": 0, "split": 0, "warnings": []}
+    before = memory.engine.store.cursor("default", "topics")
     exchange(memory, "a n0")
     done = memory.file_topics()
     assert done["filed"] == 0
     assert "No embedder" in done["warnings"][0]
     assert listed(memory) == []
-    assert memory.engine.store.cursor("default", "topics") == 0
+    assert memory.engine.store.cursor("default", "topics") == before
 
 
 def test_an_embedder_that_fails_loses_nothing(open_memory: Opening) -> None:

@@ -48,6 +48,11 @@ class Thresholds:
     hot: float = 0.60
     group: float = 0.65
 
+    @property
+    def split(self) -> float:
+        """How near the parts of a topic are in themselves: 0.05 nearer than to join at 0.70, as far on elsewhere."""
+        return self.join + (1.0 - self.join) * 0.05 / (1.0 - 0.70)
+
 
 # The mean of members --------------------------------------------------------------------------------------------------
 
@@ -203,6 +208,10 @@ class Shelf:
 
     def __contains__(self, topic: object) -> bool:
         return topic in self._where
+
+    def codes(self) -> dict[str, bytes]:
+        """Where every topic points to."""
+        return {topic: spot.code for cell in self._cells for topic, spot in cell.spots.items()}
 
     def put(self, topic: str, code: bytes) -> None:
         """A topic points this way now."""

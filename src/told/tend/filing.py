@@ -39,8 +39,6 @@ CONSUMER: Final = "topics"
 AUTHOR: Final = "told"
 PAGE: Final = 256
 NAMELESS: Final = "(no longer held)"
-STEP: Final = 0.05
-"""How much nearer than to join a topic the members of a part of it are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +278,7 @@ def divide(filing: Filing, topic: str) -> Flow[None]:
     """Make several topics of one, if its members lie in clusters that are nearer than it takes to join."""
     exchanges = {member.key: member for member in (yield from members_of(filing, topic))}
     codes = yield from codes_of(filing, list(exchanges.values()))
-    parts = clusters(codes, min(filing.files.limits.join + STEP, 1.0))
+    parts = clusters(codes, filing.files.limits.split)
     if len(parts) < 2:
         return
     filing.end(topic, "split")

@@ -41,9 +41,7 @@ class Filed:
 
 
 def consume(files: Files, account: str) -> Flow[Filed]:
-    """Put every exchange that waits into a topic, a page of the ledger at a time."""
-    if files.embedder is None:
-        return Filed(warnings=(NO_EMBEDDER,))
+    """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
     done = Filed()
     while True:
         page = yield from attempt(decided(files.settings.conflict_retries, lambda: _page(files, account)))
@@ -52,6 +50,8 @@ def consume(files: Files, account: str) -> Flow[Filed]:
         if page is None:
             return done
         done += page
+        if page.warnings:
+            return done
 
 
 def _page(files: Files, account: str) -> Flow[Filed | None]:
@@ -70,6 +70,8 @@ def _page(files: Files, account: str) -> Flow[Filed | None]:
     if not waiting:
         yield from call(files.store.advance, account, CONSUMER, whole[-1].seq)
         return Filed()
+    if files.embedder is None:
+        return Filed(warnings=(NO_EMBEDDER,))
     filings, filed = [], 0
     for scope, exchanges in waiting.items():
         filing = yield from opened(files, scope)
@@ -206,7 +208,7 @@ def _adopted(orphans: Sequence[Member], filing: Filing) -> Flow[None]:
 
 
 def doubt(files: Files, account: str, after: int) -> Flow[None]:
-    """Forget everything noted if entries from elsewhere erased anything; it is made anew when needed."""
+    """Forget all that is noted if entries from elsewhere erased anything; it is made anew when it is needed."""
     while page := (yield from call(files.store.scan, account, after, PAGE * 4)):
         if any(entry.sort == "erased" for entry in page):
             noted = yield from call(files.store.notes, account, CONSUMER)

@@ -98,6 +98,7 @@ E5_SMALL = Model(
     ),
     usual=0.69,
     spread=0.02,
+    topics=Thresholds(join=0.90, merge=0.98, near=0.79, hot=0.80, group=0.88),
     about="the default: finds clearly more than the light model; 79 MB to fetch, 34 MB on disk",
 )
 
@@ -122,6 +123,7 @@ MINILM = Model(
     ),
     usual=0.0,
     spread=0.10,
+    topics=Thresholds(join=0.60, merge=0.91, near=0.30, hot=0.35, group=0.51),
     about="the light one: comes with the `local` extra, 23 MB",
 )
 
