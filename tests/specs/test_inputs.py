@@ -412,11 +412,18 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "queue": ("limit",),
     "reflect": ("limit",),
     "apply_delta": ("delta",),
+    "decay": ("memory_id", "points", "clock", "as_of"),
+    "about": ("as_of",),
+    "forget": ("memory_id",),
+    "consolidate": ("force",),
+    "registry": ("limit",),
+    "topics": ("as_of",),
+    "topic": ("topic_id",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
 SCOPED = {
     "add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob",
-    "relations", "tool_result", "apply_delta",
+    "relations", "tool_result", "apply_delta", "about", "registry", "topics", "topic",
 }  # fmt: skip
 
 
@@ -430,7 +437,7 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
         "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "recalls": {"memory_id": id_},
-        "enqueue": {"memory_id": id_},
+        "enqueue": {"memory_id": id_}, "decay": {"memory_id": id_},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 
