@@ -316,6 +316,10 @@ def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(memory:
         lambda: memory.update(kept["id"], "x", **scope),
         lambda: memory.delete(kept["id"], **scope),
         lambda: memory.retract(kept["id"], **scope),
+        lambda: memory.about(**scope),
+        lambda: memory.decay(kept["id"], **scope),
+        lambda: memory.forget(**scope),
+        lambda: memory.forget(kept["id"], **scope),
         lambda: memory.link(kept["id"], "supports", kept["id"], **scope),
     ]
     for number, attempt in enumerate(attempts):
@@ -407,11 +411,14 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "review": ("memory_id", "accept"),
     "tool_result": ("text", "tool", "source"),
     "revoke": ("source",),
+    "about": ("as_of",),
+    "decay": ("memory_id", "points", "clock", "as_of"),
+    "forget": ("memory_id",),
 }  # fmt: skip
 FILES = {"export", "import_", "backup"}
 SCOPED = {
     "add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob",
-    "relations", "tool_result",
+    "relations", "tool_result", "about",
 }  # fmt: skip
 
 
@@ -424,7 +431,8 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
-        "tool_result": {"text": "x"}, "revoke": {"source": "x"},
+        "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "decay": {"memory_id": id_},
+        "forget": {"memory_id": id_},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 
