@@ -316,6 +316,10 @@ def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(memory:
         lambda: memory.update(kept["id"], "x", **scope),
         lambda: memory.delete(kept["id"], **scope),
         lambda: memory.retract(kept["id"], **scope),
+        lambda: memory.about(**scope),
+        lambda: memory.decay(kept["id"], **scope),
+        lambda: memory.forget(**scope),
+        lambda: memory.forget(kept["id"], **scope),
         lambda: memory.link(kept["id"], "supports", kept["id"], **scope),
     ]
     for number, attempt in enumerate(attempts):
@@ -437,7 +441,7 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
         "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "recalls": {"memory_id": id_},
-        "enqueue": {"memory_id": id_}, "decay": {"memory_id": id_},
+        "enqueue": {"memory_id": id_}, "decay": {"memory_id": id_}, "forget": {"memory_id": id_},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 
