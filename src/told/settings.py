@@ -230,9 +230,26 @@ class Settings:
     topic_cap: int = knob(20, "A topic with more exchanges than this is split, if they lie in clusters.", least=1)
     topic_members: int = knob(2, "How many members of a topic a hit brings along.", least=0)
     topic_reach: int = knob(50, "Of how many of the best memories the topics count as having come up.", least=0)
-    topic_days: float = knob(
-        30.0, "How fast members of a topic stop being recent; after so many days 1/e is left.", least=0.01
+    tail_size: int = knob(20, "How many of the newest turns of a conversation are its tail.", least=1, most=1000)
+    keep_importance: float = knob(
+        0.5, "How important a turn must be to stay in the index when it leaves the tail.", least=0.0, most=1.0
     )
+    index_days: float = knob(7.0, "Days after which the recency of a turn in the index has fallen to 1/e.", least=0.001)
+    registry_days: float = knob(30.0, "The same for an exchange in the registry.", least=0.001)
+    cold_recency: float = knob(0.2, "Below this recency a turn is cold, and the sweep files it.", least=0.0, most=1.0)
+    cold_minutes: float = knob(5.0, "So many minutes old a turn must be besides before the sweep files it.", least=0.0)
+    pair_minutes: float = knob(
+        30.0, "How long after a user's turn the agent's may come and be the other half of one exchange.", least=0.0
+    )
+    index_most: int = knob(
+        0, "How many turns may wait in the index; what is beyond is filed before it is cold. 0 is no limit.", least=0
+    )
+    judge: bool = knob(False, "Ask the language model how important each turn is, some turns to a question.")
+    judge_batch: int = knob(20, "How many turns a model judges in one call.", least=1, most=1000)
+    summarise: bool = knob(False, "Ask the language model for a summary of each long turn that leaves the tail.")
+    summary_chars: int = knob(240, "The longest summary of a turn, in characters.", least=20)
+    sweep: bool = knob(False, "Consolidate in the background for as long as a memory is open.")
+    sweep_seconds: float = knob(300.0, "Seconds between two sweeps in the background.", least=0.01, most=604_800.0)
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from told import Memory
+from told.backends.sqlite import open_store
 from told.backends.sqlite.connect import SCHEMA
 from told.backends.sqlite.sql import OLDEST, SCHEMAS
 from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
@@ -89,21 +90,53 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
     assert fingerprint(path) == before
 
 
-@pytest.mark.parametrize("version", [number for number in SCHEMAS if number < SCHEMA])
-def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tmp_path: Path, version: int) -> None:
-    path = made(tmp_path / "m.db")
+UNDONE = {
+    4: "DROP TABLE tick; DROP TABLE behind; DROP TABLE met; DROP TABLE recall; DROP TABLE recall_state;"
+    "DROP TABLE task; DROP TABLE note",
+    3: "DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence;"
+    "ALTER TABLE fault DROP COLUMN raw",
+}
+"""What takes a file from each schema back to the one before it."""
+EARLIER = [number for number in SCHEMAS if number < SCHEMA]
+
+
+def aged(path: Path, version: int) -> Path:
+    """A store as it was when its schema was an earlier one."""
     with apsw.Connection(str(path)) as db:
-        db.execute("DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence")  # schema 3
-        db.execute("ALTER TABLE fault DROP COLUMN raw")
+        for number in range(SCHEMA, version, -1):
+            db.execute(UNDONE[number])
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
     db.close()
+    return path
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tmp_path: Path, version: int) -> None:
+    path = aged(made(tmp_path / "m.db"), version)
     with opened(path) as memory:
         assert len(memory.get_all(user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
         assert memory.stats()["schema"] == SCHEMA
-        assert memory.stats()["blobs"] == 0
+        assert memory.stats()["blobs"] == memory.stats()["tasks"] == 0
     with opened(path) as memory:
         assert memory.search("tea", user_id="alice")["results"]
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(tmp_path: Path, version: int) -> None:
+    path, accounts = made(tmp_path / "m.db"), ("default", "umbrella")
+    with Memory(f"sqlite:///{path}", embedder=hashing_embedder(), account="umbrella") as memory:
+        memory.add("their tea", user_id="alice")
+    with opened(path) as memory:
+        grown = [list(memory.engine.store.rows(account, "ticks")) for account in accounts]
+    assert list(map(len, grown)) == [3, 1]
+    store = open_store(f"sqlite:///{aged(path, version)}")
+    assert [list(store.behind(account)) for account in accounts] == [["ticks"], ["ticks"]]
+    store.close()
+    for _ in range(2):
+        with opened(path) as memory:
+            assert [list(memory.engine.store.rows(account, "ticks")) for account in accounts] == grown
+            assert [list(memory.engine.store.behind(account)) for account in accounts] == [[], []]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])

@@ -20,6 +20,7 @@ DECLINED = {
     "waiting": "`stats` counts what waits for a model",
     "enough": "what the worker behind a memory asks itself before it asks a model",
     "reach": "`erase(dry_run=True)` is the same question",
+    "judge": "`wait` and `consolidate` ask the model about everything it has not judged yet",
 }
 BESIDES = {
     "delete": "`retract` under the name that code written for other memories knows",
@@ -91,7 +92,8 @@ def test_every_verb_of_the_sdk_is_a_flow_for_other_faces():
 SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "update", "delete", "delete_all",
           "retract", "history", "timeline", "diff", "link", "erase", "upload", "blob", "blobs", "contradictions",
           "entities", "relations", "identify", "quarantine", "review", "infer_kinds", "tool_result",
-          "reveal", "topics", "topic", "merge_topics", "abstract_topics"}  # fmt: skip
+          "reveal", "consolidate", "tiers", "registry", "topics", "topic", "merge_topics",
+          "abstract_topics"}  # fmt: skip
 ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup", "wait", "faults",
                 "retry_faults", "drop_faults", "revoke", "file_topics"}  # fmt: skip
 

@@ -15,6 +15,8 @@ import pytest
 from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import NotFoundError, StoreBusy
+from told.core.query import Touch
+from told.core.recall import Reason, Recalled, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import hashing_embedder
@@ -235,6 +237,20 @@ def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> 
     memory.erase(agent_id="Wombat4agent")
     assert [row["memory"] for row in memory.get_all(user_id="alice")["results"]] == ["kept by alice"]
     assert_clean(memory, folder, ["Wombat1", "Wombat2run", "Wombat3", "Wombat4agent"])
+
+
+def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(memory: Memory, folder: Path) -> None:
+    first, second = (memory.add(text, user_id="alice")["results"][0]["id"] for text in ("green tea", "red bicycle"))
+    store = memory.engine.store
+    store.recalled("default", [Recalled(first, 1, query="Numbat1query"), Recalled(second, 1)], 10)
+    store.enqueue("default", [Task(first, Reason.RECALL), Task(second, Reason.RECALL)], 0)
+    store.meet("default", {(first, second): Touch(1, 1)})
+    store.note("default", "topics", {first: b"Numbat2note", second: b"kept"})
+    assert len(traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
+    memory.erase(first)
+    assert [task.thread for task in store.queue("default")] == [second]
+    assert (dict(store.met("default", [second])), dict(store.notes("default", "topics"))) == ({}, {second: b"kept"})
+    assert_clean(memory, folder, ["Numbat1query", "Numbat2note"])
 
 
 def test_the_erased_are_gone_from_every_read_at_every_time(memory: Memory) -> None:

@@ -98,7 +98,7 @@ def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() ->
     assert (limits.join, limits.merge, limits.near, limits.hot) == (0.70, 0.93, 0.60, 0.60)
     assert limits.split == pytest.approx(0.70 + 0.05)
     settings = Settings()
-    assert (settings.topic_cap, settings.topic_members, settings.hot_size, settings.topic_days) == (20, 2, 20, 30.0)
+    assert (settings.topic_cap, settings.topic_members, settings.hot_size, settings.registry_days) == (20, 2, 20, 30.0)
     assert member_score(1.0, 0.0, 0.0) == 0.5
     assert member_score(0.0, 1.0, 0.0) == 0.3
     assert member_score(0.0, 0.0, 1.0) == 0.2

@@ -18,6 +18,7 @@ from told.backends.ram_index import filtered, search, visible
 from told.backends.ram_overlay import RamOverlay
 from told.backends.ram_rows import expected, fits, owned, quantised, storable, texts_of
 from told.backends.ram_shelf import locked
+from told.backends.ram_turns import RamTurns
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
@@ -35,7 +36,7 @@ def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
     return RamStore(mint)
 
 
-class RamStore(RamOverlay):
+class RamStore(RamOverlay, RamTurns):
     """The ledger, its views and its index, for as long as the process lives."""
 
     def __init__(self, mint: Mint | None = None) -> None:

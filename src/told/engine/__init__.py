@@ -19,6 +19,7 @@ from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
 from told.engine.base import named, verb
+from told.engine.tiering import Tiering
 from told.engine.topical import Topical
 from told.flow import Flow, call
 from told.ledger import blobs as keeping
@@ -35,6 +36,7 @@ from told.read import path as reading
 from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
+from told.tend import judge
 from told.views import folding
 from told.write import change, embed, gate, messages, understand
 from told.write import path as writing
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Engine(Topical):
+class Engine(Tiering, Topical):
     """Every verb."""
 
     __slots__ = ()
@@ -255,6 +257,7 @@ class Engine(Topical):
         found = yield from self.reach(id, ids, source=source)
         yield from understand.unsay(self.store, self.account, found.seqs)
         wounds = yield from self._forsake(found.threads)
+        yield from judge.unsay(self.store, self.account, found.seqs)
         try:
             done = yield from erasing.destroy(self.store, self.account, found, why)
         finally:

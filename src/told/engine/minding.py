@@ -18,6 +18,7 @@ from told.ports import Fault
 from told.read import entities, plan
 from told.read.entities import Relation
 from told.read.guard import denials
+from told.tend import judge, summarise
 from told.write import gate, messages, review, tools, understand
 from told.write.change import held
 from told.write.claims import understanding
@@ -61,11 +62,14 @@ class Minding(Base):
     @verb(Action.DERIVE_CLAIMS)
     def retry_faults(self, chosen: Any = None) -> Flow[Mapping[str, int]]:
         """Ask again about what failed."""
-        mended, left = yield from understand.retry(
-            self.store, self.account, understanding(self.desk), _numbers(chosen), self.settings.consumer_attempts,
-            self.mind.alone,
-        )  # fmt: skip
-        return {"mended": mended, "left": left}
+        ids = _numbers(chosen)
+        done = yield from understand.retry(
+            self.store, self.account, understanding(self.desk), ids, self.settings.consumer_attempts, self.mind.alone
+        )
+        for again in (judge.retry, summarise.retry):
+            mended, left = yield from again(self.desk, self.account, ids)
+            done = done[0] + mended, done[1] + left
+        return dict(zip(("mended", "left"), done, strict=True))
 
     @verb(Action.WRITE)
     def drop_faults(self, chosen: Any = None) -> Flow[int]:

@@ -16,6 +16,7 @@ from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
 from told.flow import Flow, run
+from told.ledger.consume import Failure, attempt
 from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
@@ -72,8 +73,11 @@ class Opened:
             opened, chosen, found, caller, overlay, judge, guards, mind, meter, readers
         )
         self._worker = Worker(self._catch_up)
-        if mind.remote:
+        self._sweeper = Worker(self._sweep, chosen.sweep_seconds)
+        if mind.remote or self._judging:
             self._worker.wake()
+        if chosen.sweep:
+            self._sweeper.wake()
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -101,6 +105,7 @@ class Opened:
         """Write down what was recalled and release the store; closing twice is fine."""
         if self._engine is not None:
             self._worker.rest(self._engine.settings.close_wait)
+            self._sweeper.rest(self._engine.settings.close_wait)
             run(self._engine.flush())
             self._engine.store.close()
             self._engine = None
@@ -114,13 +119,22 @@ class Opened:
 
     def _due(self, engine: Engine) -> Flow[bool]:
         """Do what was put off, once it is enough to be worth a question; whether some of it failed."""
-        if not (yield from engine.enough()):
-            return False
-        return (yield from engine.catch_up()).failure is not None
+        failed = (yield from engine.enough()) and (yield from engine.catch_up()).failure is not None
+        judged = yield from engine.judge(full=True)
+        return failed or judged.failure is not None
+
+    def _sweep(self) -> bool:
+        """Consolidate everything; whether that went well. What one conversation suffers is a fault of its own."""
+        return self._engine is None or not isinstance(run(attempt(self._engine.consolidate({}))), Failure)
+
+    @property
+    def _judging(self) -> bool:
+        """Whether a model is asked how important turns are."""
+        return self.engine.settings.judge and self.engine.mind.llm is not None
 
     def _put_off(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """A receipt; where a model far away is still to be asked, somebody begins to."""
-        if receipt.get("extraction") == PENDING and self.engine.mind.remote:
+        if (receipt.get("extraction") == PENDING and self.engine.mind.remote) or self._judging:
             self._worker.wake()
         return receipt
 
@@ -135,8 +149,9 @@ def _mind(
     if unknown:
         raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
     vault = plugin(VAULTS, "keyed")() if settings.secrets == "encrypt" else None
-    asking, curating = (None, None) if llm is None else (metered(llm, meter, "extract"), metered(llm, meter, "curate"))
-    return Mind(settings, asking, curating, prompts, everything, catalogue, echoes, vault)
+    parts = [None if llm is None else metered(llm, meter, name) for name in ("extract", "curate", "tend")]
+    mind = Mind(settings, parts[0], parts[1], prompts, everything, catalogue, echoes, vault)
+    return replace(mind, tending=parts[2])
 
 
 def _kinds(subscribes: Any) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from typing import Any, Self
 from told.core.query import Bundle
 from told.faces import verbs
 from told.faces.minded import AsyncMinded, Minded
+from told.faces.tiered import AsyncTiered, Tiered
 from told.faces.topical import AsyncTopical, Topical
 from told.faces.verbs import UNSET, scope_ids
 from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Minded, Topical):
+class Memory(Tiered, Topical, Minded):
     """told, blocking."""
 
     def add(
@@ -256,7 +257,7 @@ class Memory(Minded, Topical):
         self.close()
 
 
-class AsyncMemory(AsyncMinded, AsyncTopical):
+class AsyncMemory(AsyncTiered, AsyncTopical, AsyncMinded):
     """told, on the event loop."""
 
     async def add(

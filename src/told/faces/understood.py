@@ -17,7 +17,10 @@ def wait(engine: Engine) -> Flow[dict[str, Any]]:
     notes = [note for found in done.done.values() for note in found.warnings]
     body: dict[str, Any] = {"results": events, "understood": len(done.done), "failed": len(done.failed)}
     body |= {"pending": (yield from engine.waiting())}
-    return {**body, "warnings": [*notes, str(done.failure)]} if done.failure else {**body, "warnings": notes}
+    judged = yield from engine.judge()
+    body |= {"judged": judged.turns} if engine.settings.judge else {}
+    failures = [str(failure) for failure in (done.failure, judged.failure) if failure is not None]
+    return {**body, "warnings": [*notes, *failures]}
 
 
 def faults(engine: Engine) -> Flow[dict[str, Any]]:

@@ -16,7 +16,7 @@ from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
 from told.core.text import label, shown, snippet
 from told.engine import Engine
-from told.faces import clustered, shapes, understood
+from told.faces import clustered, shapes, tiering, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
@@ -321,5 +321,6 @@ VERBS: Mapping[str, Callable[..., Any]] = {
         understood.entities, understood.relations, understood.identify, understood.quarantine, understood.review,
         understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,
         clustered.topics, clustered.topic, clustered.file_topics, clustered.merge_topics, clustered.abstract_topics,
+        tiering.consolidate, tiering.tiers, tiering.registry,
     )
 }  # fmt: skip

@@ -11,9 +11,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 class Worker:
     """Does a piece of work whenever it is woken, and again after a growing pause for as long as it fails."""
 
-    def __init__(self, work: Callable[[], bool]) -> None:
-        """`work` does all there is to do and says whether nothing is left."""
+    def __init__(self, work: Callable[[], bool], every: float | None = None) -> None:
+        """`work` does all there is to do and says whether nothing is left; it is done `every` so many seconds too."""
         self._work = work
+        self._every = every
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wanted = self._closed = False
@@ -55,6 +56,7 @@ class Worker:
         """Wait until there is something to do; False when there never will be."""
         with self._changed:
             while not self._wanted and not self._closed:
-                self._changed.wait()
+                woken = self._changed.wait(self._every)
+                self._wanted = self._wanted or not woken
             wanted, self._wanted = self._wanted, False
             return wanted

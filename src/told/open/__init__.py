@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any
 
-from told.core.errors import ConfigError, ModelMissing, StoreCorrupt
+from told.core.errors import ConfigError, ModelMissing
 from told.core.ids import Mint
 from told.core.text import shown
 from told.open.around import Cached, Meter, cached, metered
@@ -51,16 +50,19 @@ def open_store(settings: Settings, mint: Mint | None = None) -> Store:
     if not mark:
         raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
     store: Store = plugin(STORES, scheme)(url, mint=mint or Mint(), settings=_options(settings))
-    _catch_up(store)
+    try:
+        _catch_up(store)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 
 def _catch_up(store: Store) -> None:
-    """Fold ledgers that are older than a view into it; one that is damaged waits for `verify` to say so."""
+    """Fold each ledger into the views that are younger than it."""
     for account in store.accounts():
         if views := store.behind(account):
-            with suppress(StoreCorrupt):
-                store.rebuild(account, views, folding(views))
+            store.rebuild(account, views, folding(views))
 
 
 def _options(settings: Settings) -> dict[str, Any]:

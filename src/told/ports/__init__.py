@@ -54,6 +54,7 @@ from told.ports.storage import (
     Ticket,
     View,
 )
+from told.ports.turns import Turns
 
 __all__ = [
     "Batch",
@@ -92,6 +93,7 @@ __all__ = [
     "ToolCall",
     "ToolLLM",
     "ToolReply",
+    "Turns",
     "Usage",
     "Vault",
     "VIEWS",

@@ -15,6 +15,7 @@ from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
 from told.ports.overlay import Overlay
+from told.ports.turns import Turns
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class Index(Protocol):
         """
 
 
-class Store(Blobs, Overlay, Protocol):
+class Store(Blobs, Overlay, Turns, Protocol):
     """The ledger and its views in one transactional place."""
 
     mint: Mint

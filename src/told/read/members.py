@@ -136,7 +136,7 @@ def _first(links: Iterable[Link], value: Mapping[str, float], most: int) -> list
 def _value(eye: Eye, probe: Probe, fact: Fact, near: float, stated: float | None = None) -> float:
     """How a member ranks in its topic."""
     said = fact.updated_at if fact.said_at is None else fact.said_at
-    fresh = recency(probe.find.as_of.at - said, eye.settings.topic_days)
+    fresh = recency(probe.find.as_of.at - said, eye.settings.registry_days)
     return member_score(near, fresh, importance(fact, builtin()) if stated is None else stated)
 
 

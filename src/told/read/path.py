@@ -203,7 +203,8 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
             score = rank.calibrated(one.score, recall.found, settings)
-            yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels, recall.heat))
+            came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
+            yield recall.fates.candidate(one, fact, score, came)
 
 
 def noted(eye: Eye, find: Find, facts: Sequence[Fact], recall: Recall | None = None) -> Flow[tuple[str, ...]]:

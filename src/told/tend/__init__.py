@@ -1,1 +1,1 @@
-"""The sleep path: consumers that think about what is remembered."""
+"""Tending: what is done with memories while nobody waits for it."""

@@ -58,6 +58,12 @@ class Mind:
     echoes: Echoes = field(default_factory=Echoes)
     vault: Vault | None = None
     alone: Turnstile = field(default_factory=Turnstile)
+    tending: LLM | None = None
+
+    @property
+    def thinking(self) -> LLM | None:
+        """The model that is asked about what was said long after it was: to judge it, and to shorten it."""
+        return self.tending or self.llm
 
     @property
     def usual(self) -> str:

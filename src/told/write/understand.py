@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from told.core import size
 from told.core.entry import Entry, Observed
@@ -24,6 +24,7 @@ from told.write.alone import Turnstile
 from told.write.hearing import HEARD, Piece, pieces, recalled
 from told.write.messages import Turn
 
+T = TypeVar("T")
 CONSUMER = "extraction"
 ASK = "ask"
 """The metadata of evidence that says which extractor is to be asked about it, and how."""
@@ -90,10 +91,15 @@ def drain(
 
     Whoever else in this process would ask the same waits until it is answered.
     """
+    return (yield from one_at_a_time(alone, _drain(store, account, understand, attempts)))
+
+
+def one_at_a_time(alone: Turnstile, flow: Flow[T]) -> Flow[T]:
+    """Run a flow when nobody else in this process is inside."""
     while not alone.enter():
         yield from call(alone.wait, PATIENCE)
     try:
-        return (yield from _drain(store, account, understand, attempts))
+        return (yield from flow)
     finally:
         alone.leave()
 

@@ -131,6 +131,22 @@ SELECT f.* FROM fact f
 WHERE +f.id > ?1 AND +f.id < ?2
     AND f.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
 ORDER BY f.id
+-- name: scopes
+SELECT user_id, agent_id, run_id FROM space WHERE account = ?
+-- name: turns
+SELECT f.* FROM fact f
+WHERE f.space = ?1 AND f.id > ?2 AND f.id < ?3 AND f.evidence IS NOT NULL AND f.role IN ('user', 'assistant')
+    AND f.until = 4611686018427387904 AND f.kind NOT IN ('node', 'quarantine')
+    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = f.evidence AND g.id > ?4 ORDER BY g.id LIMIT 1)
+ORDER BY f.id LIMIT ?5
+-- name: newest_turns
+SELECT f.* FROM fact f
+WHERE f.space = ?1 AND f.id > ?2 AND f.id < ?3 AND f.evidence IS NOT NULL AND f.role IN ('user', 'assistant')
+    AND f.until = 4611686018427387904 AND f.kind NOT IN ('node', 'quarantine')
+    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = f.evidence AND g.id > ?4 ORDER BY g.id LIMIT 1)
+ORDER BY f.id DESC LIMIT ?5
+-- name: gathered
+SELECT count(DISTINCT dst) FROM link WHERE space = ? AND rel = ?
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from told.backends.sqlite import blobs, care, health, ledger, vectors
+from told.backends.sqlite import blobs, care, health, ledger, turns, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.overlay import SqliteOverlay
@@ -28,7 +28,7 @@ from told.backends.sqlite.writer import Writer
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import Fact, Link, Witness, together
+from told.core.fact import NEVER, Fact, Link, Witness, together
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
@@ -219,6 +219,23 @@ class SqliteStore(SqliteOverlay):
         with self._in(account) as (db, number):
             rows = run(db, "taken", *span(number), json_list(evidence)).fetchall()
             return Scopes(db, account).facts(rows)
+
+    def scopes(self, account: str) -> Sequence[Scope]:
+        """Every exact scope that something is left of."""
+        with self._in(account) as (db, number):
+            return turns.scopes(db, number, account)
+
+    def turns(
+        self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
+    ) -> Sequence[Fact]:
+        """What exactly this scope holds of what was said, between two positions."""
+        with self._in(scope.account) as (db, number):
+            return turns.turns(db, number, scope, after, before, limit, newest=newest)
+
+    def gathered(self, scope: Scope, rel: str) -> int:
+        """How many things a relation of exactly this scope leads to."""
+        with self._in(scope.account) as (db, number):
+            return turns.gathered(db, number, scope, rel)
 
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, topics, writes
+from told.faces.cli import about, blobs, care, evals, kinds, minding, models, reads, tiers, topics, writes
 from told.faces.cli.shell import root
 
 EPILOGUE = (
@@ -30,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
-for part in (writes.app, reads.app, minding.app, care.app, evals.app, about.app):
+for part in (writes.app, reads.app, minding.app, tiers.app, care.app, evals.app, about.app):
     app.add_typer(part)
 app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
 app.add_typer(topics.app, name="topics", rich_help_panel=minding.PANEL)

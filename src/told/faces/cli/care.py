@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PANEL = "Look after it"
 app = typer.Typer()
 Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH")]
-Views = Annotated[list[str] | None, argument("evidence, facts, links or passages; all if left out.", "[VIEW]...")]
+Views = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
 Source = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=file_or_pipe)]
 
 

@@ -30,6 +30,7 @@ from told.testing.contract.reading import ReadingLaws
 from told.testing.contract.recalling import RecallLaws
 from told.testing.contract.scribe import Scribe
 from told.testing.contract.searching import SearchLaws
+from told.testing.contract.turning import TurnLaws
 from told.testing.contract.vectors import VectorLaws
 from told.testing.contract.writing import WritingLaws
 
@@ -38,6 +39,6 @@ __all__ = ["Scribe", "StoreContract"]
 
 class StoreContract(
     LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
-    BlobLaws, OverlayLaws, CareLaws,
+    BlobLaws, OverlayLaws, TurnLaws, CareLaws,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

@@ -1,0 +1,178 @@
+"""How much a turn is worth keeping, from 0 to 1, told by its words alone.
+
+Facts, decisions, rules, choices, deadlines, numbers and names weigh 0.7 and more; questions about something and plain
+statements lie in the middle; small talk lies below 0.4. What is low is low only because every word of it is known to
+say nothing, so a language this module does not know is never taken for small talk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from told.core.cues import COMMON, DECISIONS, NAMED, OPEN_ITEMS
+from told.core.noise import is_filler, is_noise, is_prompt
+from told.core.text import STOP_WORDS, normalise
+
+NEUTRAL: Final = 0.5
+"""What a turn is worth before anything is known of it, and from which on it is kept."""
+
+EMPTY, CHAT = 0.1, 0.25
+ASKING, TOPICAL = 0.5, 0.6
+TELLING, MORE = 0.7, 0.1
+HEAD: Final = 4000
+"""How much of a text is looked at; who has said this much has shown what it is about."""
+
+REPLYING: Final = 0.1
+"""How much less the same words weigh when an assistant says them: it repeats and explains more than it decides."""
+
+
+def stated(meta: Mapping[str, Any]) -> float | None:
+    """What metadata says a memory is worth, if it says so."""
+    given = meta.get("importance")
+    fits = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
+    return float(given) if fits and given is not None else None
+
+
+def importance(text: str, role: str = "user") -> float:
+    """What a turn is worth by its words; the same words weigh a little less in a reply, and never less than kept."""
+    if is_filler(text) or is_noise(text) or is_prompt(text):
+        return EMPTY
+    if is_chat(text):
+        return CHAT
+    signs = _signs(text)
+    if is_question(text):
+        return TOPICAL if signs else ASKING
+    if not signs:
+        return NEUTRAL
+    worth = TELLING + MORE * (signs - 1)
+    return round(max(min(worth, 1.0) - (REPLYING if role == "assistant" else 0.0), TOPICAL), 2)
+
+
+def is_question(text: str) -> bool:
+    """Whether a text does nothing but ask."""
+    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD].strip()) if part.strip()]
+    return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
+
+
+# ----------------------------------------------------------------------------------------------------------- small talk
+
+_PHRASES: Final = re.compile(
+    r"""(?x)\b(?:
+        how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning|evening)|everything)
+            (?:\ (?:going|doing|today|so\ far|all))*
+      | what(?:'s|\ is)\ (?:up|new|going\ on|cooking)
+      | (?:have|enjoy)\ (?:a|an|your|the)\ (?:(?:very\ )?(?:nice|good|great|lovely|wonderful|fantastic|safe)\ )?
+            (?:day|evening|night|weekend|morning|afternoon|one|trip|rest\ of\ (?:your|the)\ (?:day|week))
+      | (?:nice|good|great|lovely)\ (?:to\ (?:meet|see|hear\ from|talk\ to|chat\ with)\ you|chatting|talking|weather)
+      | (?:see|talk\ to|catch|speak\ to)\ you\ (?:later|soon|tomorrow|then|around|again)
+      | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad|at\ all)|my\ pleasure)
+      | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best|awesome|great|right)
+      | (?:happy|glad|here|pleased|delighted|ready)\ to\ (?:help|hear(?:\ (?:that|it))?|assist)
+      | (?:let\ me\ know|feel\ free\ to\ ask)(?:\ if\ (?:you\ (?:need|have|want)|there(?:'s|\ is))
+            \ (?:anything|any|more)(?:\ (?:else|questions|help|more))*)?
+      | (?:is\ there\ )?anything\ else
+            (?:\ (?:i\ can|you|to)\ (?:do|need|want|help|add)(?:\ (?:for|with)\ (?:you|that))*)?
+      | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today|with|now))*
+      | tell\ me\ (?:more|(?:a|another|one\ more)\ (?:joke|story))
+      | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:so\ |very\ |really\ |pretty\ |quite\ |too\ )?
+            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy|weird|true|right|fun|
+            okay|ok)
+      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well|okay|ok),?
+            \ (?:thanks|thank\ you)
+      | what\ a\ (?:day|week|night|joke|beautiful\ day|nice\ day|lovely\ day)
+      | (?:just\ )?(?:checking\ in|saying\ (?:hi|hello)|kidding|chilling|hanging\ out|bored)
+      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind|same\ here|me\ too
+      | fair\ enough
+      | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
+    )(?:\b|(?=\W|$))"""
+)
+_CHATTER: Final = (
+    STOP_WORDS
+    | frozenset(
+        """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
+        great awesome perfect amazing wonderful lovely fantastic good fine funny hilarious interesting boring bored
+        wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh ooh huh ugh meh well anyway anyways yes yeah yep yup
+        no nope nah today tonight morning afternoon evening night day again really pretty super quite kinda sorta maybe
+        perhaps guess buddy bro dude mate man guys friend folks there here later soon then now still much lot bit
+        glad happy joke jokes laugh laughing weather sunny rainy chat chatting talk talking wonder say saying said
+        i'm i'll i'd i've you're you'll you've it's that's there's what's how's let's we're they're don't didn't can't
+        won't isn't wasn't thing things something anything nothing stuff like love feel feeling going go come back
+        getting get got let see look looks sound sounds seem seems true right fun""".split()
+    )
+)
+_MOST_CHAT: Final = 160
+_WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+
+
+def is_chat(text: str) -> bool:
+    """Whether a text is small talk: nothing is left of it but words that say nothing, and no number."""
+    if len(text) > _MOST_CHAT or any(char.isdigit() for char in text):
+        return False
+    plain = normalise(text).replace("\u2019", "'")
+    rest, known = _PHRASES.subn(" ", plain)
+    words = _WORD.findall(rest)
+    if not known and not (words and _merry(words)):
+        return False
+    return all(word in _CHATTER for word in words)
+
+
+_MERRY: Final = frozenset("haha hahaha lol lmao rofl hehe hello hi hey wow bored boring funny joke weather".split())
+
+
+def _merry(words: list[str]) -> bool:
+    """Whether one of the words is only ever chatted with."""
+    return not _MERRY.isdisjoint(words)
+
+
+# ---------------------------------------------------------------------------------------------------------------- signs
+
+_RULES: Final = re.compile(
+    r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
+    r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|share|send)|make sure|"
+    r"immer|niemals?|muss|müssen|darf|siempre|nunca|debe|toujours|jamais|doit)\b"
+)
+_CHOICES: Final = re.compile(
+    r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat\w+|"
+    r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|target(?:ing)?|support)|"
+    r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|replaced? \S+ (?:with|by)|"
+    r"(?:is|are) (?:stored|hosted|deployed|written|built|configured|cached) (?:in|on|with|by|at)|"
+    r"instead of|prefer(?:s|red)?|default(?:s)? to|root cause|fix(?:ed)? by|caused by|because of)\b"
+)
+_FACTS: Final = re.compile(
+    r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|sister|brother|mother|"
+    r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|favou?rite|doctor|password|"
+    r"project|budget|goal|plan|flight|car|house|apartment|allergy)|"
+    r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|pregnant|learning|living|"
+    r"working|based|called|named|moving|planning|responsible)|"
+    r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|three|four|five)|hate|"
+    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|started|stopped|quit|"
+    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
+    r"remember that|for the record|note that|important)\b"
+)
+_DUE: Final = re.compile(
+    r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
+    r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|"
+    r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
+    r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
+)
+_NUMBERS: Final = re.compile(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
+_NAME: Final = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
+_CUES: Final = (DECISIONS, OPEN_ITEMS)
+_SIGNS: Final = (_RULES, _CHOICES, _FACTS, _DUE, _NUMBERS)
+
+
+def _signs(text: str) -> int:
+    """How many sorts of things a text holds that are worth keeping."""
+    plain = text[:HEAD].replace("\u2019", "'")
+    cued = sum(cue.is_in(plain.lower()) for cue in _CUES)
+    return cued + sum(sign.search(plain) is not None for sign in _SIGNS) + _names_something(plain)
+
+
+def _names_something(text: str) -> bool:
+    """Whether somebody or something has a name inside a sentence; shouting names nothing."""
+    if text.isupper():
+        return False
+    words = (match[0].lower() for match in _NAME.finditer(text))
+    return any(word not in COMMON or word in NAMED - STOP_WORDS for word in words)

@@ -1,0 +1,99 @@
+"""The same reads and notes on every store: what is beside the ledger is the same, whatever is erased meanwhile."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from histories import tried
+from told.backends.ram import RamStore
+from told.backends.sqlite import open_store
+from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
+from told.core.query import Touch
+from told.core.recall import Access, Reason, Recalled, Task
+from told.core.scope import Scope
+from told.ports import VIEWS, Batch, Step
+from told.testing import ManualClock, seeded_mint
+from told.views import fold_all, folding
+
+ACCOUNT = "default"
+HOMES = (Scope(user_id="u"), Scope(user_id="u", run_id="r"), Scope(agent_id="a"))
+THREADS = ("t1", "t2", "t3", "unknown")
+
+threads, small = st.sampled_from(THREADS), st.integers(0, 40)
+touches = st.builds(Touch, st.integers(1, 3), small)
+recalls = st.builds(Recalled, threads, small, st.integers(0, 3), st.floats(0, 1), st.text("qz", max_size=2),
+                    st.sampled_from(Access))  # fmt: skip
+tasks = st.builds(Task, threads, st.sampled_from(Reason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small)
+noted = st.dictionaries(st.sampled_from((*THREADS, "k")), st.none() | st.binary(max_size=3), max_size=3)
+steps = st.one_of(
+    st.tuples(st.just("tell"), threads.filter("unknown".__ne__)),
+    st.tuples(st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))),
+    st.tuples(st.just("meet"), st.dictionaries(st.tuples(threads, threads), touches, max_size=3)),
+    st.tuples(st.just("recalled"), st.lists(recalls, max_size=4), st.integers(1, 3)),
+    st.tuples(st.just("enqueue"), st.lists(tasks, max_size=4), st.integers(0, 20)),
+    st.tuples(st.just("claim"), small, st.integers(0, 3), st.integers(0, 20)),
+    st.tuples(st.just("done"), st.lists(st.integers(1, 9), max_size=2)),
+    st.tuples(st.just("note"), st.just("c"), noted),
+    st.tuples(st.just("step"), noted),
+    st.tuples(st.just("erase"), st.integers(0, 9)),
+    st.tuples(st.just("reset")),
+)
+
+
+def play(store, step):
+    """Take one step; what it returned."""
+    name, *arguments = step
+    match step:
+        case "tell", thread:
+            return store.commit(Batch(ACCOUNT, [Draft(Asserted(thread, Claim(thread)), HOMES[0])]), fold_all)
+        case "say", scope, sort:
+            said = Observed(store.mint.id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9}))
+            return store.commit(Batch(ACCOUNT, [Draft(said, scope)]), fold_all)
+        case "step", notes:
+            before = store.cursor(ACCOUNT, "c")
+            return store.commit(Batch(ACCOUNT, [], step=Step("c", before, before + 1), notes=notes), fold_all)
+        case "erase", number:
+            seqs = (1 + number % store.head(ACCOUNT).seq,) if store.head(ACCOUNT).seq else ()
+            return store.erase(ACCOUNT, seqs, Draft(Erased(seqs), None))[0]
+        case ("reset",):
+            return store.reset(ACCOUNT, Draft(Ruled("ledger", "reset", {}), None))
+        case _:
+            return getattr(store, name)(ACCOUNT, *arguments)
+
+
+def beside(store):
+    """Everything that can be read of what is beside the ledger, and the ticks."""
+    return {
+        "met": list(store.met(ACCOUNT, THREADS).items()),
+        "recalls": [list(store.recalls(ACCOUNT, thread)) for thread in THREADS],
+        "states": list(store.states(ACCOUNT, THREADS)),
+        "queue": [places(task) for task in store.queue(ACCOUNT)],
+        "notes": (list(store.notes(ACCOUNT, "c").items()), dict(store.notes(ACCOUNT, "c", ["k", "t1"]))),
+        "ticks": [list(store.ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
+        "tasks": store.stats(ACCOUNT)["tasks"],
+    }
+
+
+def places(task):
+    return task.id, task.thread, task.reason, task.priority, task.due, task.claimed, task.attempts
+
+
+@given(script=st.lists(steps, max_size=30))
+@tried(60)
+def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, script):
+    path = tmp_path_factory.mktemp("overlay") / "m.db"
+    clock = ManualClock()
+    ram, disk = (seeded_mint(1, clock) for _ in range(2))
+    stores = [RamStore(ram), open_store(f"sqlite:///{path}", mint=disk, settings={"durability": "normal"})]
+    try:
+        for step in script:
+            clock.tick(1000)
+            ram, disk = (play(store, step) for store in stores)
+            assert ram == (list(disk) if isinstance(ram, list) else disk), step
+            assert beside(stores[0]) == beside(stores[1]), step
+        for store in stores:
+            before = beside(store), [list(store.rows(ACCOUNT, view)) for view in VIEWS]
+            store.rebuild(ACCOUNT, VIEWS, folding(VIEWS))
+            assert (beside(store), [list(store.rows(ACCOUNT, view)) for view in VIEWS]) == before
+    finally:
+        for store in stores:
+            store.close()

@@ -1,0 +1,957 @@
+"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep, the registry, and their numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from math import exp
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
+from told.core.condense import condense
+from told.core.entry import Linked, Observed, Retracted
+from told.core.fact import Fact
+from told.core.importance import importance
+from told.core.scope import Scope
+from told.core.tiers import DAY_US, MINUTE_US, cold, fused_score, member_score, recency
+from told.engine.tiering import Tiering
+from told.flow import run
+from told.settings import Settings
+from told.tend.judge import Judged, judge, read
+from told.tend.registry import exchanges
+from told.tend.tail import consumer
+from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
+
+U = {"user_id": "u"}
+SCOPE = Scope("default", user_id="u")
+DAYS, MINUTES = DAY_US, MINUTE_US
+CHAT = ["haha that's so funny", "how are you today?", "nice weather today!", "what's up?", "tell me a joke"]
+
+
+class Stage:
+    """A memory on a clock that stands still, and short words for a conversation."""
+
+    def __init__(self, memory: Memory, clock: ManualClock) -> None:
+        self.memory = memory
+        self.clock = clock
+
+    def say(self, text: str, role: str = "user", **more: Any) -> str:
+        """Say something, a second after what was said before; the id of the turn."""
+        self.clock.tick()
+        ids = {name: more.pop(name) for name in ("user_id", "agent_id", "run_id") if name in more} or U
+        done = self.memory.add({"role": role, "content": text}, **ids, **{"infer": False, **more})
+        return str(done["results"][0]["id"])
+
+    def exchange(self, number: int) -> tuple[str, str]:
+        """A user's turn that decides something and the agent's answer."""
+        asked = self.say(f"We decided that service {number} listens on port {8000 + number}")
+        return asked, self.say(f"Then service {number} needs firewall rule {number}.", "assistant")
+
+    def fill(self, count: int = 20) -> list[str]:
+        """As many turns as push everything before them out of the tail."""
+        return [self.say(f"Filler fact {number}: the budget is {number} euros") for number in range(count)]
+
+    def held(self) -> list[str]:
+        """What is held, by its words."""
+        return [row["memory"] for row in self.memory.get_all(**U, limit=1000)["results"]]
+
+    def ledger(self, sort: type) -> list[Any]:
+        """Every entry of a sort that can still be read."""
+        entries = self.memory.engine.store.scan("default", 0, 100_000)
+        return [entry for entry in entries if isinstance(entry.verb, sort)]
+
+    def links(self, rel: str) -> list[Linked]:
+        """Every link of a relation."""
+        return [entry.verb for entry in self.ledger(Linked) if entry.verb.rel == rel]
+
+    def exchanges(self) -> list[list[str]]:
+        """What is filed, oldest first, each by the words of its turns."""
+        rows = self.memory.registry(**U, limit=1000)["results"]
+        return [[text for text in (row["user"], row["agent"]) if text] for row in reversed(rows)]
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def open_stage(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Callable[..., Stage]]:
+    opened: list[Memory] = []
+
+    def opener(name: str = "m", clock: ManualClock | None = None, **knobs: Any) -> Stage:
+        clock = clock or ManualClock()
+        url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{name}.db"
+        opened.append(Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **knobs}))
+        return Stage(opened[-1], clock)
+
+    yield opener
+    for memory in opened:
+        memory.close()
+
+
+@pytest.fixture
+def stage(open_stage: Callable[..., Stage]) -> Stage:
+    return open_stage()
+
+
+# Scoring and ranking --------------------------------------------------------------------------------------------------
+
+
+def test_the_fused_score_is_six_tenths_similarity_three_recency_one_importance() -> None:
+    assert fused_score(1, 0, 0) == 0.6
+    assert fused_score(0, 1, 0) == 0.3
+    assert fused_score(0, 0, 1) == 0.1
+    assert fused_score(0.5, 0.4, 0.2) == pytest.approx(0.44)
+
+
+def test_members_of_a_topic_rank_by_half_similarity_three_tenths_recency_two_importance() -> None:
+    assert member_score(1, 0, 0) == 0.5
+    assert member_score(0, 1, 0) == 0.3
+    assert member_score(0, 0, 1) == 0.2
+    assert member_score(0.5, 0.4, 0.2) == pytest.approx(0.41)
+
+
+def test_recency_decays_exponentially_with_the_half_life_of_its_tier() -> None:
+    settings = Settings()
+    assert (settings.index_days, settings.registry_days) == (7, 30)
+    assert recency(0, 7) == 1
+    assert recency(7 * DAYS, 7) == pytest.approx(exp(-1))
+    assert recency(30 * DAYS, 30) == pytest.approx(exp(-1))
+    assert recency(15 * DAYS, 30) == pytest.approx(exp(-0.5))
+    assert recency(-5 * DAYS, 7) == 1
+
+
+def test_cold_is_below_a_fifth_and_older_than_five_minutes() -> None:
+    assert cold(12 * DAYS, 7, 0.2, 5)
+    assert not cold(11 * DAYS, 7, 0.2, 5)
+    assert not cold(4 * MINUTES, 1e-9, 0.2, 5)
+    assert cold(6 * MINUTES, 1e-9, 0.2, 5)
+
+
+def test_every_knob_has_the_value_the_tiers_were_described_with() -> None:
+    wanted = {
+        "tail_size": 20, "keep_importance": 0.5, "sweep_seconds": 300, "cold_recency": 0.2, "cold_minutes": 5,
+        "hot_size": 20, "index_most": 0, "sweep": False, "judge": False, "summarise": False,
+    }  # fmt: skip
+    assert {name: getattr(Settings(), name) for name in wanted} == wanted
+
+
+# Importance -----------------------------------------------------------------------------------------------------------
+
+HIGH = [
+    "We use Redis for session caching", "We decided to go with PostgreSQL", "Never push to main on a Friday",
+    "The deadline is March 3", "My name is Ada", "I am allergic to peanuts", "The release is due next week",
+    "Ich wohne in Berlin", "我们决定使用 PostgreSQL", "The migration is up to Ana", "The limit is 512 MB",
+]  # fmt: skip
+MIDDLE = ["When do we use MongoDB?", "What about the colour of the box?", "the sky is blue", "Is it raining in Oslo?"]
+LOW = [
+    *CHAT, "hi", "ok thanks!", "haha", "👍", "Good morning! How was your weekend?", "see you later", "lol I'm bored",
+    "Guten Morgen, wie geht es dir?", "connection refused", "that's interesting, tell me more",
+]  # fmt: skip
+REPLIES = ["Hello! How can I help you today?", "You're welcome! Let me know if you need anything else."]
+FOREIGN = ["tervehdys kaikille hyvää päivää", "Ελληνικά είναι ωραία", "我喜欢喝茶", "ik ga morgen naar de markt"]
+
+
+@pytest.mark.parametrize("text", HIGH)
+def test_facts_decisions_rules_choices_and_deadlines_are_important(text: str) -> None:
+    assert 0.7 <= importance(text, "user") <= 1
+
+
+@pytest.mark.parametrize("text", MIDDLE)
+def test_questions_and_plain_context_lie_in_the_middle(text: str) -> None:
+    assert 0.4 <= importance(text, "user") <= 0.6
+
+
+@pytest.mark.parametrize("text", LOW)
+def test_small_talk_and_filler_are_not(text: str) -> None:
+    assert 0 <= importance(text, "user") <= 0.3
+
+
+@pytest.mark.parametrize("text", REPLIES)
+def test_nor_is_what_an_agent_says_to_be_polite(text: str) -> None:
+    assert importance(text, "assistant") <= 0.3
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_language_nobody_here_understands_is_kept(text: str) -> None:
+    assert importance(text, "user") >= 0.5
+
+
+@pytest.mark.parametrize("text", HIGH)
+def test_an_answer_weighs_no_more_than_the_same_words_of_the_user_and_is_kept(text: str) -> None:
+    assert 0.5 <= importance(text, "assistant") <= importance(text, "user")
+
+
+# The tail -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_tail_is_the_newest_twenty_turns_and_the_oldest_leaves_first(stage: Stage) -> None:
+    said = [stage.exchange(number) for number in range(11)]
+    tail = stage.memory.tiers(**U)["tail"]
+    assert [row["id"] for row in tail] == [id_ for pair in said[1:] for id_ in pair]
+    assert [row["role"] for row in tail[:2]] == ["user", "assistant"]
+
+
+def test_the_tail_survives_a_restart(open_stage: Callable[..., Stage], tmp_path: Any) -> None:
+    stage = open_stage("kept")
+    stage.exchange(1)
+    before = stage.memory.tiers(**U)["tail"]
+    assert len(before) == 2
+    if stage.memory.engine.settings.store == "ram://":
+        return
+    stage.memory.close()
+    again = open_stage("kept", stage.clock)
+    assert again.memory.tiers(**U)["tail"] == before
+
+
+def test_what_the_gate_rejects_never_gets_into_the_tail(stage: Stage) -> None:
+    stage.memory.add(["ok thanks", "We use Redis for sessions"], **U)
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["We use Redis for sessions"]
+
+
+def test_every_conversation_has_a_tail_of_its_own(stage: Stage) -> None:
+    one = stage.say("The red run uses port 1", run_id="red")
+    for number in range(20):
+        stage.say(f"The blue run uses port {number}", run_id="blue")
+    stage.clock.tick(20 * DAYS)
+    stage.memory.consolidate()
+    assert [row["id"] for row in stage.memory.tiers(run_id="red")["tail"]] == [one]
+    assert stage.memory.tiers(run_id="red")["registry"]["exchanges"] == 0
+
+
+# Write-back -----------------------------------------------------------------------------------------------------------
+
+
+def test_small_talk_that_leaves_the_tail_is_let_go_and_its_evidence_stays(stage: Stage) -> None:
+    chat = stage.say(CHAT[0])
+    assert stage.memory.consolidate(**U)["dropped"] == 0
+    stage.fill()
+    assert CHAT[0] in stage.held()
+    done = stage.memory.consolidate(**U)
+    assert (done["left"], done["dropped"]) == (1, 1)
+    assert CHAT[0] not in stage.held()
+    assert stage.memory.search("funny", **U)["results"] == []
+    assert stage.memory.history(chat)[-1]["why"] == "unimportant"
+    words = [entry.verb.evidence.content for entry in stage.ledger(Observed)]
+    assert CHAT[0] in words
+
+
+def test_what_is_important_stays_in_the_index(stage: Stage) -> None:
+    stage.exchange(1)
+    stage.fill()
+    done = stage.memory.consolidate(**U)
+    assert (done["left"], done["dropped"]) == (2, 0)
+    assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 0}
+    assert stage.memory.search("service port", **U)["results"]
+
+
+def test_exactly_one_half_is_kept(stage: Stage) -> None:
+    stage.say("whatever it may be", metadata={"importance": 0.5})
+    stage.say("whatever else it may be", metadata={"importance": 0.49})
+    stage.fill()
+    stage.memory.consolidate(**U)
+    assert "whatever it may be" in stage.held()
+    assert "whatever else it may be" not in stage.held()
+
+
+def test_what_the_user_says_of_the_importance_wins(stage: Stage) -> None:
+    stage.say(CHAT[0], metadata={"importance": 1.0})
+    stage.say("We use Redis for sessions", metadata={"importance": 0})
+    stage.fill()
+    stage.memory.consolidate(**U)
+    assert CHAT[0] in stage.held()
+    assert "We use Redis for sessions" not in stage.held()
+
+
+def test_words_that_a_fact_was_taken_from_are_not_let_go(stage: Stage) -> None:
+    stage.clock.tick()
+    stage.memory.add(CHAT[0], **U, facts=["User lives in Lima"])
+    stage.fill()
+    assert stage.memory.consolidate(**U)["dropped"] == 0
+
+
+def test_what_was_given_a_kind_is_not_let_go(stage: Stage) -> None:
+    stage.say(CHAT[0], kind="event")
+    stage.fill()
+    assert stage.memory.consolidate(**U)["dropped"] == 0
+
+
+def test_a_recalled_text_that_the_agent_repeats_is_not_remembered_again(stage: Stage) -> None:
+    stage.exchange(1)
+    recalled = stage.memory.context("which port does service 1 listen on", **U)
+    before = stage.held()
+    stage.clock.tick()
+    done = stage.memory.add([{"role": "assistant", "content": recalled.text}], **U)
+    assert done["results"] == []
+    assert done["skipped"]
+    assert stage.held() == before
+
+
+def test_recalls_are_at_hand_in_the_hot_buffer_and_not_in_the_tail(stage: Stage) -> None:
+    first, _ = stage.exchange(1)
+    stage.fill()
+    assert stage.memory.tiers(**U)["hot"] == []
+    stage.memory.search("service port", **U, limit=1)
+    state = stage.memory.tiers(**U)
+    assert [row["id"] for row in state["hot"]] == [first]
+    assert first not in [row["id"] for row in state["tail"]]
+
+
+# The judge ------------------------------------------------------------------------------------------------------------
+
+
+def scores(*values: Any) -> str:
+    return json.dumps({"scores": [{"turn": number, "importance": value} for number, value in enumerate(values, 1)]})
+
+
+def test_a_model_is_not_asked_unless_the_setting_says_so(open_stage: Callable[..., Stage]) -> None:
+    llm = ScriptedLLM([])
+    stage = open_stage(llm=llm)
+    stage.exchange(1)
+    stage.memory.wait()
+    stage.memory.consolidate(**U)
+    assert llm.asked == []
+
+
+def judged(open_stage: Callable[..., Stage], *replies: Any, **knobs: Any) -> tuple[Stage, ScriptedLLM]:
+    """A stage whose model judges; nobody asks it before it is waited for."""
+    llm = ScriptedLLM(replies, "judge-1")
+    return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **knobs}), llm
+
+
+def test_some_turns_are_judged_in_one_question_and_the_answer_is_an_entry_of_the_model(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9, 0.2))
+    asked, answered = stage.exchange(1)
+    done = stage.memory.wait()
+    assert done["judged"] == 2
+    assert len(llm.asked) == 1
+    assert [(link.dst, link.weight) for link in stage.links("importance")] == [(asked, 0.9), (answered, 0.2)]
+    assert {entry.draft.author for entry in stage.ledger(Linked)} == {"judge-1"}
+    assert [row["importance"] for row in stage.memory.tiers(**U)["tail"]] == [0.9, 0.2]
+    assert stage.memory.wait()["judged"] == 0
+
+
+def test_turns_are_asked_about_in_batches(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
+    for number in range(3):
+        stage.say(f"The port is {number}")
+    stage.memory.wait()
+    assert len(llm.asked) == 2
+    assert [link.weight for link in stage.links("importance")] == [0.9, 0.8, 0.7]
+
+
+def test_the_worker_judges_what_fills_a_question_without_being_asked(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9, 0.8), judge_batch=2)
+    stage.say("The port is 1")
+    stage.say("The port is 2")
+    until(lambda: len(stage.links("importance")) == 2)
+    assert len(llm.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        (scores(0.8, 0.1), {1: 0.8, 2: 0.1}),
+        ("[0.8, 0.1]", {1: 0.8, 2: 0.1}),
+        ('{"1": 0.8, "2": "0.1"}', {1: 0.8, 2: 0.1}),
+        ('```json\n[{"turn": "2", "score": 7}, {"id": 1, "importance": -3}]\n```', {1: 0.0, 2: 1.0}),
+        ('Sure! {"scores": [{"turn": 1, "importance": 0.8}, {"turn": 9, "importance": 1}]}', {1: 0.8}),
+        ('{"scores": [{"turn": 1, "importance": true}, {"turn": 2, "importance": "high"}]}', {}),
+        ('{"importance": 0.4}', {}),
+        ("I would rather not say.", {}),
+    ],
+)
+def test_an_answer_is_read_in_any_of_the_usual_shapes_and_kept_between_0_and_1(reply: str, found: Any) -> None:
+    assert read(reply, 2) == (found if reply != '{"importance": 0.4}' else read(reply, 1) and {1: 0.4})
+
+
+def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_end(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, "no", "never", scores(0.9), consumer_attempts=2)
+    stage.say("The port is 1")
+    assert any("no score" in note for note in stage.memory.wait()["warnings"])
+    assert stage.memory.wait()["judged"] == 0
+    [fault] = stage.memory.faults()["results"]
+    assert (fault["consumer"], fault["attempts"], fault["raw"]) == ("judging", 2, "never")
+    assert stage.memory.wait()["warnings"] == []
+    assert stage.memory.retry_faults() == {"mended": 1, "left": 0}
+    assert stage.memory.faults()["results"] == []
+    assert [link.weight for link in stage.links("importance")] == [0.9]
+
+
+def test_a_model_that_is_down_loses_nothing(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, LLMError("down"), scores(0.9))
+    stage.say("The port is 1")
+    done = stage.memory.consolidate(**U)
+    assert done["judged"] == 0
+    assert any("down" in note for note in done["warnings"])
+    assert stage.memory.consolidate(**U)["judged"] == 1
+    assert stage.memory.faults()["results"] == []
+
+
+def test_judged_in_the_index_it_just_counts(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(1.0, *[0.5] * 21))
+    stage.exchange(1)
+    stage.fill()
+    quietly(stage)
+    assert stage.memory.tiers(**U)["index"]["count"] == 2
+    stage.memory.wait()
+    stage.clock.tick(20 * DAYS)
+    stage.fill()
+    quietly(stage)
+    assert stage.links("in_exchange")[0].weight == 1.0
+
+
+def quietly(stage: Stage) -> dict[str, Any]:
+    """A sweep while the model does not answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("told.tend.sweep.judge.judge", _silent)
+        return stage.memory.consolidate(**U)
+
+
+def _silent(*_: Any, **__: Any) -> Any:
+    return Judged()
+    yield
+
+
+def test_judged_important_after_it_was_let_go_it_comes_back(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9, 0.1, *[0.5] * 20), embedder=HashingEmbedder())
+    back, gone = stage.say(CHAT[0]), stage.say(CHAT[1])
+    stage.fill()
+    assert quietly(stage)["dropped"] == 2
+    done = stage.memory.consolidate(**U)
+    assert done["returned"] == 1
+    assert CHAT[0] in stage.held()
+    assert CHAT[1] not in stage.held()
+    assert stage.memory.search("funny", **U)["results"][0]["id"] == back
+    assert stage.memory.get(gone) is None
+    assert [row["event"] for row in stage.memory.history(back)] == ["ADD", "DELETE", "ADD"]
+    assert stage.memory.consolidate(**U)["dropped"] == 0
+
+
+def test_what_comes_back_is_filed_like_any_other(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
+    stage.say(CHAT[0])
+    stage.fill()
+    quietly(stage)
+    stage.memory.wait()
+    stage.clock.tick(20 * DAYS)
+    stage.memory.consolidate(**U, force=True)
+    assert [CHAT[0]] in stage.exchanges()
+
+
+def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
+    """The judge's answer lands between the sweep's decision and its commit."""
+    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
+    stage.say(CHAT[0])
+    stage.fill()
+    store = stage.memory.engine.store
+    once, commit = [True], type(store).commit
+
+    def late(self: Any, batch: Any, fold: Any) -> Any:
+        if once and any(isinstance(draft.verb, Retracted) for draft in batch.drafts):
+            once.clear()
+            run(judge(stage.memory.engine.desk, "default"))
+        return commit(self, batch, fold)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(store), "commit", late)
+        done = quietly(stage)
+    assert not once
+    assert done["dropped"] == 0
+    assert CHAT[0] in stage.held()
+
+
+def test_judged_after_it_was_erased_nothing_happens(open_stage: Any) -> None:
+    class Erasing(ScriptedLLM):
+        def ask(self, system: str, user: str, *, schema: Any = None) -> str:
+            stage.memory.erase(doomed)
+            return super().ask(system, user, schema=schema)
+
+    llm = Erasing([scores(0.9, 0.8)])
+    stage = open_stage(llm=llm, judge=True, judge_batch=50)
+    doomed = stage.say("The port is 1")
+    kept = stage.say("We meet on Friday")
+    assert stage.memory.wait()["judged"] == 1
+    assert [link.dst for link in stage.links("importance")] == [kept]
+    assert stage.memory.get(doomed) is None
+    assert stage.memory.faults()["results"] == []
+
+
+def test_judged_after_somebody_deleted_it_it_stays_deleted(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9))
+    gone = stage.say("The port is 1")
+    stage.memory.delete(gone)
+    stage.memory.wait()
+    assert stage.held() == []
+    assert stage.links("importance") == []
+
+
+def test_erasing_a_turn_takes_its_score_and_a_garbled_answer_about_it_along(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9), "garbled port 2", consumer_attempts=1)
+    one = stage.say("The port is 1")
+    stage.memory.wait()
+    two = stage.say("The port is 2")
+    stage.memory.wait()
+    assert stage.memory.faults()["results"][0]["raw"] == "garbled port 2"
+    stage.memory.erase(one)
+    assert stage.links("importance") == []
+    stage.memory.erase(two)
+    assert all("port 2" not in str(fault) for fault in stage.memory.faults()["results"])
+
+
+# Condensed summaries --------------------------------------------------------------------------------------------------
+
+LONG = (
+    "Thanks for the call. We talked for a while about the weather. We decided to move billing to PostgreSQL 16 by "
+    "March 3. Everybody was in a good mood. Ana owns the migration and Bob reviews it. The rest was about plants that "
+    "nobody waters. Never run the migration without a backup. And then we had some coffee in the kitchen downstairs."
+)
+
+
+def test_a_short_text_is_its_own_summary() -> None:
+    assert condense("  We use\nRedis. ", 100) == "We use Redis."
+    assert condense("", 100) == ""
+
+
+def test_the_most_telling_sentences_are_kept_in_their_order() -> None:
+    short = condense(LONG, 160)
+    assert short == (
+        "We decided to move billing to PostgreSQL 16 by March 3. Ana owns the migration and Bob reviews it. "
+        "Never run the migration without a backup."
+    )
+    assert condense(LONG, 160) == short
+
+
+@pytest.mark.parametrize("most", [20, 60, 100, 240, 300])
+@pytest.mark.parametrize("text", [LONG, "word " * 200, "x" * 700, "短い文。" * 100])
+def test_a_summary_is_never_longer_than_asked_and_never_empty(text: str, most: int) -> None:
+    assert 0 < len(condense(text, most)) <= most
+
+
+def test_without_a_model_an_exchange_is_shown_by_its_most_telling_sentences(stage: Stage) -> None:
+    stage.say(LONG)
+    stage.say("Noted: 3 people.", "assistant")
+    stage.memory.consolidate(**U, force=True)
+    [row] = stage.memory.registry(**U)["results"]
+    assert row["summary"] == f"User: {condense(LONG, 240)} → Agent: Noted: 3 people."
+    assert stage.links("summary") == []
+
+
+def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_its_entry(open_stage: Any) -> None:
+    llm = ScriptedLLM(['"Billing moves to PostgreSQL 16; Ana migrates."'], "pen-1")
+    stage = open_stage(llm=llm, summarise=True)
+    turn = stage.say(LONG)
+    stage.say("Noted: 3 people.", "assistant")
+    assert stage.memory.consolidate(**U)["summarised"] == 0
+    assert stage.memory.consolidate(**U, force=True)["summarised"] == 1
+    [entry] = [each for each in stage.ledger(Linked) if each.verb.rel == "summary"]
+    assert (entry.verb.dst, entry.draft.author) == (turn, "pen-1")
+    assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
+    assert stage.memory.consolidate(**U, force=True)["summarised"] == 0
+    assert len(llm.asked) == 1
+
+
+def test_a_model_is_not_asked_for_a_summary_unless_the_setting_says_so(open_stage: Any) -> None:
+    llm = ScriptedLLM([])
+    stage = open_stage(llm=llm)
+    stage.say(LONG)
+    stage.memory.consolidate(**U, force=True)
+    assert llm.asked == []
+
+
+def test_a_summary_that_is_too_long_is_cut(open_stage: Any) -> None:
+    stage = open_stage(llm=ScriptedLLM(["word " * 500]), summarise=True, summary_chars=50)
+    stage.say(LONG)
+    stage.memory.consolidate(**U, force=True)
+    assert len(stage.links("summary")[0].meta["text"]) <= 50
+
+
+def test_erasing_a_turn_takes_its_summary_along(open_stage: Any) -> None:
+    stage = open_stage(llm=ScriptedLLM(["Billing moves."]), summarise=True)
+    turn = stage.say(LONG)
+    stage.memory.consolidate(**U, force=True)
+    assert stage.links("summary")
+    stage.memory.erase(turn)
+    entries = stage.memory.engine.store.scan("default", 0, 1000)
+    assert all(b"Billing moves" not in (entry.envelope or b"") for entry in entries)
+    assert stage.memory.registry(**U)["results"] == []
+
+
+def test_a_summary_that_fails_is_a_fault_that_can_be_retried(open_stage: Any) -> None:
+    replies = [LLMError("down"), LLMError("down"), "Billing moves."]
+    stage = open_stage(llm=ScriptedLLM(replies), summarise=True, consumer_attempts=2)
+    stage.say(LONG)
+    assert any("down" in note for note in stage.memory.consolidate(**U, force=True)["warnings"])
+    stage.memory.consolidate(**U, force=True)
+    [fault] = stage.memory.faults()["results"]
+    assert (fault["consumer"], fault["attempts"]) == ("summaries", 2)
+    assert stage.memory.retry_faults() == {"mended": 1, "left": 0}
+    assert stage.links("summary")[0].meta["text"] == "Billing moves."
+
+
+# The sweep and the registry -------------------------------------------------------------------------------------------
+
+
+def fact(role: str, minute: float, number: int = 0) -> Fact:
+    return Fact(f"{role} {minute} {number}", number, 0, SCOPE, "", "", role=role, said_at=round(minute * MINUTES))
+
+
+def paired(*turns: tuple[str, float]) -> list[str]:
+    said = [fact("user" if side == "u" else "assistant", minute, place) for place, (side, minute) in enumerate(turns)]
+    return ["+".join("u" if turn.role == "user" else "a" for turn in each) for each in exchanges(said, 30)]
+
+
+def test_a_user_and_the_agent_that_answers_are_one_exchange() -> None:
+    assert paired(("u", 0), ("a", 1), ("u", 2), ("a", 3)) == ["u+a", "u+a"]
+
+
+def test_what_has_no_other_half_is_an_exchange_of_one() -> None:
+    assert paired(("u", 0), ("u", 1), ("a", 2)) == ["u", "u+a"]
+    assert paired(("a", 0), ("u", 1), ("a", 2), ("a", 3)) == ["a", "u+a", "a"]
+    assert paired(("u", 0), ("a", 29)) == ["u+a"]
+    assert paired(("u", 0), ("a", 31)) == ["u", "a"]
+
+
+def test_the_sweep_files_what_is_cold_and_nothing_else(stage: Stage) -> None:
+    old = stage.exchange(1)
+    stage.clock.tick(6 * DAYS)
+    stage.exchange(2)
+    stage.fill()
+    stage.clock.tick(6 * DAYS)
+    assert stage.memory.tiers(**U)["index"] == {"count": 4, "cold": 2}
+    assert stage.memory.consolidate(**U)["filed"] == 1
+    [row] = stage.memory.registry(**U)["results"]
+    assert row["memories"] == list(old)
+    assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 0}
+
+
+def test_what_is_in_the_tail_is_not_filed_however_cold(stage: Stage) -> None:
+    stage.exchange(1)
+    stage.clock.tick(100 * DAYS)
+    assert stage.memory.consolidate(**U)["filed"] == 0
+
+
+def test_nothing_of_the_last_five_minutes_is_filed(open_stage: Callable[..., Stage]) -> None:
+    stage = open_stage(index_days=0.001, tail_size=1, pair_minutes=0.5)
+    stage.say("The port is 1")
+    stage.say("The port is 2")
+    stage.clock.tick(4 * MINUTES)
+    assert stage.memory.consolidate(**U)["filed"] == 0
+    stage.clock.tick(2 * MINUTES)
+    assert stage.memory.consolidate(**U)["filed"] == 1
+
+
+def test_force_files_everything_now_with_the_tail(stage: Stage) -> None:
+    stage.exchange(1)
+    stage.say(CHAT[0])
+    done = stage.memory.consolidate(**U, force=True)
+    assert (done["filed"], done["dropped"]) == (1, 1)
+    assert len(stage.exchanges()) == 1
+
+
+def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_worth(stage: Stage) -> None:
+    asked, answered = stage.exchange(1)
+    stage.memory.consolidate(**U, force=True)
+    first, second = stage.links("in_exchange")
+    assert (first.src, second.src) == (asked, answered)
+    assert first.dst == second.dst
+    assert first.weight == importance("We decided that service 1 listens on port 8001", "user")
+    assert second.weight >= 0.5
+    assert first.meta == second.meta == {}
+
+
+def test_what_is_filed_is_found_as_before(stage: Stage) -> None:
+    stage.exchange(1)
+    before = stage.memory.search("service port", **U)["results"]
+    stage.memory.consolidate(**U, force=True)
+    assert [row["id"] for row in stage.memory.search("service port", **U)["results"]] == [row["id"] for row in before]
+
+
+def test_a_question_waits_for_its_answer_to_be_cold_too(stage: Stage) -> None:
+    stage.say("Which port does billing use?")
+    stage.clock.tick(20 * MINUTES)
+    stage.say("Billing uses port 8010.", "assistant")
+    stage.fill()
+    stage.clock.tick(round(11.27 * DAYS) - 15 * MINUTES)
+    assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 1}
+    assert stage.memory.consolidate(**U)["filed"] == 0
+    stage.clock.tick(DAYS)
+    stage.memory.consolidate(**U)
+    assert stage.exchanges() == [["Which port does billing use?", "Billing uses port 8010."]]
+
+
+def test_the_index_may_have_a_cap_beyond_which_the_oldest_unimportant_are_filed_first(
+    open_stage: Callable[..., Stage],
+) -> None:
+    stage = open_stage(index_most=3, tail_size=1, pair_minutes=0)
+    for text in ("the sky is blue", "We decided to use port 1", "the grass is green", "the sea is wide", "My cat is 3"):
+        stage.say(text)
+    stage.say("the end is near")
+    assert stage.memory.consolidate(**U)["filed"] == 2
+    assert stage.exchanges() == [["the sky is blue"], ["the grass is green"]]
+    assert stage.memory.tiers(**U)["index"]["count"] == 3
+    assert stage.memory.consolidate(**U)["filed"] == 0
+    stage.clock.tick(20 * DAYS)
+    assert stage.memory.consolidate(**U)["filed"] == 3
+
+
+def test_a_cap_holds_even_where_everything_is_important(open_stage: Callable[..., Stage]) -> None:
+    stage = open_stage(index_most=2, tail_size=1)
+    for number in range(4):
+        stage.exchange(number)
+    stage.memory.consolidate(**U)
+    assert stage.memory.tiers(**U)["index"]["count"] <= 2
+    assert stage.exchanges()[0][0].startswith("We decided that service 0")
+
+
+def test_the_registry_lists_the_newest_first_and_as_many_as_asked(stage: Stage) -> None:
+    for number in range(5):
+        stage.exchange(number)
+    stage.memory.consolidate(**U, force=True)
+    rows = stage.memory.registry(**U, limit=2)["results"]
+    assert [row["user"].split()[4] for row in rows] == ["4", "3"]
+    with pytest.raises(InvalidInput):
+        stage.memory.registry(**U, limit=0)
+    with pytest.raises(ScopeError):
+        stage.memory.registry()
+
+
+def test_without_an_id_everybody_is_consolidated_and_with_one_nobody_else(stage: Stage) -> None:
+    for user in ("ann", "bob"):
+        stage.say(f"The port of {user} is 1", user_id=user)
+    stage.memory.consolidate(user_id="ann", force=True)
+    assert stage.memory.registry(user_id="bob")["results"] == []
+    assert stage.memory.consolidate(force=True)["filed"] == 1
+    assert len(stage.memory.registry(user_id="bob")["results"]) == 1
+
+
+def test_a_wide_scope_consolidates_what_is_said_in_every_run_of_it(stage: Stage) -> None:
+    for name in ("one", "two"):
+        stage.say("Which port is free?", user_id="u", run_id=name)
+        stage.say(f"Port {len(name)} is free in {name}.", "assistant", user_id="u", run_id=name)
+    assert stage.memory.consolidate(**U, force=True)["filed"] == 2
+    assert stage.memory.tiers(**U)["registry"]["exchanges"] == 2
+    assert len(stage.memory.tiers(**U)["tail"]) == 4
+    assert len(stage.memory.registry(run_id="one")["results"]) == 1
+
+
+def test_what_a_guard_hides_is_in_no_tier(open_stage: Callable[..., Stage]) -> None:
+    stage = open_stage(guard=lambda row: "secret" not in row["memory"])
+    stage.say("The secret port is 1")
+    stage.say("The open port is 2", "assistant")
+    stage.memory.consolidate(**U, force=True)
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["The open port is 2"]
+    assert stage.memory.registry(**U)["results"] == []
+
+
+def test_both_colours_see_the_same_tiers() -> None:
+    async def walk() -> tuple[Any, Any, Any]:
+        async with AsyncMemory("ram://", embedder="none") as memory:
+            await memory.add("We use port 1", **U)
+            done = await memory.consolidate(**U, force=True)
+            return done, await memory.tiers(**U), await memory.registry(**U)
+
+    done, state, filed = asyncio.run(walk())
+    assert done["filed"] == state["registry"]["exchanges"] == len(filed["results"]) == 1
+    assert set(state) == {"tail", "index", "hot", "registry", "topics"}
+
+
+def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
+    """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
+
+    class Working(Tiering):
+        __slots__ = ()
+        seen: ClassVar[list[Any]] = []
+
+        def file_topics(self) -> Any:
+            self.seen.append(("topics", len(stage.links("in_exchange"))))
+            return SimpleNamespace(exchanges=3, warnings=("slow",))
+            yield
+
+        def forget(self, id: str | None, ids: Any) -> Any:
+            self.seen.append((id, dict(ids)))
+            if ids == {"user_id": "w"}:
+                raise OSError("no room to forget")
+            return ["one", "two"]
+            yield
+
+    stage.exchange(1)
+    stage.say("The port is 1", user_id="v")
+    engine = stage.memory.engine
+    working = Working(**{each.name: getattr(engine, each.name) for each in fields(engine)})
+    done = run(working.consolidate(U, force=True))
+    assert Working.seen == [("topics", 2), (None, U)]
+    assert (done.topics, done.forgotten, done.warnings) == (3, 2, ("slow",))
+    stage.say("The port is 2", user_id="w")
+    failed = run(working.consolidate({}, force=True))
+    assert failed.warnings == ("slow", "Not consolidated: OSError: no room to forget")
+    assert [fault["consumer"] for fault in stage.memory.faults()["results"]] == ["sweep"]
+
+
+# Laws -----------------------------------------------------------------------------------------------------------------
+
+
+def talk(stage: Stage, count: int = 12) -> None:
+    """A conversation of every shape: pairs, lone turns, small talk, pauses."""
+    for number in range(count):
+        stage.say(f"We decided that service {number} uses port {number}")
+        if number % 3:
+            stage.say(f"Service {number} is noted.", "assistant")
+        if number % 4 == 0:
+            stage.say(f"{CHAT[number % len(CHAT)]} {'!' * number}")
+        if number % 5 == 0:
+            stage.clock.tick(40 * MINUTES)
+            stage.say(f"By the way, backup {number} is done.", "assistant")
+
+
+def test_consolidating_twice_changes_nothing(stage: Stage) -> None:
+    talk(stage)
+    stage.fill()
+    stage.clock.tick(20 * DAYS)
+    stage.memory.consolidate(**U)
+    entries, filed = stage.memory.stats()["entries"], stage.exchanges()
+    assert filed
+    done = stage.memory.consolidate(**U)
+    assert (done["left"], done["dropped"], done["filed"]) == (0, 0, 0)
+    assert stage.memory.stats()["entries"] == entries
+    assert stage.exchanges() == filed
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 5])
+def test_consolidating_in_pages_is_the_same_as_at_once(open_stage: Callable[..., Stage], page: int) -> None:
+    whole, parts = open_stage("whole"), open_stage("parts", consumer_batch=page)
+    for stage in (whole, parts):
+        talk(stage)
+        stage.memory.consolidate(**U, force=True)
+    assert parts.exchanges() == whole.exchanges()
+    assert parts.held() == whole.held()
+
+
+def test_consolidating_now_and_then_is_the_same_as_at_the_end(open_stage: Callable[..., Stage]) -> None:
+    often, once = open_stage("often"), open_stage("once")
+    for stage in (often, once):
+        talk(stage)
+        stage.fill()
+        for _ in range(48):
+            stage.clock.tick(DAYS // 4 + 7 * MINUTES)
+            if stage is often:
+                stage.memory.consolidate(**U)
+        stage.clock.tick(20 * DAYS)
+        stage.memory.consolidate(**U)
+    assert once.exchanges()
+    assert often.exchanges() == once.exchanges()
+    assert often.held() == once.held()
+
+
+def test_a_registry_rebuilt_is_the_one_that_grew(stage: Stage) -> None:
+    talk(stage)
+    stage.memory.consolidate(**U, force=True)
+    before = stage.memory.registry(**U, limit=1000), stage.memory.tiers(**U)
+    assert before[0]["results"]
+    stage.memory.rebuild()
+    assert (stage.memory.registry(**U, limit=1000), stage.memory.tiers(**U)) == before
+
+
+def test_a_ledger_moved_elsewhere_is_not_filed_again(open_stage: Callable[..., Stage], tmp_path: Any) -> None:
+    stage, other = open_stage("here"), open_stage("there")
+    talk(stage)
+    stage.memory.consolidate(**U, force=True)
+    stage.memory.export(tmp_path / "ledger.jsonl")
+    other.memory.import_(tmp_path / "ledger.jsonl")
+    assert other.memory.consolidate(**U, force=True)["filed"] == 0
+    assert other.memory.registry(**U, limit=1000) == stage.memory.registry(**U, limit=1000)
+
+
+def test_an_erased_turn_leaves_no_exchange_behind(stage: Stage) -> None:
+    asked, answered = stage.exchange(1)
+    stage.memory.consolidate(**U, force=True)
+    stage.memory.erase(asked)
+    [row] = stage.memory.registry(**U)["results"]
+    assert (row["user"], row["memories"]) == (None, [answered])
+    stage.memory.erase(answered)
+    assert stage.memory.registry(**U)["results"] == []
+    assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
+    assert stage.links("in_exchange") == []
+    assert stage.memory.verify()["ok"]
+
+
+def test_what_is_not_held_any_more_is_in_no_exchange(stage: Stage) -> None:
+    asked, answered = stage.exchange(1)
+    stage.memory.consolidate(**U, force=True)
+    stage.memory.delete(answered)
+    assert stage.memory.registry(**U)["results"][0]["memories"] == [asked]
+
+
+def test_the_names_of_cursors_tell_nobody_whose_they_are() -> None:
+    assert "alice" not in consumer("tail", Scope("default", user_id="alice"))
+    assert consumer("tail", SCOPE) != consumer("tail", replace(SCOPE, run_id="r"))
+
+
+# In the background ----------------------------------------------------------------------------------------------------
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait until something is so, for as long as a busy machine may need."""
+    end = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.01)
+
+
+def test_nothing_sweeps_unless_it_is_asked_for(stage: Stage) -> None:
+    assert stage.memory._sweeper._thread is None
+
+
+def test_a_memory_opened_with_the_setting_sweeps_by_itself_until_it_is_closed(
+    open_stage: Callable[..., Stage],
+) -> None:
+    stage = open_stage(sweep=True, sweep_seconds=0.02, tail_size=1, index_days=0.001, pair_minutes=0)
+    stage.say("The port is 1")
+    stage.say("The port is 2")
+    stage.clock.tick(DAYS)
+    until(lambda: len(stage.links("in_exchange")) == 1)
+    thread = stage.memory._sweeper._thread
+    stage.memory.close()
+    assert thread is not None
+    assert not thread.is_alive()
+
+
+def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(open_stage: Callable[..., Stage]) -> None:
+    stage = open_stage()
+    for user in ("ann", "bob", "cid"):
+        stage.say(f"The port of {user} is 1", user_id=user)
+    turns = type(stage.memory.engine.store).turns
+
+    def failing(self: Any, scope: Scope, *args: Any, **more: Any) -> Any:
+        if scope.user_id == "bob":
+            raise OSError("the disk is on fire")
+        return turns(self, scope, *args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(stage.memory.engine.store), "turns", failing)
+        done = stage.memory.consolidate(force=True)
+    assert done["filed"] == 2
+    assert any("on fire" in note for note in done["warnings"])
+    [fault] = stage.memory.faults()["results"]
+    assert fault["consumer"] == "sweep"
+    assert stage.memory.consolidate(force=True)["filed"] == 1
+    assert stage.memory.faults()["results"] == []
+
+
+def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[..., Stage]) -> None:
+    stage = open_stage(sweep=True, sweep_seconds=0.02)
+    store = type(stage.memory.engine.store)
+    met: list[int] = []
+
+    def failing(self: Any, account: str) -> Any:
+        met.append(1)
+        raise OSError("the disk is on fire")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "scopes", failing)
+        until(lambda: bool(met))
+    assert stage.memory._sweeper._thread is not None
+    assert stage.memory._sweeper._thread.is_alive()
+
