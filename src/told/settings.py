@@ -277,9 +277,6 @@ class Settings:
     topic_cap: int = knob(20, "A topic with more exchanges than this is split, if they lie in clusters.", least=1)
     topic_members: int = knob(2, "How many members of a topic a hit brings along.", least=0)
     topic_reach: int = knob(50, "Of how many of the best memories the topics count as having come up.", least=0)
-    topic_days: float = knob(
-        30.0, "How fast members of a topic stop being recent; after so many days 1/e is left.", least=0.01
-    )
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""

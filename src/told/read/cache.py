@@ -126,14 +126,16 @@ class Overlay:
             if scope in self._hot:
                 self._hot[scope].topics[topic] = frozenset(members)
 
-    def at_hand(self, scope: Scope, topic: str, members: Iterable[str]) -> bool:
-        """Whether a topic was fetched and its members, the same as then, are all in the buffer."""
+    def at_hand(
+        self, scope: Scope, topic: str, members: Iterable[str], asked: bytes = b"", least: float = 0.0
+    ) -> bool:
+        """Whether a topic was fetched and its members, the same as then, are all in the buffer and near enough."""
         with self._lock:
             buffer = self._hot.get(scope)
             known = buffer.topics.get(topic) if buffer else None
             if buffer is None or known is None or known != frozenset(members):
                 return False
-            return known <= {hot.thread for hot in buffer.places.values()}
+            return known <= {hot.thread for hot in buffer.places.values() if hot.answers(asked, least)}
 
     def meet(self, account: str, topics: Iterable[str], at: int) -> None:
         """These topics came up together: each pair of them once more, whoever came first."""

@@ -72,19 +72,20 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: i
         if span.start is not None and span.end is not None and "time" in sources
     )
     latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
-    hot = _hot(eye, find, vector) if "hot" in sources and latest else ()
+    hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
     usual = settings.usual or getattr(eye.embedder, "usual", 0.0)
     words = words_of(asked.text)
     return Probe(find, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
 
 
-def _hot(eye: Eye, find: Find, vector: Vector | None) -> tuple[int, ...]:
-    """What the scope recalled last and that is near enough to the query."""
-    near = eye.overlay.hot(find.scope)
-    if not near or vector is None:
-        return near
-    return eye.overlay.hot(find.scope, quantise(vector), thresholds(eye.settings, eye.embedder).hot)
+def heat_of(eye: Eye, probe: Probe) -> dict[int, str]:
+    """What the scope recalled last, by position: hot if it is near enough to the query to answer it, else just warm."""
+    kept = [seq for seq in eye.overlay.hot(probe.find.scope) if seq in probe.also]
+    if not kept or probe.vector is None:
+        return dict.fromkeys(kept, "hot")
+    near = eye.overlay.hot(probe.find.scope, quantise(probe.vector), thresholds(eye.settings, eye.embedder).hot)
+    return {seq: "hot" if seq in near else "warm" for seq in kept}
 
 
 def ask(eye: Eye, probe: Probe) -> Flow[tuple[Ranked, tuple[str, ...]]]:

@@ -92,12 +92,14 @@ def _without_given_up(eye: Eye, probe: Probe, inside: dict[str, list[Link]]) -> 
 
 
 def _without_at_hand(eye: Eye, probe: Probe, inside: dict[str, list[Link]]) -> None:
-    """Leave out topics whose members are all in the hot buffer already."""
+    """Leave out topics whose members are all in the hot buffer already, and near enough to the query."""
     if probe.find.as_of.seq < LATEST:
         return
+    asked = b"" if probe.vector is None else quantise(probe.vector)
+    least = thresholds(eye.settings, eye.embedder).hot
     for topic, links in list(inside.items()):
         threads = [link.src for link in links]
-        if eye.overlay.at_hand(probe.find.scope, topic, threads):
+        if eye.overlay.at_hand(probe.find.scope, topic, threads, asked, least):
             del inside[topic]
         else:
             eye.overlay.fetched(probe.find.scope, topic, threads)
@@ -134,7 +136,7 @@ def _first(links: Iterable[Link], value: Mapping[str, float], most: int) -> list
 def _value(eye: Eye, probe: Probe, fact: Fact, near: float, stated: float | None = None) -> float:
     """How a member ranks in its topic."""
     said = fact.updated_at if fact.said_at is None else fact.said_at
-    fresh = recency(probe.find.as_of.at - said, eye.settings.topic_days)
+    fresh = recency(probe.find.as_of.at - said, eye.settings.registry_days)
     return member_score(near, fresh, importance(fact, builtin()) if stated is None else stated)
 
 

@@ -20,7 +20,7 @@ from told.read.asked import asked
 from told.read.expand import expanded
 from told.read.fading import strengths
 from told.read.fold import KEY
-from told.read.gather import Eye, ask, probe_of, vector_of
+from told.read.gather import Eye, ask, heat_of, probe_of, vector_of
 from told.read.guard import denials
 from told.read.meeting import came_up
 from told.read.rank import Scored
@@ -44,6 +44,7 @@ def explain(eye: Eye, want: Want) -> Flow[Seen]:
     """A search that also accounts for every candidate it dropped."""
     recall = yield from recalled(eye, want)
     yield from fetch(eye, recall, recall.all)
+    recall.heat = heat_of(eye, recall.probe)
     _count_denied(recall)
     seen = _seen(eye, recall)
     candidates = tuple(_candidates(recall, eye.settings))
@@ -209,7 +210,8 @@ def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
             score = rank.calibrated(one.score, recall.found, settings)
-            yield recall.fates.candidate(one, fact, score, trace.sources(one.mark, recall.probe, recall.labels))
+            came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
+            yield recall.fates.candidate(one, fact, score, came)
 
 
 def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:

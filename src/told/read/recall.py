@@ -54,7 +54,7 @@ class Recall:
     """A read on its way: what was understood, what was found, what is left of it, and what became of the rest.
 
     `shown` are the positions that may come to be shown; `sides` are the contradictions among them, `kins` the turns
-    with what was taken from them, by evidence; `led` are words that only a claim led to.
+    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand.
     """
 
     want: Want
@@ -75,6 +75,7 @@ class Recall:
     superseded: dict[int, str] = field(default_factory=dict)
     led: list[Scored] = field(default_factory=list)
     shown: set[int] = field(default_factory=set)
+    heat: dict[int, str] = field(default_factory=dict)
 
     def begin_again(self, scored: list[Scored]) -> None:
         """Forget what became of these candidates: more of them are here now."""

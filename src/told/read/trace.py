@@ -41,14 +41,14 @@ def understood(asked: Asked) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sources(mark: Mark, probe: Probe, extra: Mapping[int, str]) -> tuple[str, ...]:
+def sources(mark: Mark, probe: Probe, extra: Mapping[int, str], heat: Mapping[int, str]) -> tuple[str, ...]:
     """The lists a passage came from, with its place in those that have places."""
     found = [f"vector #{mark.near}"] if mark.near else []
     found += [f"words #{mark.words}"] if mark.words else []
     if any(start <= mark.said_at < end for start, end in probe.spans):
         found.append("time")
-    if mark.seq in probe.also:
-        found.append("hot")
+    if mark.seq in heat:
+        found.append(heat[mark.seq])
     if mark.seq in extra:
         found.append(extra[mark.seq])
     return tuple(found) or ("beside a hit",)

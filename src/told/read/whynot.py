@@ -11,7 +11,7 @@ from told.core.filter import matches, record
 from told.core.query import Find
 from told.flow import Flow, call
 from told.read import path, rank, trace
-from told.read.gather import Eye
+from told.read.gather import Eye, heat_of
 from told.read.guard import denials
 from told.read.recall import Want
 
@@ -55,7 +55,7 @@ def why_not(eye: Eye, want: Want, thread: str) -> Flow[Reason]:
     one = order[place]
     score = rank.calibrated(one.score, recall.found, eye.settings)
     probe = replace(recall.probe, also=recall.probe.also[:-1])
-    came = trace.sources(one.mark, probe, recall.labels)
+    came = trace.sources(one.mark, probe, recall.labels, heat_of(eye, probe))
     kept = any(other.mark.seq == fact.seq for other in recall.scored)
     stage, why = recall.fates.fates.get((fact.seq, one.mark.slot), ("select", ""))
     reason = f"it is hit number {place + 1}" if kept else why or "after the limit"
