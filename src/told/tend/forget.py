@@ -38,7 +38,7 @@ class Lost:
 def forget_faded(eye: Eye, scope: Scope) -> Flow[tuple[Lost, ...]]:
     """Give up everything of a scope that has faded by now, in pages of the scope as it is at the beginning."""
     head = yield from call(eye.store.head, scope.account)
-    find = listed(Find(scope, AsOf(head.seq, max(head.at, eye.store.mint.now())), show_expired=True, limit=PAGE))
+    find = listed(Find(scope, AsOf(head.seq, eye.store.mint.now()), show_expired=True, limit=PAGE))
     lost: list[Lost] = []
     while facts := (yield from call(eye.store.facts, find)):
         denied = denials(facts, eye.guards)
