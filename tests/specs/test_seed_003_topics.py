@@ -502,13 +502,13 @@ def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whol
         assert set(found(memory, "n0")) == {"redis n0", "yes n40"}
     [topic] = listed(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
-    assert memory.engine.overlay.at_hand(SCOPE, topic["id"], members)
+    assert memory.engine.overlay.at_hand(SCOPE, {topic["id"]: members}) == {topic["id"]}
     assert sources(memory, "n0")["yes n40"] == ["hot"]
     exchange(memory, "sessions n10", "right n10")
     memory.file_topics()
     [topic] = listed(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
-    assert not memory.engine.overlay.at_hand(SCOPE, topic["id"], members)
+    assert memory.engine.overlay.at_hand(SCOPE, {topic["id"]: members}) == set()
 
 
 # ----------------------------------------------------------------------------------------------- The laws it keeps

@@ -127,15 +127,16 @@ class Overlay:
                 self._hot[scope].topics[topic] = frozenset(members)
 
     def at_hand(
-        self, scope: Scope, topic: str, members: Iterable[str], asked: bytes = b"", least: float = 0.0
-    ) -> bool:
-        """Whether a topic was fetched and its members, the same as then, are all in the buffer and near enough."""
+        self, scope: Scope, topics: Mapping[str, Iterable[str]], asked: bytes = b"", least: float = 0.0
+    ) -> set[str]:
+        """The topics that were fetched and whose members, the same as then, are all in the buffer and near enough."""
         with self._lock:
-            buffer = self._hot.get(scope)
-            known = buffer.topics.get(topic) if buffer else None
-            if buffer is None or known is None or known != frozenset(members):
-                return False
-            return known <= {hot.thread for hot in buffer.places.values() if hot.answers(asked, least)}
+            buffer = self._hot.get(scope, Buffer())
+            known = {topic for topic, members in topics.items() if buffer.topics.get(topic) == frozenset(members)}
+            places = list(buffer.places.values()) if known else []
+            fetched = {topic: buffer.topics[topic] for topic in known}
+        hot = {place.thread for place in places if place.answers(asked, least)}
+        return {topic for topic, members in fetched.items() if members <= hot}
 
     def meet(self, account: str, topics: Iterable[str], at: int) -> None:
         """These topics came up together: each pair of them once more, whoever came first."""

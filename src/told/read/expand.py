@@ -19,7 +19,7 @@ from told.flow import Flow
 from told.read import cache
 from told.read.gather import Eye, ask, by_id
 from told.read.leads import Lead, Leads, links_of, offer
-from told.read.members import CO_OCCURS, Walk, members
+from told.read.members import CO_OCCURS, TOPIC, Walk, members
 from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
 from told.read.topics import latest
 
@@ -173,13 +173,23 @@ def _followed(
     touches: Mapping[str, Touch] = {}
     if eye.settings.expand_hot and as_of.seq >= LATEST:
         touches = yield from cache.touched(eye.store, eye.overlay, account, [fact.id for fact in facts.values()])
-    alpha, warm = eye.settings.expand_own, eye.settings.expand_hot
     followed: list[tuple[Scored, str, Lead]] = []
     for one in found:
         thread = facts[one.mark.seq].id
         lead = leads[thread]
+        alpha, warm = _shares(eye, lead, one)
         blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
         hot = SCALE * heat(touches[thread], as_of.at, eye.settings) if thread in touches else 0.0
         blended = (1.0 - warm) * blended + warm * hot
         followed.append((one.plus(parent=blended - one.score), thread, lead))
     return followed
+
+
+def _shares(eye: Eye, lead: Lead, one: Scored) -> tuple[float, float]:
+    """How much of a lead's score is its own, and how much being in use counts for the rest.
+
+    A member of a topic that has a vector speaks for itself: the topic only says where to look.
+    """
+    if lead.source == TOPIC and one.mark.cosine is not None:
+        return eye.settings.topic_own, 0.0
+    return eye.settings.expand_own, eye.settings.expand_hot

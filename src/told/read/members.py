@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from told.core.fact import Fact, Link
@@ -20,8 +20,8 @@ from told.read.limits import thresholds
 from told.read.rank import Scored, importance
 from told.read.topics import firmness, latest, nearness
 
-CO_OCCURS, IMPORTANCE = "co_occurs", "importance"
-NEWEST: Final = 64
+CO_OCCURS, IMPORTANCE, TOPIC = "co_occurs", "importance", "topic"
+NEWEST: Final = 40
 """How many members of a topic are looked at, the newest of them."""
 
 PLENTY: Final = 4
@@ -30,25 +30,29 @@ PLENTY: Final = 4
 
 @dataclass(slots=True)
 class Walk:
-    """What a read that follows leads knows on its way: what was measured, and which topics it has been to."""
+    """What a read that follows leads knows on its way: what was measured, and whether it has been to topics."""
 
     known: Sequence[Scored] = ()
-    topics: set[str] = field(default_factory=set)
+    been: bool = False
 
 
 def members(
     eye: Eye, probe: Probe, topics: Mapping[str, Link], scores: Mapping[str, float], walk: Walk
 ) -> Flow[Leads]:
-    """The best members of the topics that threads are in, and of those that came up with them; each topic once."""
+    """The best members of the topics that hits are in, and of those that came up with them; what they lead to, no more.
+
+    So a read goes to topics once, from its hits.
+    """
     near: Leads = {}
+    if walk.been:
+        return near
+    walk.been = True
     for thread, link in topics.items():
-        if link.dst not in walk.topics:
-            offer(near, link.dst, Lead(thread, link.weight, "topic"), scores)
+        offer(near, link.dst, Lead(thread, link.weight, TOPIC), scores)
     around = yield from links_of(eye, probe, list(near))
     own = set(near)
     yield from _neighbours(eye, probe, near, around, scores)
     further = yield from links_of(eye, probe, sorted(near.keys() - own))
-    walk.topics |= near.keys()
     inside: dict[str, list[Link]] = {}
     for link in latest((*around, *further)).values():
         if link.dst in near:
@@ -74,8 +78,9 @@ def _neighbours(
         others = sorted({topic for pair in met for topic in pair} - own.keys())
         sure = yield from nearness(eye.store, account, others, quantise(probe.vector), eye.embedder.model)
         least = thresholds(eye.settings, eye.embedder).near
-        sure = {topic: cosine for topic, cosine in sure.items() if cosine >= least}
-        pairs += [(pair, firmness(touch)) for pair, touch in met.items() if not sure.keys().isdisjoint(pair)]
+        often = sorted(met.items(), key=lambda item: (-item[1].count, item[0]))
+        firm = [(pair, firmness(touch)) for pair, touch in often if any(sure.get(end, 0.0) >= least for end in pair)]
+        pairs += firm[: eye.settings.topic_neighbours]
     for (one, other), weight in pairs:
         for here, there in ((one, other), (other, one)):
             if here in own:
@@ -97,12 +102,11 @@ def _without_at_hand(eye: Eye, probe: Probe, inside: dict[str, list[Link]]) -> N
         return
     asked = b"" if probe.vector is None else quantise(probe.vector)
     least = thresholds(eye.settings, eye.embedder).hot
-    for topic, links in list(inside.items()):
-        threads = [link.src for link in links]
-        if eye.overlay.at_hand(probe.find.scope, topic, threads, asked, least):
-            del inside[topic]
-        else:
-            eye.overlay.fetched(probe.find.scope, topic, threads)
+    threads = {topic: [link.src for link in links] for topic, links in inside.items()}
+    for topic in eye.overlay.at_hand(probe.find.scope, threads, asked, least):
+        del inside[topic]
+    for topic in inside:
+        eye.overlay.fetched(probe.find.scope, topic, threads[topic])
 
 
 def _best(
