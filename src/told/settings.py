@@ -222,14 +222,6 @@ class Settings:
         1.0, "How many messages of a user make one turn, for applications that send several.", least=0.001
     )
     turn_tokens: int = knob(200, "How many tokens make one turn, for kinds that fade by tokens.", least=1)
-    topic_cap: int = knob(20, "A topic with more exchanges than this is split, if they lie in clusters.", least=1)
-    topic_members: int = knob(2, "How many members of a topic a hit brings along.", least=0)
-    topic_own: float = knob(
-        1.0, "How much of the score of a topic's member is its own; the hit that led to it gives the rest.",
-        least=0.0, most=1.0,
-    )  # fmt: skip
-    topic_neighbours: int = knob(6, "How many topics that came up with those of the hits are followed.", least=0)
-    topic_reach: int = knob(30, "Of how many of the best memories the topics count as having come up.", least=0)
     tail_size: int = knob(20, "How many of the newest turns of a conversation are its tail.", least=1, most=1000)
     keep_importance: float = knob(
         0.5, "How important a turn must be to stay in the index when it leaves the tail.", least=0.0, most=1.0
@@ -284,7 +276,12 @@ class Settings:
     )
     topic_cap: int = knob(20, "A topic with more exchanges than this is split, if they lie in clusters.", least=1)
     topic_members: int = knob(2, "How many members of a topic a hit brings along.", least=0)
-    topic_reach: int = knob(50, "Of how many of the best memories the topics count as having come up.", least=0)
+    topic_own: float = knob(
+        1.0, "How much of the score of a topic's member is its own; the hit that led to it gives the rest.",
+        least=0.0, most=1.0,
+    )  # fmt: skip
+    topic_neighbours: int = knob(6, "How many topics that came up with those of the hits are followed.", least=0)
+    topic_reach: int = knob(30, "Of how many of the best memories the topics count as having come up.", least=0)
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; None keeps what is there."""
