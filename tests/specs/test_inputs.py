@@ -403,6 +403,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "retry_faults": ("ids",),
     "drop_faults": ("ids",),
     "relations": ("name",),
+    "topics": ("as_of",),
+    "topic": ("topic_id",),
+    "consolidate": ("force",),
+    "registry": ("limit",),
     "reveal": ("memory_id",),
     "review": ("memory_id", "accept"),
     "tool_result": ("text", "tool", "source"),
@@ -411,7 +415,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 FILES = {"export", "import_", "backup"}
 SCOPED = {
     "add", "search", "explain", "why_not", "context", "get_all", "timeline", "diff", "link", "upload", "blob",
-    "relations", "tool_result",
+    "relations", "tool_result", "topics", "registry",
 }  # fmt: skip
 
 
@@ -424,7 +428,7 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
-        "tool_result": {"text": "x"}, "revoke": {"source": "x"},
+        "topic": {"topic_id": id_}, "tool_result": {"text": "x"}, "revoke": {"source": "x"},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 

@@ -58,6 +58,7 @@ BUILTIN = {
     "session_summary": ("aggregate", "user", True, "ctx://default/users/alice/sessions/r1/summary"),
     "memory": ("append", "user", False, "ctx://default/users/alice/memories/plain/x1"),
     "turn": ("append", "user", True, "ctx://default/users/alice/memories/turns/x1"),
+    "topic": ("append", "user", True, "ctx://default/users/alice/memories/topics/x1"),
     "node": ("aggregate", "user", True, "ctx://default/users/alice/memories/nodes/code_style"),
     "document": ("append", "user", True, "ctx://default/users/alice/memories/documents/x1"),
     "quarantine": ("append", "user", True, "ctx://default/users/alice/memories/quarantines/x1"),
