@@ -95,7 +95,8 @@ def test_a_plain_memory_is_long_term_and_never_functional():
 
 
 def test_what_must_not_be_forgotten_never_fades():
-    assert {kind.name for kind in builtin().values() if kind.half_life is None} == {"profile", "skill"}
+    kept = {kind.name for kind in builtin().values() if kind.half_life is None}
+    assert kept == {"profile", "skill", "topic"}, "a topic ends when it is split or merged, and not by itself"
 
 
 def test_the_built_in_kinds_are_read_once():
