@@ -17,7 +17,7 @@ from told.core.errors import NotFoundError
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.core.tiers import member_score
-from told.core.topics import Thresholds, mean_in, mean_of
+from told.core.topics import Thresholds, code_in, mean_in, mean_of
 from told.flow import run
 from told.read import cache
 from told.settings import Settings
@@ -627,3 +627,21 @@ def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(open_memo
     assert not set(grown(there).values()) & set(before.values())
     there.rebuild()
     assert grown(there) == grown(here)
+
+
+def test_no_byte_of_an_erased_exchange_is_left_in_any_file(tmp_path: Path) -> None:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=Compass(), extract="verbatim", gate=False) as memory:
+        exchange(memory, "one n0", "fine n3")
+        user, agent = exchange(memory, "two n21 b40 c50", "secret n33 d60 e70")
+        memory.file_topics()
+        [number] = {link.dst for link in memory.engine.store.links("default", [user]) if link.rel == "in_exchange"}
+        code = code_in(grown(memory)[number], "compass")
+        assert code is not None
+
+        def traces() -> list[str]:
+            return [path.name for path in tmp_path.iterdir() if path.is_file() and code in path.read_bytes()]
+
+        assert traces(), "its own, and that of the topic it is alone in"
+        memory.erase(agent)
+        assert traces() == []
+    assert traces() == []

@@ -58,6 +58,7 @@ BUILTIN = {
     "session_summary": ("aggregate", "user", True, "ctx://default/users/alice/sessions/r1/summary"),
     "memory": ("append", "user", False, "ctx://default/users/alice/memories/plain/x1"),
     "turn": ("append", "user", True, "ctx://default/users/alice/memories/turns/x1"),
+    "topic": ("append", "user", True, "ctx://default/users/alice/memories/topics/x1"),
     "node": ("aggregate", "user", True, "ctx://default/users/alice/memories/nodes/code_style"),
     "document": ("append", "user", True, "ctx://default/users/alice/memories/documents/x1"),
     "quarantine": ("append", "user", True, "ctx://default/users/alice/memories/quarantines/x1"),
@@ -94,7 +95,8 @@ def test_a_plain_memory_is_long_term_and_never_functional():
 
 
 def test_what_must_not_be_forgotten_never_fades():
-    assert {kind.name for kind in builtin().values() if kind.half_life is None} == {"profile", "skill"}
+    kept = {kind.name for kind in builtin().values() if kind.half_life is None}
+    assert kept == {"profile", "skill", "topic"}, "a topic ends when it is split or merged, and not by itself"
 
 
 def test_the_built_in_kinds_are_read_once():
