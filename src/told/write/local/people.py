@@ -15,7 +15,7 @@ from told.write.local.value import is_name
 
 _NAMES: Final = re.compile(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
 _BRACKETS: Final = re.compile(r"\([^)]*\)")
-_ONE: Final = frozenset("a an another one no any some".split())
+_ONE: Final = frozenset("a an one no any some".split())
 _YOUNG: Final = frozenset(("girl", "boy"))
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
 """What one has one of: the sentence says who it is, not that there is one."""
