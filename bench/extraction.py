@@ -29,7 +29,7 @@ from told.write.shape import Extractor
 LOCAL = "told.write.local:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard")
-"""The two halves, and hard utterances: long ones, idioms and asides. Like dev they have been looked at and learnt from."""
+"""The two halves, and hard ones: long, idiomatic, full of asides. Like dev they have been looked at and learnt from."""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 

@@ -60,14 +60,19 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
 
 def _verb(talk: Talk, clause: Clause, subject: Subject) -> Verb | None:
     """The verb of a clause; one that goes on with what somebody is has left out its own."""
-    if clause.goes_on and pattern("sentence.states").match(talk.text, subject.at, clause.end):
-        return Verb("be", Stance(), subject.at, subject.at)
-    return verb_at(talk.text, subject.at, clause.end)
+    verb = verb_at(talk.text, subject.at, clause.end)
+    if clause.goes_on and verb is None and pattern("sentence.states").match(talk.text, subject.at, clause.end):
+        meanwhile = pattern("sentence.meanwhiles").match(talk.text, subject.at, clause.end)
+        at = meanwhile.end() if meanwhile else subject.at
+        return Verb("be", Stance(), at, at)
+    return verb
 
 
 def _subject(talk: Talk, clause: Clause) -> Subject | None:
     """Whom a clause is about; one that goes on speaks of the one before."""
     subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last)
+    if subject and (known := talk.people.get(subject.who.name)):
+        subject = replace(subject, who=known)
     if subject and not (subject.who.first or subject.who.relation or verb_at(talk.text, subject.at, clause.end)):
         subject = None  # a capital alone makes no person: Allergic to nuts
     if subject is None and clause.goes_on and talk.subject is not None:

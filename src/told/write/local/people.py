@@ -91,6 +91,13 @@ def beside(talk: Talk, start: int, end: int) -> Iterator[Said]:
             yield related(talk.speaker, relation, titled(name), found.start(), found.start("name") + len(name))
 
 
+def introduced(text: str) -> dict[str, Who]:
+    """Everybody whose relation a text tells beside their name, so that the name alone says who is meant."""
+    found = (one for name in ("people.beside", "people.theirs") for one in pattern(name).finditer(text))
+    names = ((one["name"].partition(" ")[0], one["relation"].lower()) for one in found)
+    return {name: Who(name, relation=relation) for name, relation in names if is_name(name, known=True)}
+
+
 def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Several people or pets at once: "my kids are named Ava and Ben"."""
     for found in pattern("people.several").finditer(talk.text, start, end):

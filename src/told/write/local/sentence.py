@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -108,7 +109,7 @@ def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
 def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
     start, goes_on = sentence.start, False
     for joint in pattern("sentence.joints").finditer(text, sentence.start, sentence.end):
-        if joint["on"] is not None and pattern("sentence.of_another_mind").search(text, start, joint.start()):
+        if joint["on"] is not None and not _goes_on(text, start, joint):
             continue
         if "and" in joint[0].lower() and pattern("sentence.together").fullmatch(text, start, joint.start()):
             continue  # my wife and I
@@ -119,6 +120,17 @@ def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
         start, goes_on = joint.end(), joint["on"] is not None
     if start < sentence.end:
         yield start, sentence.end, goes_on
+
+
+def _goes_on(text: str, start: int, joint: re.Match[str]) -> bool:
+    """Whether what follows is said of the same subject, rather than what somebody would, could or wants to do."""
+    if pattern("sentence.participle").match(text, joint.end()):
+        return pattern("sentence.being").search(text, start, joint.start()) is not None
+    if pattern("sentence.of_others").match(text, joint.end()) and pattern("speaker.first").match(text, start):
+        return False
+    if pattern("sentence.finite").match(text, joint.end()):
+        return True
+    return pattern("sentence.of_another_mind").search(text, start, joint.start()) is None
 
 
 def _stated(text: str, start: int, end: int) -> bool:
