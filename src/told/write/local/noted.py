@@ -235,7 +235,7 @@ def _items(text: str, at: int, end: int, *, keep: bool = False) -> Iterator[Valu
         item = trimmed(text, start, stop if keep or bracket <= at else bracket, article=not keep)
         if cut is not None:
             at = cut.end()
-        if item.text.lower() in words("EMPTY") or not item.text:
+        if item.text.lower() in words("EMPTY") or not item.text or pattern("noted.times").fullmatch(item.text):
             continue
         if len(item.text.split()) > _LONGEST or number >= _MOST or pattern("noted.own_sentence").match(item.text):
             return

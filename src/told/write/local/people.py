@@ -32,7 +32,7 @@ def _single(noun: str) -> str:
 def predicate_of(noun: str) -> str:
     """What having one of these is called: has_pet for a dog, has_sibling for a sister."""
     low = noun.lower()
-    if low in _YOUNG:
+    if low in _YOUNG or low.endswith("old"):
         return "has_child"
     return relatives().get(low) or relatives().get(low.removesuffix("s")) or "has_pet"
 
@@ -100,6 +100,13 @@ def introduced(text: str) -> dict[str, Who]:
 
 def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Several people or pets at once: "my kids are named Ava and Ben"."""
+    for found in pattern("people.listed").finditer(talk.text, start, end):
+        relation = _single(found["relation"] or "child")
+        group = "names" if found["names"] else "their"
+        for name in _NAMES.finditer(found[group]):
+            stop = found.start(group) + name.end()
+            if is_name(name[0], known=True):
+                yield related(talk.speaker, relation, titled(name[0]), found.start(), stop)
     for found in pattern("people.several").finditer(talk.text, start, end):
         names = list(_NAMES.finditer(_BRACKETS.sub(lambda aside: " " * len(aside[0]), found["names"])))
         if len(names) > 1 and all(is_name(name[0], known=True) for name in names):

@@ -50,10 +50,10 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
 def called(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """The name of what was just spoken of: "… a reminder app. It's called Drip"."""
     found = pattern("projects.called").search(talk.text, start, end)
-    if found and pattern("projects.mine").search(talk.text, max(0, start - _NEAR), found.start()):
-        name = found["name"]
+    if found and (found["own"] or pattern("projects.mine").search(talk.text, max(0, start - _NEAR), found.start())):
+        name = found["own"] or found["name"]
         text = f"{talk.speaker} works on {name}"
-        yield Said(talk.speaker, "works_on", name, text, found.start(), found.end("name"), confidence=BARE)
+        yield Said(talk.speaker, "works_on", name, text, found.start(), found.end(), confidence=BARE)
 
 
 def _things(text: str, start: int, end: int) -> Iterator[Value]:

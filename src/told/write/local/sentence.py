@@ -96,12 +96,15 @@ def asks(text: str, start: int, end: int) -> bool:
 
 
 def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
-    """The clauses of a sentence; in a question only what is stated beside it is not asked."""
+    """The clauses of a sentence; in a question only what is stated beside it is not asked: "what fits, I'm tall?"."""
     cuts = list(_cuts(text, sentence))
+    already = False
     for number, (start, end, goes_on) in enumerate(cuts):
         begin, sure = opened(text, start, end)
         last = number == len(cuts) - 1
-        asked = (asks(text, start, end) and not goes_on) or (sentence.asks and last and not _stated(text, start, end))
+        put = asks(text, start, end) and not goes_on
+        asked = put or (sentence.asks and last and not already and not _stated(text, start, end))
+        already = already or put
         if begin < end:
             yield Clause(begin, end, goes_on, sure, asked, start)
 

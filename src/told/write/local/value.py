@@ -144,7 +144,8 @@ def is_doing(value: str) -> bool:
     parts = value.lower().split()
     if pattern("slots.empty_doing").fullmatch(value):
         return False
-    return 0 < len(parts) <= 12 and parts[0] not in words("NO_DOING") and not pattern("value.vague").search(value)
+    begins = parts and (parts[0] not in words("NO_DOING") or pattern("slots.being").match(value) is not None)
+    return bool(begins) and len(parts) <= 12 and not pattern("value.vague").search(value)
 
 
 CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {

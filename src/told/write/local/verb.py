@@ -204,7 +204,8 @@ class _Reader:
             if self.auxiliary in auxiliaries:
                 if lemma == "have":
                     self.said.pop("perfect", None)
-                return Verb(lemma, self._stance(PAST if self.past else PRESENT), self.stood, at)
+                tense = ING if self.auxiliary == "having" else PAST if self.past else PRESENT
+                return Verb(lemma, self._stance(tense), self.stood, at)
         return None
 
     def _stance(self, tense: str) -> Stance:

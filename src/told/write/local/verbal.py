@@ -226,9 +226,9 @@ def notes(talk: Talk, clause: Clause, who: Who, start: int) -> list[Said]:
     """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
     found: list[Said] = []
     at = start
-    for words_ in talk.text[start : clause.end].split(","):
-        part = trimmed(talk.text, at, at + len(words_))
-        at += len(words_) + 1
+    for comma in (*pattern("verbal.notes").finditer(talk.text, start, clause.end), None):
+        part = trimmed(talk.text, at, comma.start() if comma else clause.end)
+        at = comma.end() if comma else clause.end
         if len(part.text.split()) > _LONGEST_NOTE:
             break
         found += note(talk, who, part)
