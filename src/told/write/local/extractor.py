@@ -17,6 +17,7 @@ from told.write.local.clean import plain_speech, without_colons
 from told.write.local.dates import Clock
 from told.write.local.idioms import plainly
 from told.write.local.interpret import in_passing, understood
+from told.write.local.lists import listed
 from told.write.local.noted import noted, pointed
 from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
@@ -114,6 +115,7 @@ def _read(talk: Talk) -> Iterator[Said]:
     """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
     if talk.text.rstrip().lower().endswith("/s"):
         return
+    yield from listed(talk)
     yield from noted(talk)
     talk.text = without_colons(talk.text)
     talk.people = people.introduced(talk.text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from told.write.local.spelling import Reading, rewritten
@@ -14,39 +16,45 @@ _SLOT: Final = re.compile(r"\{([xyn])\}")
 _SLOTS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Idioms:
-    """Turns of phrase in one pattern, and the plain words of each by the name of its group."""
+@dataclass(frozen=True)
+class _Idiom:
+    """A turn of phrase and the plain words it stands for; its pattern is compiled when it is first tried."""
 
-    pattern: re.Pattern[str]
-    plain: dict[str, str]
+    form: str
+    plain: str
 
-    def plainly(self, found: re.Match[str]) -> str:
-        """What a turn of phrase says."""
-        number = found.lastgroup or ""
-        return _SLOT.sub(lambda slot: found[f"{slot[1]}{number}"], self.plain[number])
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What it looks like."""
+        slots = _SLOT.sub(lambda slot: f"(?P<{slot[1]}><{_SLOTS[slot[1]]}>)", self.form)
+        return re.compile(spelled(rf"(?<!\w){slots}(?!\w)"), re.IGNORECASE)
+
+    def changes(self, text: str) -> list[tuple[int, int, str]]:
+        """Where it stands in a text, and what it says there."""
+        found = self.pattern.finditer(text)
+        return [(*one.span(), _SLOT.sub(lambda slot, one=one: one[slot[1]], self.plain)) for one in found]
 
 
 @cache
-def _idioms(*, behind: bool) -> _Idioms:
-    lead = pattern("idioms.lead").pattern
-    rows = [("", row) for row in sections("idioms.txt")["before"] if not row.startswith("#")]
-    rows += [(f"(?:{lead})", row) for row in sections("idioms.txt")["behind"] if behind]
-    pairs = [(at, *row.partition(" => ")[::2]) for at, row in rows]
-    forms = (f"{at}(?P<i{number}>{_numbered(form, number)})" for number, (at, form, _) in enumerate(pairs))
-    whole = re.compile(rf"\b(?:{'|'.join(map(spelled, forms))})(?!\w)", re.IGNORECASE)
-    return _Idioms(whole, {f"i{number}": plain for number, (_, _, plain) in enumerate(pairs)})
-
-
-def _numbered(form: str, number: int) -> str:
-    """A row with its slots as groups of its own."""
-    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}i{number}><{_SLOTS[slot[1]]}>)", form)
+def _idioms() -> Mapping[str, tuple[_Idiom, ...]]:
+    """The turns of phrase by the words one of which they need."""
+    table: dict[str, list[_Idiom]] = defaultdict(list)
+    for section, lead in (("before", ""), ("behind", "(?:<idioms.lead>)")):
+        for row in sections("idioms.txt")[section]:
+            keys, _, rest = row.partition(" | ")
+            form, _, plain = rest.partition(" => ")
+            for key in keys.split() if rest else ():
+                table[key].append(_Idiom(f"{lead}{form}", plain))
+    return {key: tuple(idioms) for key, idioms in table.items()}
 
 
 def plainly(text: str) -> Reading:
     """The text with its turns of phrase in plain words."""
-    idioms = _idioms(behind=pattern("idioms.likely").search(text) is not None)
-    found = list(idioms.pattern.finditer(text))
-    if not found:
-        return Reading(text, text)
-    return rewritten(text, [(*one.span(), idioms.plainly(one)) for one in found])
+    table = _idioms()
+    said = set(pattern("idioms.word").findall(text.lower()))
+    tried = dict.fromkeys(idiom for key in said & table.keys() for idiom in table[key])
+    changes: list[tuple[int, int, str]] = []
+    for change in sorted(one for idiom in tried for one in idiom.changes(text)):
+        if not changes or change[0] >= changes[-1][1]:
+            changes.append(change)
+    return rewritten(text, changes) if changes else Reading(text, text)

@@ -61,8 +61,8 @@ def _owns(verb: Verb) -> bool:
 def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """What the first rule that fits says, and what hangs behind it."""
     for rule in rules().get(verb.lemma, ()):
-        match = compiled(rule.pattern).match(talk.text, verb.at, clause.end) if _fits(rule, who, verb) else None
-        found = list(_Reading(talk, clause, who, verb, rule).claims(match)) if match else []
+        match = compiled(rule.pattern).match(talk.text, verb.at, clause.end)
+        found = list(_Reading(talk, clause, who, verb, rule).claims(match)) if match and _fits(rule, who, verb) else []
         if not (match and found):
             continue
         if rule.predicate == "name" and who.relation:
