@@ -31,4 +31,5 @@ def due(talk: Talk, clause: Clause) -> Iterator[Said]:
     if group == "todo":
         text = f"{talk.speaker} has to {theirs(what.text)}{day}"
     valid = time.interval if time else talk.default
-    yield Said(talk.speaker, "plans", what.text, text, clause.start, end, modality="planned", valid=valid)
+    value = talk.text[what.start : end]
+    yield Said(talk.speaker, "plans", value, text, clause.start, end, modality="planned", valid=valid)
