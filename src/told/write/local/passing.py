@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from told.write.local import dates
 from told.write.local.people import household, predicate_of
 from told.write.local.render import article, when
-from told.write.local.said import NEGATED, STATED, Said, Talk
+from told.write.local.said import BARE, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.slots import place_at
 from told.write.local.speaker import Who
@@ -22,6 +23,7 @@ MENTIONED: Final = 0.75
 
 
 _LIKE_ME: Final = (
+    ("budget", "budget", "has a budget of"),
     ("learning", "learning", "is learning"),
     ("course", "learning", "is learning"),
     ("has_condition", "has_condition", "has"),
@@ -45,6 +47,7 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _languages,
         _with,
         _weekly,
+        _no_food,
         _misfortune,
         _confided,
         _as_one,
@@ -104,6 +107,13 @@ def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
         if found := pattern(f"passing.{name}").search(talk.text, start, end):
             value = trimmed(talk.text, *found.span("value"))
             yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
+
+
+def _no_food(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    for found in pattern("passing.no_food").finditer(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        said = _mentioned(talk, "avoids", value, f"avoids {value.text}", found.start("value"))
+        yield replace(said, confidence=BARE)
 
 
 def _jobs_of_kin(talk: Talk, start: int, end: int) -> Iterator[Said]:

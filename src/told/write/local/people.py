@@ -19,6 +19,7 @@ _ONE: Final = frozenset("a an one no any some".split())
 _YOUNG: Final = frozenset(("girl", "boy"))
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
 """What one has one of: the sentence says who it is, not that there is one."""
+_CHILDREN: Final = frozenset("eldest youngest oldest firstborn lad little_one kiddo".split())
 _NO_NEWS: Final = frozenset(("has", "manager", "has_colleague", "has_friend"))
 """What everybody has: without a name it says nothing."""
 
@@ -134,9 +135,10 @@ def parted(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def related(speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED) -> Said:
     """A named person or pet of somebody's."""
     predicate = predicate_of(relation)
-    text = f"{speaker} has {article(relation)} named {name}"
+    shown = "child" if relation in _CHILDREN or relation.endswith("old") else relation
+    text = f"{speaker} has {article(shown)} named {name}"
     if polarity == NEGATED:
-        text = f"{speaker} no longer has {article(relation)} named {name}"
+        text = f"{speaker} no longer has {article(shown)} named {name}"
     elif predicate in _THE_ONE:
         text = f"{speaker}'s {relation} is {name}"
     return Said(speaker, predicate, name, text, start, end, polarity, meta={"relation": relation})

@@ -70,7 +70,9 @@ def spoken_of(text: str, start: int, end: int, speaker: str) -> Who | None:
 
 def relative(found: re.Match[str], speaker: str) -> Subject:
     """Somebody of the speaker's, by name where one stands beside the relation."""
-    relation, adjective = found["relation"].lower(), found["adjective"].lower()
+    groups = found.groupdict()
+    relation = (found["relation"] or groups["kin"]).lower()
+    adjective = (found["adjective"] or groups.get("adjective_") or "").lower()
     name = found["name"] or ""
     if name and is_name(name, known=True):
         return Subject(Who(titled(name), relation=relation), found.end(), name, found.start("name"))

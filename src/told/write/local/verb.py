@@ -167,7 +167,9 @@ class _Reader:
             self.said["negated"] = True
         if flags := _AUXILIARIES.get(word):
             self.said |= dict.fromkeys(flags.split(), True)
-            self.past = self.past or word in ("was", "were", "did", "had")
+            had = word == "had" and self.auxiliary in _HAVE
+            self.said["had"] = had
+            self.past = self.past or (word in ("was", "were", "did", "had") and not had)
             self.auxiliary, self.stood = word, start
         elif word in _NOT:
             self.said["negated"] = not self.said.get("negated", False)
@@ -202,11 +204,12 @@ class _Reader:
         """The auxiliary as the verb of the clause."""
         for lemma, auxiliaries in (("be", _BE), ("have", _HAVE), ("do", _DO)):
             if self.auxiliary in auxiliaries:
-                if lemma == "have":
+                had = self.said.get("had", False)
+                if lemma == "have" and not had:
                     self.said.pop("perfect", None)
-                tense = ING if self.auxiliary == "having" else PAST if self.past else PRESENT
+                tense = ING if self.auxiliary == "having" else PAST if self.past or had else PRESENT
                 return Verb(lemma, self._stance(tense), self.stood, at)
         return None
 
     def _stance(self, tense: str) -> Stance:
-        return Stance(tense=tense, **{name: value for name, value in self.said.items() if name != "aux"})
+        return Stance(tense=tense, **{name: value for name, value in self.said.items() if name not in ("aux", "had")})

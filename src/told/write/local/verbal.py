@@ -148,7 +148,8 @@ class _Reading:
         """Whether something has been done before without being done still: I've played chess."""
         stance = self.verb.stance
         done = stance.perfect and stance.tense == PAST and not stance.habit and not self.rule.when & {"past", "any"}
-        return done and (time is None or time.mark != "since")
+        since = pattern("verbal.since").search(self.talk.text, self.verb.at, self.clause.end)
+        return done and since is None and (time is None or time.mark != "since")
 
     def _said(self, main: str, values: dict[str, Value], time: dates.Time | None) -> Iterator[Said]:
         stance, who, flags = self.verb.stance, self.who, self.rule.when
