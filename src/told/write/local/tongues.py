@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 from told.write.local.attributes import favourite
+from told.write.local.people import related
 from told.write.local.render import sentence as sentence_of
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Sentence
@@ -28,7 +29,7 @@ _PHRASES: Final = {
     "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
     "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
     "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
-    "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
@@ -105,14 +106,34 @@ def _spoken(text: str) -> list[str]:
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
     text = talk.text[sentence.start : sentence.end]
-    spoken = [] if sentence.asks else _spoken(text)
-    return [
+    spoken = dict.fromkeys(_spoken(text))
+    named = [said for language in spoken for said in _named(talk, sentence, language)]
+    if sentence.asks:
+        return named
+    return named + [
         said
-        for language in dict.fromkeys(spoken)
+        for language in spoken
         for form in _forms(language)
         for match in form.pattern.finditer(text)
         for said in _said(form, _subject(talk, match, language), match, sentence.start)
     ]
+
+
+@cache
+def _beside(language: str) -> re.Pattern[str] | None:
+    """Somebody of the speaker's with their name: mi novio Iker."""
+    kin = "|".join(_kin(language))
+    form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
+    return re.compile(spelled(form), re.IGNORECASE) if kin else None
+
+
+def _named(talk: Talk, sentence: Sentence, language: str) -> Iterator[Said]:
+    """Everybody of the speaker's whom a sentence names, even in passing."""
+    beside = _beside(language)
+    for found in beside.finditer(talk.text, sentence.start, sentence.end) if beside else ():
+        if is_name(found["name"], known=True):
+            relation = _kin(language)[found["kin"].lower()]
+            yield related(talk.speaker, relation, found["name"], *found.span())
 
 
 def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
