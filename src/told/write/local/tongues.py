@@ -105,7 +105,7 @@ def _spoken(text: str) -> list[str]:
 
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
-    text = talk.text[sentence.start : sentence.end]
+    text = talk.text[sentence.start : sentence.end].lstrip()
     spoken = dict.fromkeys(_spoken(text))
     named = [said for language in spoken for said in _named(talk, sentence, language)]
     if sentence.asks:
@@ -115,7 +115,7 @@ def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
         for language in spoken
         for form in _forms(language)
         for match in form.pattern.finditer(text)
-        for said in _said(form, _subject(talk, match, language), match, sentence.start)
+        for said in _said(form, _subject(talk, match, language), match, sentence.end - len(text))
     ]
 
 
