@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from told.core.when import to_us
@@ -45,9 +46,13 @@ def _reader(talk: Talk, above: str, pairs: Pairs) -> Callable[[Talk, re.Match[st
         return _favourite
     if pattern("lists.people").search(above) and all(_is_somebody(pair["key"]) for pair in pairs):
         return _somebody
-    if all(dates.named(pair["key"], 0, len(pair["key"]), talk.clock, ahead=True) for pair in pairs):
-        return _day
+    if all(_time(talk, pair) for pair in pairs):
+        return partial(_day, ahead=pattern("lists.past").search(above) is None)
     return None
+
+
+def _time(talk: Talk, pair: re.Match[str], *, ahead: bool = True) -> dates.Time | None:
+    return dates.named(pair["key"], 0, len(pair["key"]), talk.clock, ahead=ahead)
 
 
 def _is_somebody(key: str) -> bool:
@@ -69,9 +74,8 @@ def _somebody(talk: Talk, pair: re.Match[str]) -> Iterator[Said]:
         yield Said(who, "works_as", value.text, text, pair.start("key"), value.end, confidence=BARE)
 
 
-def _day(talk: Talk, pair: re.Match[str]) -> Iterator[Said]:
-    value = _value(talk, pair)
-    time = dates.named(pair["key"], 0, len(pair["key"]), talk.clock, ahead=True)
+def _day(talk: Talk, pair: re.Match[str], *, ahead: bool) -> Iterator[Said]:
+    value, time = _value(talk, pair), _time(talk, pair, ahead=ahead)
     if not value.text or time is None:
         return
     past = time.interval.end is not None and time.interval.end <= to_us(talk.clock.now)

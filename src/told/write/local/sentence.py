@@ -118,6 +118,8 @@ def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
             continue  # my wife and I
         if pattern("sentence.apposed").fullmatch(text, start, joint.start()):
             continue  # Sanne, my sister, …
+        if pattern("sentence.time_only").fullmatch(text, start, joint.start()):
+            continue  # In 2009, I …
         if joint.start() > start:
             yield start, joint.start(), goes_on
         start, goes_on = joint.end(), joint["on"] is not None
