@@ -1,4 +1,4 @@
-"""Turns of phrase read as plain words: "it says Dorothea on my passport" is "my name is Dorothea"; with the way back."""
+"""Turns of phrase read as plain words, with the way back: "it says Ada on my passport" is "my name is Ada"."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class _Idiom:
 
     def changes(self, text: str) -> list[tuple[int, int, str]]:
         """Where it stands in a text, and what it says there."""
-        found = self.pattern.finditer(text)
-        return [(*one.span(), _SLOT.sub(lambda slot, one=one: one[slot[1]], self.plain)) for one in found]
+        return [(*found.span(), self._said(found)) for found in self.pattern.finditer(text)]
+
+    def _said(self, found: re.Match[str]) -> str:
+        return _SLOT.sub(lambda slot: found[slot[1]], self.plain)
 
 
 @cache

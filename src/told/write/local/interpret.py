@@ -13,7 +13,7 @@ from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Subject, relative, subject_at, titled
 from told.write.local.tables import pattern, words
-from told.write.local.verb import Stance, Verb, verb_at
+from told.write.local.verb import ING, Stance, Verb, verb_at
 from told.write.local.verbal import said_by
 
 _READERS = (
@@ -63,7 +63,8 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
 def _verb(talk: Talk, clause: Clause, subject: Subject) -> Verb | None:
     """The verb of a clause; one that goes on with what somebody is has left out its own."""
     verb = verb_at(talk.text, subject.at, clause.end)
-    if clause.goes_on and verb is None and pattern("sentence.states").match(talk.text, subject.at, clause.end):
+    bare = verb is None or verb.stance.tense != ING
+    if clause.goes_on and bare and pattern("sentence.states").match(talk.text, subject.at, clause.end):
         meanwhile = pattern("sentence.meanwhiles").match(talk.text, subject.at, clause.end)
         at = meanwhile.end() if meanwhile else subject.at
         return Verb("be", Stance(), at, at)

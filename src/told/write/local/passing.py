@@ -11,7 +11,6 @@ from told.write.local.people import household, predicate_of
 from told.write.local.render import article, when
 from told.write.local.said import BARE, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.slots import place_at
 from told.write.local.speaker import Who
 from told.write.local.tables import names, pattern, words
 from told.write.local.value import Value, is_place, trimmed
@@ -57,7 +56,7 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 def _home(talk: Talk, start: int, end: int) -> Iterator[Said]:
     for found in pattern("passing.home").finditer(talk.text, start, end):
-        place = place_at(talk.text, found.start("place" if found["place"] else "here"), end)
+        place = trimmed(talk.text, *found.span("place" if found["place"] else "here"))
         if is_place(place.text):
             yield _mentioned(talk, "lives_in", place, f"lives in {place.text}", found.start())
 

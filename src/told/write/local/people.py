@@ -33,7 +33,7 @@ def _single(noun: str) -> str:
 def predicate_of(noun: str) -> str:
     """What having one of these is called: has_pet for a dog, has_sibling for a sister."""
     low = noun.lower()
-    if low in _YOUNG or low.endswith("old"):
+    if low.removesuffix("s") in _YOUNG or low.endswith("old"):
         return "has_child"
     return relatives().get(low) or relatives().get(low.removesuffix("s")) or "has_pet"
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from told.write.local.tables import pattern, words
+from told.write.local.tables import pattern, relatives, words
 from told.write.local.value import is_name
 from told.write.local.verb import forms
 
@@ -74,7 +74,8 @@ def relative(found: re.Match[str], speaker: str) -> Subject:
     relation = (found["relation"] or groups["kin"]).lower()
     adjective = (found["adjective"] or groups.get("adjective_") or "").lower()
     name = found["name"] or ""
-    if name and is_name(name, known=True):
+    several = relation.endswith("s") and relation.removesuffix("s") in relatives()
+    if name and is_name(name, known=True) and not several:
         return Subject(Who(titled(name), relation=relation), found.end(), name, found.start("name"))
     label = f"{adjective if adjective.strip() in _KEPT else ''}{relation}"
     return Subject(Who(f"{speaker}'s {label}", relation=relation), found.end("relation"))

@@ -29,7 +29,8 @@ _PHRASES: Final = {
     "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
     "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
     "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
-    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}",
+    "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",

@@ -75,6 +75,12 @@ _AUXILIARIES: Final = {
     "can": "able",
 }
 _PASSIVE: Final = frozenset("bear diagnose raise employ hire promote name call retire engage divorce".split())
+_HAS_DONE: Final = frozenset(
+    "buy move start join leave finish adopt quit lose break go become turn switch get win".split()
+)
+"""Verbs before which an 's is more likely a "has" than an "is"."""
+_UNCHANGED: Final = frozenset("run read quit become come set put cut hit split hurt".split())
+"""Verbs whose participle looks like their present."""
 _NOT: Final = frozenset("not n't nt never neither".split())
 _SAID: Final = {
     **dict.fromkeys("barely hardly rarely seldom scarcely almost nearly".split(), "supposed"),
@@ -182,6 +188,9 @@ class _Reader:
     def _verb(self, word: str, at: int, end: int) -> Verb | None:
         lemma, tense = forms().get(word, ("", ""))
         start = end - len(word)
+        if self.auxiliary == "'s" and (word == "got" or (lemma in _HAS_DONE and tense == PAST)):
+            self.auxiliary = "has"
+            self.said["perfect"] = True
         if self.auxiliary in _BE:
             if tense == ING or (lemma in _PASSIVE and tense == PAST):
                 self.said["passive"] = tense == PAST
@@ -191,7 +200,7 @@ class _Reader:
             self.said.pop("perfect", None)
             return Verb("have", self._stance(PRESENT), start, end)
         if self.auxiliary in _HAVE:
-            if tense == PAST or lemma in ("run", "read", "quit", "become", "come"):
+            if tense == PAST or lemma in _UNCHANGED:
                 return Verb(lemma, self._stance(PAST), start, end)
             return self._alone(at)
         if self.auxiliary in _DO and tense != PRESENT:

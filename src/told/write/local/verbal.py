@@ -22,6 +22,8 @@ from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb, verb_at
 _OWNING: Final = frozenset("have get adopt own foster".split())
 _TIMELESS: Final = frozenset("born_in born_on comes_from age".split())
 _LONGEST_NOTE: Final = 12
+_BEHIND: Final = 12
+"""How far behind a clause "since I was" may tell that what it says still holds."""
 _TAILS: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
@@ -71,6 +73,8 @@ def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]
         yield from found
         if "tail" in rule.when:
             yield from _tail(talk, clause, who, replace(verb, at=match.end()), rule, found[-1].end)
+        elif verb.lemma == "be" and verb.stance == Stance():
+            yield from _more(talk, clause, who, found[-1].end)
         return
     if who.first or who.relation:
         yield from doings.done(talk, clause, who, verb)
@@ -148,7 +152,7 @@ class _Reading:
         """Whether something has been done before without being done still: I've played chess."""
         stance = self.verb.stance
         done = stance.perfect and stance.tense == PAST and not stance.habit and not self.rule.when & {"past", "any"}
-        since = pattern("verbal.since").search(self.talk.text, self.verb.at, self.clause.end)
+        since = pattern("verbal.since").search(self.talk.text, self.verb.at, self.clause.end + _BEHIND)
         return done and since is None and (time is None or time.mark != "since")
 
     def _said(self, main: str, values: dict[str, Value], time: dates.Time | None) -> Iterator[Said]:
@@ -249,6 +253,12 @@ def note(talk: Talk, who: Who, part: Value) -> list[Said]:
     return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
 
 
+def _more(talk: Talk, clause: Clause, who: Who, end: int) -> list[Said]:
+    """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
+    comma = pattern("verbal.comma").match(talk.text, end, clause.end)
+    return notes(talk, clause, who, comma.end()) if comma else []
+
+
 def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int) -> Iterator[Said]:
     """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
     found: list[Said] = []
@@ -257,6 +267,7 @@ def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int
     elif rule.predicate == "age":
         behind = by_rules(talk, clause, who, replace(verb, at=verb.at))
         found = [said for said in behind if said.predicate not in ("name", "age", "is")]
+        found = found or _more(talk, clause, who, end)
     yield from found
     if found:
         return
