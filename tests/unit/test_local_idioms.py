@@ -41,9 +41,10 @@ def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
     "said",
     [
         "It makes me sick", "That isn't my thing but thanks", "I can't bear to think about it",
-        "Is dairy off limits for me?", "It says error on my screen", "They put me on hold", "What do you do for a living?", "I live for the weekend",
-        "I can't be doing with this today", "People like that drive me crazy, don't they?",
-        "What is it that drives me mad?", "If I could, I'd call Paris home", "Goodbye and thanks", "My boss moved me to the back",
+        "Is dairy off limits for me?", "It says error on my screen", "They put me on hold",
+        "What do you do for a living?", "I live for the weekend", "I can't be doing with this today",
+        "People like that drive me crazy, don't they?", "What is it that drives me mad?",
+        "If I could, I'd call Paris home", "Goodbye and thanks", "My boss moved me to the back",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_one_says_nothing(said):
