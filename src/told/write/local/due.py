@@ -27,7 +27,8 @@ def due(talk: Talk, clause: Clause) -> Iterator[Said]:
     if not 0 < len(what.text.split()) <= _LONGEST or pattern("due.pointing").search(what.text):
         return
     day = when(time.interval) if time else f" {found['feast']}"
-    text = f"{talk.speaker}'s {theirs(what.text)} {found['ends'] or 'is due'}{day}"
+    ends = (found["ends"] or "is due").replace("'s ", "is ")
+    text = f"{talk.speaker}'s {theirs(what.text)} {ends}{day}"
     if group == "todo":
         text = f"{talk.speaker} has to {theirs(what.text)}{day}"
     valid = time.interval if time else talk.default

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from told.write.local.render import article
+from told.write.local.render import article, sentence
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, titled
@@ -74,7 +74,8 @@ def _unnamed(talk: Talk, found: re.Match[str], who: Who, clause: Clause, denial:
         polarity = NEGATED if denial else ASSERTED
         meta = {"relation": _single(noun)}
         end = found.end("noun")
-        yield Said(who.name, predicate, value, f"{who.name} {has}", clause.start, end, polarity, meta=meta)
+        text = sentence(who.name, f"={has}") if denial else sentence(who.name, f"have {article(value)}")
+        yield Said(who.name, predicate, value, text, clause.start, end, polarity, meta=meta)
 
 
 # --------------------------------------------------------------------------------------------------------- named beside

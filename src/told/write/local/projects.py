@@ -50,7 +50,8 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
 def parts(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """What the parts of a project are made of, told one behind the other: "Backend in Go, front end is Svelte"."""
     found = [*pattern("projects.part").finditer(talk.text, start, end)]
-    hosts = pattern("projects.hosted").finditer(talk.text, start, end) if found else ()
+    mine = found or pattern("projects.mine").search(talk.text, start, end)
+    hosts = pattern("projects.hosted").finditer(talk.text, start, end) if mine else ()
     for one in (*found, *hosts):
         for item in _things(talk.text, *one.span("value")):
             text = f"{talk.speaker}'s project uses {item.text}"

@@ -15,6 +15,10 @@ _KEPT: Final = frozenset("older younger little big best twin step ex ex- oldest 
 """The adjectives that tell one relative from another."""
 
 
+_KIN_TITLES: Final = frozenset("uncle aunt auntie cousin grandma grandpa granny nana".split())
+"""What may stand before the name of a relative: Uncle Ray."""
+
+
 @dataclass(frozen=True, slots=True)
 class Who:
     """A subject as claims name it.
@@ -86,6 +90,8 @@ def _named(found: re.Match[str]) -> Subject | None:
         return Subject(Who(USER, first=True), found.end())
     name = found["name"] or found["low"]
     first = name.split()[0].lower()
+    if first in _KIN_TITLES and " " in name:
+        return Subject(Who(name, relation=first), found.end())
     known = first in words("FIRST_NAMES")
     if first in words("NO_PERSON") or not is_name(name, known=True) or (first in forms() and not known):
         return None
