@@ -17,6 +17,7 @@ PASSING = {
     "My trip to Malta got cancelled.": ["User no longer plans a trip to Malta"],
     "Sanne, my sister, works at Shell.": ["User has a sister named Sanne", "Sanne works at Shell"],
     "Tom and I split up": ["User is no longer with Tom"],
+    "I'm vegan, does that change the recipe?": ["User is vegan"],
     "Can my landlord in Delft raise the rent?": ["User lives in Delft"],
     "How do I tell my coach that I'm pregnant?": ["User is pregnant"],
     "Which forms do I need as a Danish citizen?": ["User is a Danish citizen"],
