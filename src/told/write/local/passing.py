@@ -45,7 +45,6 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _cancelled,
         _languages,
         _with,
-        _weekly,
         _no_food,
         _misfortune,
         _confided,
@@ -137,13 +136,6 @@ def _languages(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def _with(talk: Talk, start: int, end: int) -> Iterator[Said]:
     if found := pattern("passing.with").search(talk.text, start, end):
         yield from household(talk, Clause(found.start(), end), Who(talk.speaker, first=True), found.end())
-
-
-def _weekly(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.weekday").search(talk.text, start, end):
-        value = trimmed(talk.text, *found.span("value"))
-        text = f"{talk.speaker}'s {found['said'][0].lower()}{found['said'][1:]}"
-        yield Said(talk.speaker, "habit", value.text, text, found.start(), value.end, confidence=MENTIONED)
 
 
 def _misfortune(talk: Talk, start: int, end: int) -> Iterator[Said]:
