@@ -45,6 +45,8 @@ def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
         "What do you do for a living?", "I live for the weekend", "I can't be doing with this today",
         "People like that drive me crazy, don't they?", "What is it that drives me mad?",
         "If I could, I'd call Paris home", "Goodbye and thanks", "My boss moved me to the back",
+        "Paris is home to the Louvre", "Home is where the heart is", "They moved me to another desk",
+        "What I need is to fix this error", "I'm dying to know the answer", "We named the variable Foo",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_one_says_nothing(said):

@@ -60,7 +60,9 @@ def test_what_is_due_is_known_with_its_day(said, wanted):
         "Steps:\n- step 1: install\n- step 2: run", "Error log:\nuser: bob\nhost: web1", "I have to leave by 5",
         "config:\n- port: 80\n- host: localhost", "The database is slow and the API returns 500", "api key is missing",
         "The film ends in a fight", "I need to fix this bug by Friday", "What budget do I need for Japan?",
-        "The lease runs out when the server restarts", "No problem, no worries",
+        "The lease runs out when the server restarts", "No problem, no worries", "People:\n- Name: string\n- Age: int",
+        "Schedule:\n- Monday: legs\n- Tuesday: arms", "The book is called Dune", "The app is called Slack, right?",
+        "The offer ends on Friday!", "I need to buy milk by tomorrow",
     ],
 )  # fmt: skip
 def test_a_list_of_something_else_says_nothing(said):

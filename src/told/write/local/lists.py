@@ -46,7 +46,7 @@ def _reader(talk: Talk, above: str, pairs: Pairs) -> Callable[[Talk, re.Match[st
         return _favourite
     if pattern("lists.people").search(above) and all(_is_somebody(pair["key"]) for pair in pairs):
         return _somebody
-    if all(_time(talk, pair) for pair in pairs):
+    if all(_time(talk, pair) and not pattern("dates.bare").fullmatch(pair["key"]) for pair in pairs):
         return partial(_day, ahead=pattern("lists.past").search(above) is None)
     return None
 
@@ -56,6 +56,8 @@ def _time(talk: Talk, pair: re.Match[str], *, ahead: bool = True) -> dates.Time 
 
 
 def _is_somebody(key: str) -> bool:
+    if pattern("lists.field").fullmatch(key):
+        return False
     return key.lower() in ("me", "myself", "i") or is_name(key, known=True)
 
 

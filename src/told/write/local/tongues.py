@@ -146,6 +146,8 @@ def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
 
 
 def _said(form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
+    if form.predicate == "lives_in" and pattern("tongues.today").search(match.string, match.start()):
+        return
     polarity = NEGATED if form.denied else ASSERTED
     start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
     for value in _values(match):
@@ -182,8 +184,14 @@ def _listed(text: str, start: int, end: int) -> list[Value]:
 
 def _short(values: list[Value]) -> list[Value]:
     """The values up to the first that is empty or too long to be one."""
-    bad = next((i for i, value in enumerate(values) if not 0 < len(value.text.split()) <= _LONGEST), len(values))
+    good = (0 < len(value.text.split()) <= _LONGEST and not _is_yours(value) for value in values)
+    bad = next((number for number, fits in enumerate(good) if not fits), len(values))
     return values[:bad]
+
+
+def _is_yours(value: Value) -> bool:
+    """Whether a value is something of the one spoken to: I like your answer."""
+    return pattern("tongues.yours").match(value.text) is not None
 
 
 def _bare(text: str, start: int, end: int) -> Value:
