@@ -39,6 +39,8 @@ _AM: Final = re.compile(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """What may stand before a name, but before much else too."""
 _CONFIDENCE = 0.85
 _LONGEST = 5
+_FARTHEST: Final = 800
+"""How much of a sentence is read; a longer one is no sentence."""
 _MOST_ENGLISH = 1
 """How many English words a sentence in another language may hold."""
 
@@ -106,6 +108,7 @@ def _spoken(text: str) -> list[str]:
 
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
+    sentence = replace(sentence, end=min(sentence.end, sentence.start + _FARTHEST))
     text = talk.text[sentence.start : sentence.end].lstrip()
     spoken = dict.fromkeys(_spoken(text))
     named = [said for language in spoken for said in _named(talk, sentence, language)]
