@@ -14,6 +14,13 @@ GOING_ON = {
     "I'm a Leo, left-handed, and terrible with names": [
         "User is a Leo", "User is left-handed", "User is terrible with names",
     ],
+    "Left-handed, asthmatic and hopeless at chess, that's me": [
+        "User is Left-handed", "User is asthmatic", "User is hopeless at chess",
+    ],
+    "On Mondays I sing in a choir and on Thursdays I run a chess club": [
+        "User sings in a choir", "User runs a chess club",
+    ],
+    "I ended up teaching maths": ["User teaches maths"],
     "I like walks and runs": ["User likes walks", "User likes runs"],
     "I love hiking and working with wood": ["User likes hiking"],
     "I want to live in Oslo and work at Equinor": ["User wants to live in Oslo and work at Equinor"],

@@ -18,6 +18,7 @@ PASSING = {
     "Sanne, my sister, works at Shell.": ["User has a sister named Sanne", "Sanne works at Shell"],
     "Tom and I split up": ["User is no longer with Tom"],
     "I'm vegan, does that change the recipe?": ["User is vegan"],
+    "Is one bag enough for us for two weeks in Peru?": ["User plans two weeks in Peru"],
     "Can my landlord in Delft raise the rent?": ["User lives in Delft"],
     "How do I tell my coach that I'm pregnant?": ["User is pregnant"],
     "Which forms do I need as a Danish citizen?": ["User is a Danish citizen"],

@@ -11,7 +11,7 @@ from told.write.local.doings import livelihood
 from told.write.local.due import due
 from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Subject, relative, subject_at, titled
+from told.write.local.speaker import Subject, Who, relative, subject_at, titled
 from told.write.local.tables import pattern, words
 from told.write.local.verb import ING, Stance, Verb, verb_at
 from told.write.local.verbal import said_by
@@ -42,7 +42,9 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
     subject = _subject(talk, clause)
     talk.subject = subject.who if subject else None
     if subject is None:
-        yield from unsaid(talk, clause)
+        found = list(unsaid(talk, clause))
+        talk.subject = Who(talk.speaker, first=True) if found else None
+        yield from found
         return
     if not subject.who.first:
         talk.last = subject.who

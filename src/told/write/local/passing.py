@@ -47,6 +47,7 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _with,
         _no_food,
         _misfortune,
+        _trip,
         _confided,
         _as_one,
     ):
@@ -147,6 +148,13 @@ def _misfortune(talk: Talk, start: int, end: int) -> Iterator[Said]:
         valid = time.interval if time else talk.default
         text = f"{who} {value.text}{when(valid)}"
         yield Said(who, "happened", value.text, text, found.start(), value.end, confidence=MENTIONED, valid=valid)
+
+
+def _trip(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.trip").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        said = _mentioned(talk, "plans", value, f"plans {value.text}", value.start)
+        yield replace(said, modality="planned")
 
 
 def _confided(talk: Talk, start: int, end: int) -> Iterator[Said]:
