@@ -135,6 +135,24 @@ def test_what_can_be_true_at_once_stands_side_by_side(memory, said):
     assert len(texts(memory)) == len(said)
 
 
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        (("I have a dog", "I have a dog named Rex"), ["User has a dog named Rex"]),
+        (("I have a dog", "My dog Rex loves walks"), ["User has a dog named Rex", "Rex likes walks"]),
+        (("I have a dog named Rex", "I have a dog"), ["User has a dog named Rex"]),
+        (("I have a sister", "My sister Emma is a nurse"), ["User has a sister named Emma", "Emma works as a nurse"]),
+        (("I have a dog named Rex", "I have another dog"), ["User has a dog named Rex", "User has another dog"]),
+        (("I have a dog", "I have a cat named Tom"), ["User has a dog", "User has a cat named Tom"]),
+        (("I have two dogs", "I have a dog named Rex"), ["User has two dogs", "User has a dog named Rex"]),
+        (("I have a dog named Rex", "I have a cat", "My dog died"), ["User has a cat"]),
+    ],
+)  # fmt: skip
+def test_a_name_refines_what_was_held_without_one(memory, said, held):
+    told(memory, *said)
+    assert texts(memory) == held
+
+
 # Saying it again ------------------------------------------------------------------------------------------------------
 
 

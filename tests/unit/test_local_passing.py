@@ -17,6 +17,21 @@ PASSING = {
     "My trip to Malta got cancelled.": ["User no longer plans a trip to Malta"],
     "Sanne, my sister, works at Shell.": ["User has a sister named Sanne", "Sanne works at Shell"],
     "Tom and I split up": ["User is no longer with Tom"],
+    "I'm vegan, does that change the recipe?": ["User is vegan"],
+    "Is one bag enough for us for two weeks in Peru?": ["User plans two weeks in Peru"],
+    "Can my landlord in Delft raise the rent?": ["User lives in Delft"],
+    "How do I tell my coach that I'm pregnant?": ["User is pregnant"],
+    "Which forms do I need as a Danish citizen?": ["User is a Danish citizen"],
+    "What do I get my uncle, he's into trains?": ["User's uncle likes trains"],
+    "What suits a nephew who only cares about Lego?": ["User's nephew likes Lego"],
+    "Yesterday the shed got broken into": ["User's shed got broken into on 2026-03-17"],
+    "There's a rowing machine in the cellar": ["User has a rowing machine"],
+    "The cat had to go to the vet": ["User has a cat"],
+    "We keep bees up here in the Vosges": ["User keeps bees", "User lives in Vosges"],
+    "My four-year-old has eczema": ["User's four-year-old has eczema"],
+    "My two are Ilse and Koen": ["User has a child named Ilse", "User has a child named Koen"],
+    "our daughters Mila and Ronja swim": ["User has a daughter named Mila", "User has a daughter named Ronja"],
+    "Swahili at home and English at work": ["User speaks Swahili", "User speaks English"],
     "My mum lives in Swansea, is diabetic and has two cats": [
         "User's mum lives in Swansea", "User's mum is diabetic", "User's mum has two cats",
     ],
@@ -67,3 +82,15 @@ def test_an_answer_is_understood_by_its_question(asked, said, wanted):
 @pytest.mark.parametrize("unit", ["https://a.b/c ", "ich bin ", "- a: b\n", "my kids are Ann, ", "I have a very very "])
 def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
     assert len(texts(unit * 400)) <= 12
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We had to put our cat down", "My girlfriend dumped me", "The dog is a domesticated animal", "The cat command",
+        "Is there a doctor who speaks Danish?", "There's a spider in the garage!", "Do you know a vet in Graz?",
+        "Should I tell her that I'm in love?", "The car in front of me broke down",
+    ],
+)  # fmt: skip
+def test_what_is_nobody_s_or_gone_is_not_heard(said):
+    assert texts(said) == []

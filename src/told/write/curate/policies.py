@@ -83,7 +83,9 @@ def _thread(scene: Scene, kind: Kind, key: str | None) -> Fact | None:
     documents = [
         fact
         for fact in reversed(scene.held)
-        if fact.kind == kind.name and fact.predicate is None and not ended(fact, scene.now)
+        if fact.kind == kind.name
+        and fact.predicate is None
+        and not ended(fact, scene.now)
         and (kind.write is not Write.MERGE or fact.subject is None)
     ]
     if key is None or _latest_only(kind):

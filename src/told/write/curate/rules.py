@@ -23,7 +23,7 @@ from told.settings import Settings
 from told.write.curate import policies
 from told.write.curate.facets import FORMS, completed, sides, without
 from told.write.curate.scene import Scene, judged, look
-from told.write.curate.slots import OPPOSITES, ceased, denies, eats_meat, loose, meatless, siblings, slot_of
+from told.write.curate.slots import OPPOSITES, ceased, denies, described, eats_meat, loose, meatless, siblings, slot_of
 from told.write.curate.verdicts import (
     NEGATED,
     SUPERSEDED,
@@ -168,7 +168,9 @@ def _bearing(scene: Scene, claim: Claim, fact: Fact) -> tuple[Likeness, Claim]:
 def _of_value(claim: Claim, fact: Fact) -> Likeness:
     if claim.object is None or fact.object is None:
         return SAME if same_text(claim.text, fact.text) else OTHER
-    return compare(claim.object, fact.object, loose=loose(claim.predicate or ""))
+    loosely = loose(claim.predicate or "")
+    likeness = compare(claim.object, fact.object, loose=loosely)
+    return likeness if likeness is not OTHER else compare(described(claim), described(fact), loose=loosely)
 
 
 def _another_day(claim: Claim, fact: Fact) -> bool:

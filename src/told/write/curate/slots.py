@@ -68,6 +68,14 @@ def loose(name: str) -> bool:
     return name in LOOSE or name.startswith("has_")
 
 
+def described(row: Claim | Fact) -> str:
+    """The value with what it is to somebody, where that is known beside its name: the dog named Rex."""
+    value, relation = row.object or "", row.meta.get("relation")
+    if not isinstance(relation, str) or relation.lower() in value.lower().split():
+        return value
+    return f"{relation} named {value}"
+
+
 def about(claim: Claim) -> tuple[tuple[str, str], ...]:
     """The pairs of subject and predicate to look up before anything is decided about a claim."""
     if claim.subject is None or claim.predicate is None:

@@ -45,6 +45,8 @@ def attribute(talk: Talk, clause: Clause) -> Iterator[Said]:
     elif found := pattern("attributes.listed").match(text, start, end):
         if pattern("noted.not_mine").search(text) is None:
             yield from _valued(talk, clause, found, talk.speaker)
+    elif found := pattern("attributes.bare").match(text, start, end):
+        yield from _valued(talk, clause, found, talk.speaker)
     elif found := pattern("attributes.turned").match(text, start, end):
         value = trimmed(text, *found.span("value"))
         if is_thing(value.text) and found["topic"].lower().split()[0] not in _VAGUE:

@@ -11,7 +11,7 @@ from told.write.local import dates
 from told.write.local.render import sentence, theirs, when
 from told.write.local.said import HEDGED, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who
+from told.write.local.speaker import Who, subject_at
 from told.write.local.tables import pattern, words
 from told.write.local.value import Value, trimmed, until
 from told.write.local.verb import ING, PAST, PRESENT, Verb
@@ -36,6 +36,18 @@ def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
             yield from _habit(talk, clause, who, verb, often)
     elif not often:
         yield from _event(talk, clause, who, verb)
+
+
+def livelihood(talk: Talk, clause: Clause) -> Iterator[Said]:
+    """What somebody does for a living, whatever it is: "I weave rugs for a living"."""
+    found = pattern("doings.livelihood").search(talk.text, clause.start, clause.end)
+    subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last) if found else None
+    if found is None or subject is None:
+        return
+    value = trimmed(talk.text, subject.at, found.start(), article=False)
+    if 1 < len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text):
+        text = sentence(subject.who.name, f"{'' if subject.who.first else '='}{theirs(value.text)} for a living")
+        yield Said(subject.who.name, "works_as", value.text, text, clause.start, value.end)
 
 
 def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str] | None) -> Iterator[Said]:

@@ -15,7 +15,9 @@ from told.write.local import graph, people, projects, tongues
 from told.write.local.answers import answered
 from told.write.local.clean import plain_speech, without_colons
 from told.write.local.dates import Clock
+from told.write.local.idioms import plainly
 from told.write.local.interpret import in_passing, understood
+from told.write.local.lists import listed
 from told.write.local.noted import noted, pointed
 from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
@@ -72,12 +74,12 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
     """What one turn says, each thing once, in the order it is said."""
     said_at = turn.evidence.said_at
     clock = Clock(by_clock(heard.now if said_at is None else said_at, heard.zone or UTC), heard.zone)
-    reading = _reading(plain_speech(turn.evidence.content))
-    talk = Talk(reading.text, speaker, clock, turn.valid)
+    readings = _readings(plain_speech(turn.evidence.content))
+    talk = Talk(readings[-1].text, speaker, clock, turn.valid)
     found = [*answered(talk, question), *_read(talk)]
     told = _told(found)
     kept: dict[tuple[str, str, str], Said] = {}
-    for said in (_as_written(reading, said) for said in found):
+    for said in (_as_written(readings, said) for said in found):
         if said.confidence == MENTIONED and not told.isdisjoint((said.predicate, f"{speaker}'s {said.object}".lower())):
             continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
@@ -92,24 +94,31 @@ def _told(found: list[Said]) -> set[str]:
     return predicates | {said.subject.lower() for said in sure}
 
 
-def _reading(text: str) -> Reading:
-    """The text as it is read: in another language a hasty word may be one of its own."""
-    return respelled(text, hasty=not tongues.is_foreign(text))
+def _readings(text: str) -> tuple[Reading, ...]:
+    """The text as it is read, step by step; in another language a hasty word may be one of its own."""
+    if tongues.is_foreign(text):
+        return (respelled(text, hasty=False),)
+    right = respelled(text)
+    return right, plainly(right.text)
 
 
-def _as_written(reading: Reading, said: Said) -> Said:
-    if not reading.starts:
-        return said
-    start, end = reading.start(said.start), reading.end(said.end)
-    return replace(said, start=start, end=end, object=reading.as_written(said.object, start, end))
+def _as_written(readings: tuple[Reading, ...], said: Said) -> Said:
+    """What was understood with the place and the words it was written in."""
+    for reading in reversed(readings):
+        if reading.starts:
+            start, end = reading.start(said.start), reading.end(said.end)
+            said = replace(said, start=start, end=end, object=reading.as_written(said.object, start, end))
+    return said
 
 
 def _read(talk: Talk) -> Iterator[Said]:
     """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
     if talk.text.rstrip().lower().endswith("/s"):
         return
+    yield from listed(talk)
     yield from noted(talk)
     talk.text = without_colons(talk.text)
+    talk.people = people.introduced(talk.text)
     yield from pointed(talk)
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
@@ -140,6 +149,7 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         yield from people.parted(talk, sentence.start, end)
         yield from people.pet_called(talk, sentence.start, end)
         yield from projects.called(talk, sentence.start, end)
+        yield from projects.parts(talk, sentence.start, end)
         yield from passed(talk, sentence.start, end)
 
 

@@ -7,16 +7,18 @@ from dataclasses import replace
 
 from told.write.local import attributes, people, projects, requests
 from told.write.local.bare import unsaid
+from told.write.local.doings import livelihood
+from told.write.local.due import due
 from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Subject, relative, subject_at, titled
+from told.write.local.speaker import Subject, Who, relative, subject_at, titled
 from told.write.local.tables import pattern, words
-from told.write.local.verb import Stance, Verb, verb_at
+from told.write.local.verb import ING, Stance, Verb, verb_at
 from told.write.local.verbal import said_by
 
 _READERS = (
     requests.nickname, requests.contact, requests.reply_style, attributes.appointment, projects.project,
-    attributes.attribute,
+    attributes.attribute, due, livelihood,
 )  # fmt: skip
 
 
@@ -40,7 +42,9 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
     subject = _subject(talk, clause)
     talk.subject = subject.who if subject else None
     if subject is None:
-        yield from unsaid(talk, clause)
+        found = list(unsaid(talk, clause))
+        talk.subject = Who(talk.speaker, first=True) if found else None
+        yield from found
         return
     if not subject.who.first:
         talk.last = subject.who
@@ -60,14 +64,20 @@ def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
 
 def _verb(talk: Talk, clause: Clause, subject: Subject) -> Verb | None:
     """The verb of a clause; one that goes on with what somebody is has left out its own."""
-    if clause.goes_on and pattern("sentence.states").match(talk.text, subject.at, clause.end):
-        return Verb("be", Stance(), subject.at, subject.at)
-    return verb_at(talk.text, subject.at, clause.end)
+    verb = verb_at(talk.text, subject.at, clause.end)
+    bare = verb is None or verb.stance.tense != ING
+    if clause.goes_on and bare and pattern("sentence.states").match(talk.text, subject.at, clause.end):
+        meanwhile = pattern("sentence.meanwhiles").match(talk.text, subject.at, clause.end)
+        at = meanwhile.end() if meanwhile else subject.at
+        return Verb("be", Stance(), at, at)
+    return verb
 
 
 def _subject(talk: Talk, clause: Clause) -> Subject | None:
     """Whom a clause is about; one that goes on speaks of the one before."""
     subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last)
+    if subject and (known := talk.people.get(subject.who.name)):
+        subject = replace(subject, who=known)
     if subject and not (subject.who.first or subject.who.relation or verb_at(talk.text, subject.at, clause.end)):
         subject = None  # a capital alone makes no person: Allergic to nuts
     if subject is None and clause.goes_on and talk.subject is not None:

@@ -17,7 +17,7 @@ from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, subject_at, titled
 from told.write.local.tables import pattern, sections, spelled, words
 from told.write.local.value import Value, is_name, is_place, trimmed
-from told.write.local.verb import Stance, Verb
+from told.write.local.verb import Stance, Verb, verb_at
 from told.write.local.verbal import by_rules, notes
 
 _LONGEST: Final = 8
@@ -114,7 +114,10 @@ def _end(text: str, start: int, limit: int) -> int:
     if below is not None:
         return below.end()
     stop = pattern("noted.stop").search(text, start, limit)
-    return stop.start() if stop else start + len(text[start:limit].rstrip(" \t|,/;-)"))
+    if stop:
+        return stop.start()
+    rest = text[start:limit].rstrip(" \t|,/;-")
+    return start + len(rest if "(" in rest else rest.rstrip(" )"))
 
 
 def _read(talk: Talk, found: re.Match[str], end: int) -> Iterator[Said]:
@@ -206,12 +209,24 @@ def _person(talk: Talk, heading: _Heading, item: Value, found: re.Match[str], re
         predicate = heading.predicate if predicate_of(relation) != heading.predicate else ""
         said = related(talk.speaker, relation, titled(name), item.start, end)
         yield replace(said, predicate=predicate) if predicate else said
+        yield from _bracketed(talk, item, Who(titled(name), relation=relation))
     elif noun or found["count"]:
         end = item.start + max(found.end("count"), found.end("noun"))
         value = item.text[: end - item.start]
         shown = value if noun else f"{value} {heading.noun if heading.noun.endswith(('s', 'children')) else relation}"
         text = f"{talk.speaker} has {article(shown)}"
         yield Said(talk.speaker, heading.predicate, value, text, item.start, end, meta={"relation": relation})
+
+
+def _bracketed(talk: Talk, item: Value, who: Who) -> Iterator[Said]:
+    """What stands in brackets behind a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
+    found = pattern("noted.bracket").search(talk.text, item.start, item.end)
+    if found is None:
+        return
+    start, end = found.span("note")
+    verb = verb_at(talk.text, start, end) or Verb("be", Stance(), start, start)
+    clause = Clause(start, end, lead=start)
+    yield from (said for said in by_rules(talk, clause, who, verb) if said.predicate != "name")
 
 
 def _one(noun: str) -> str:
@@ -235,7 +250,7 @@ def _items(text: str, at: int, end: int, *, keep: bool = False) -> Iterator[Valu
         item = trimmed(text, start, stop if keep or bracket <= at else bracket, article=not keep)
         if cut is not None:
             at = cut.end()
-        if item.text.lower() in words("EMPTY") or not item.text:
+        if item.text.lower() in words("EMPTY") or not item.text or pattern("noted.times").fullmatch(item.text):
             continue
         if len(item.text.split()) > _LONGEST or number >= _MOST or pattern("noted.own_sentence").match(item.text):
             return

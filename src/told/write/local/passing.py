@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
+from told.write.local import dates
 from told.write.local.people import household, predicate_of
-from told.write.local.render import article
-from told.write.local.said import NEGATED, STATED, Said, Talk
+from told.write.local.render import article, when
+from told.write.local.said import BARE, NEGATED, STATED, Said, Talk
 from told.write.local.sentence import Clause
-from told.write.local.slots import place_at
 from told.write.local.speaker import Who
-from told.write.local.tables import pattern, words
+from told.write.local.tables import names, pattern, words
 from told.write.local.value import Value, is_place, trimmed
+from told.write.local.verb import Stance, Verb, verb_at
+from told.write.local.verbal import by_rules
 
 MENTIONED: Final = 0.75
 """How sure a claim is that nobody meant to make."""
 
 
 _LIKE_ME: Final = (
+    ("budget", "budget", "has a budget of"),
     ("learning", "learning", "is learning"),
     ("course", "learning", "is learning"),
     ("has_condition", "has_condition", "has"),
@@ -41,19 +45,24 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _cancelled,
         _languages,
         _with,
+        _no_food,
+        _misfortune,
+        _trip,
+        _confided,
+        _as_one,
     ):
         yield from reader(talk, start, end)
 
 
 def _home(talk: Talk, start: int, end: int) -> Iterator[Said]:
     for found in pattern("passing.home").finditer(talk.text, start, end):
-        place = place_at(talk.text, found.start("place"), end)
+        place = trimmed(talk.text, *found.span("place" if found["place"] else "here"))
         if is_place(place.text):
             yield _mentioned(talk, "lives_in", place, f"lives in {place.text}", found.start())
 
 
 def _things(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for name in ("passing.brand", "passing.thing"):
+    for name in ("passing.brand", "passing.thing", "passing.kept"):
         for found in pattern(name).finditer(talk.text, start, end):
             value = trimmed(talk.text, *found.span("thing"))
             yield _mentioned(talk, "owns", value, f"has {article(value.text)}", found.start())
@@ -61,16 +70,18 @@ def _things(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 def _pets(talk: Talk, start: int, end: int) -> Iterator[Said]:
     for found in pattern("passing.pet").finditer(talk.text, start, end):
-        noun = found["pet"] or found["walked"]
-        if noun.lower() not in words("ALSO_FOOD"):
-            value = Value(noun, *found.span("pet" if found["pet"] else "walked"))
+        group = next(name for name in ("pet", "walked", "house") if found[name])
+        noun = found[group]
+        if noun.lower() not in words("ALSO_FOOD") and not pattern("passing.put_down").search(talk.text, start, end):
+            value = Value(noun, *found.span(group))
             yield _mentioned(talk, "has_pet", value, f"has {article(noun)}", found.start())
 
 
 def _family(talk: Talk, start: int, end: int) -> Iterator[Said]:
     for found in pattern("passing.family").finditer(talk.text, start, end):
-        noun = found["kin"] or found["kids"]
-        value = Value(noun, *found.span("kin" if found["kin"] else "kids"))
+        group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if found[name])
+        noun = found[group]
+        value = Value(noun, *found.span(group))
         yield _mentioned(talk, predicate_of(noun), value, f"has {article(noun)}", found.start())
 
 
@@ -97,6 +108,13 @@ def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
             yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
 
 
+def _no_food(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    for found in pattern("passing.no_food").finditer(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        said = _mentioned(talk, "avoids", value, f"avoids {value.text}", found.start("value"))
+        yield replace(said, confidence=BARE)
+
+
 def _jobs_of_kin(talk: Talk, start: int, end: int) -> Iterator[Said]:
     if found := pattern("passing.kin_at").search(talk.text, start, end):
         who = f"{talk.speaker}'s {found['kin'].lower()}"
@@ -111,8 +129,8 @@ def _cancelled(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 
 def _languages(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.language").search(talk.text, start, end):
-        value = Value(found["language"], *found.span("language"))
+    for found in pattern("passing.language").finditer(talk.text, start, end):
+        value = Value(found["language"] or found["home"], *found.span("language" if found["language"] else "home"))
         yield _mentioned(talk, "speaks", value, f"speaks {value.text}", found.start())
 
 
@@ -121,11 +139,42 @@ def _with(talk: Talk, start: int, end: int) -> Iterator[Said]:
         yield from household(talk, Clause(found.start(), end), Who(talk.speaker, first=True), found.end())
 
 
-def _weekly(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.weekday").search(talk.text, start, end):
-        value = trimmed(talk.text, *found.span("value"))
-        text = f"{talk.speaker}'s {found['said'][0].lower()}{found['said'][1:]}"
-        yield Said(talk.speaker, "habit", value.text, text, found.start(), value.end, confidence=MENTIONED)
+def _misfortune(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What befell a thing of the speaker's: "the car got broken into"."""
+    if found := pattern("passing.misfortune").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        who = f"{talk.speaker}'s {found['thing'].lower()}"
+        time = dates.named(talk.text, start, end, talk.clock)
+        valid = time.interval if time else talk.default
+        text = f"{who} {value.text}{when(valid)}"
+        yield Said(who, "happened", value.text, text, found.start(), value.end, confidence=MENTIONED, valid=valid)
+
+
+def _trip(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    if found := pattern("passing.trip").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        said = _mentioned(talk, "plans", value, f"plans {value.text}", value.start)
+        yield replace(said, modality="planned")
+
+
+def _confided(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What the speaker wants to tell somebody of themselves: "how do I tell my boss that I'm pregnant?"."""
+    if found := pattern("passing.confided").search(talk.text, start, end):
+        verb = verb_at(talk.text, found.end(), end)
+        yield from _of_oneself(talk, verb, found.start("me"), end)
+
+
+def _as_one(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """As what the speaker asks: "which visa do I need as a Dutch citizen?", "… at 30 weeks pregnant like me"."""
+    for found in pattern("passing.as_one").finditer(talk.text, start, end):
+        at = found.start("one")
+        yield from _of_oneself(talk, Verb("be", Stance(), at, at), found.start(), found.end("one"))
+
+
+def _of_oneself(talk: Talk, verb: Verb | None, start: int, end: int) -> Iterator[Said]:
+    clause = Clause(start, end, lead=start)
+    said = by_rules(talk, clause, Who(talk.speaker, first=True), verb) if verb else ()
+    yield from (each for each in said if each.predicate in names("CONFIDED"))
 
 
 def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from told.write.local.render import article
+from told.write.local.render import article, sentence
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, titled
@@ -15,10 +15,11 @@ from told.write.local.value import is_name
 
 _NAMES: Final = re.compile(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
 _BRACKETS: Final = re.compile(r"\([^)]*\)")
-_ONE: Final = frozenset("a an another one no any some".split())
+_ONE: Final = frozenset("a an one no any some".split())
 _YOUNG: Final = frozenset(("girl", "boy"))
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
 """What one has one of: the sentence says who it is, not that there is one."""
+_CHILDREN: Final = frozenset("eldest youngest oldest firstborn lad little_one kiddo".split())
 _NO_NEWS: Final = frozenset(("has", "manager", "has_colleague", "has_friend"))
 """What everybody has: without a name it says nothing."""
 
@@ -32,7 +33,7 @@ def _single(noun: str) -> str:
 def predicate_of(noun: str) -> str:
     """What having one of these is called: has_pet for a dog, has_sibling for a sister."""
     low = noun.lower()
-    if low in _YOUNG:
+    if low.removesuffix("s") in _YOUNG or low.endswith("old"):
         return "has_child"
     return relatives().get(low) or relatives().get(low.removesuffix("s")) or "has_pet"
 
@@ -73,7 +74,8 @@ def _unnamed(talk: Talk, found: re.Match[str], who: Who, clause: Clause, denial:
         polarity = NEGATED if denial else ASSERTED
         meta = {"relation": _single(noun)}
         end = found.end("noun")
-        yield Said(who.name, predicate, value, f"{who.name} {has}", clause.start, end, polarity, meta=meta)
+        text = sentence(who.name, f"={has}") if denial else sentence(who.name, f"have {article(value)}")
+        yield Said(who.name, predicate, value, text, clause.start, end, polarity, meta=meta)
 
 
 # --------------------------------------------------------------------------------------------------------- named beside
@@ -91,8 +93,22 @@ def beside(talk: Talk, start: int, end: int) -> Iterator[Said]:
             yield related(talk.speaker, relation, titled(name), found.start(), found.start("name") + len(name))
 
 
+def introduced(text: str) -> dict[str, Who]:
+    """Everybody whose relation a text tells beside their name, so that the name alone says who is meant."""
+    found = (one for name in ("people.beside", "people.theirs") for one in pattern(name).finditer(text))
+    names = ((one["name"].partition(" ")[0], one["relation"].lower()) for one in found)
+    return {name: Who(name, relation=relation) for name, relation in names if is_name(name, known=True)}
+
+
 def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Several people or pets at once: "my kids are named Ava and Ben"."""
+    for found in pattern("people.listed").finditer(talk.text, start, end):
+        relation = _single(found["relation"] or "child")
+        group = "names" if found["names"] else "their"
+        for name in _NAMES.finditer(found[group]):
+            stop = found.start(group) + name.end()
+            if is_name(name[0], known=True):
+                yield related(talk.speaker, relation, titled(name[0]), found.start(), stop)
     for found in pattern("people.several").finditer(talk.text, start, end):
         names = list(_NAMES.finditer(_BRACKETS.sub(lambda aside: " " * len(aside[0]), found["names"])))
         if len(names) > 1 and all(is_name(name[0], known=True) for name in names):
@@ -120,9 +136,10 @@ def parted(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def related(speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED) -> Said:
     """A named person or pet of somebody's."""
     predicate = predicate_of(relation)
-    text = f"{speaker} has {article(relation)} named {name}"
+    shown = "child" if relation in _CHILDREN or relation.endswith("old") else relation
+    text = f"{speaker} has {article(shown)} named {name}"
     if polarity == NEGATED:
-        text = f"{speaker} no longer has {article(relation)} named {name}"
+        text = f"{speaker} no longer has {article(shown)} named {name}"
     elif predicate in _THE_ONE:
         text = f"{speaker}'s {relation} is {name}"
     return Said(speaker, predicate, name, text, start, end, polarity, meta={"relation": relation})

@@ -47,13 +47,24 @@ def project(talk: Talk, clause: Clause) -> Iterator[Said]:
         yield Said(talk.speaker, "project_uses", item.text, f"{part} uses {item.text}", clause.start, item.end)
 
 
+def parts(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What the parts of a project are made of, told one behind the other: "Backend in Go, front end is Svelte"."""
+    found = [*pattern("projects.part").finditer(talk.text, start, end)]
+    mine = found or pattern("projects.mine").search(talk.text, start, end)
+    hosts = pattern("projects.hosted").finditer(talk.text, start, end) if mine else ()
+    for one in (*found, *hosts):
+        for item in _things(talk.text, *one.span("value")):
+            text = f"{talk.speaker}'s project uses {item.text}"
+            yield Said(talk.speaker, "project_uses", item.text, text, one.start(), item.end, confidence=BARE)
+
+
 def called(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """The name of what was just spoken of: "… a reminder app. It's called Drip"."""
     found = pattern("projects.called").search(talk.text, start, end)
-    if found and pattern("projects.mine").search(talk.text, max(0, start - _NEAR), found.start()):
-        name = found["name"]
+    if found and (found["own"] or pattern("projects.mine").search(talk.text, max(0, start - _NEAR), found.start())):
+        name = found["own"] or found["name"]
         text = f"{talk.speaker} works on {name}"
-        yield Said(talk.speaker, "works_on", name, text, found.start(), found.end("name"), confidence=BARE)
+        yield Said(talk.speaker, "works_on", name, text, found.start(), found.end(), confidence=BARE)
 
 
 def _things(text: str, start: int, end: int) -> Iterator[Value]:

@@ -34,7 +34,10 @@ class Said:
 
 @dataclass(slots=True)
 class Talk:
-    """A turn: its words, who speaks and when; `last` is whom "she" can mean, `subject` whom a bare verb is about."""
+    """A turn: its words, who speaks and when.
+
+    `last` is whom "she" can mean, `subject` whom a bare verb is about, `people` who was introduced by name.
+    """
 
     text: str
     speaker: str
@@ -42,3 +45,4 @@ class Talk:
     default: Interval = ALWAYS
     last: Who | None = None
     subject: Who | None = None
+    people: Mapping[str, Who] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -95,12 +96,15 @@ def asks(text: str, start: int, end: int) -> bool:
 
 
 def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
-    """The clauses of a sentence; in a question only what is stated beside it is not asked."""
+    """The clauses of a sentence; in a question only what is stated beside it is not asked: "what fits, I'm tall?"."""
     cuts = list(_cuts(text, sentence))
+    already = False
     for number, (start, end, goes_on) in enumerate(cuts):
         begin, sure = opened(text, start, end)
         last = number == len(cuts) - 1
-        asked = (asks(text, start, end) and not goes_on) or (sentence.asks and last and not _stated(text, start, end))
+        put = asks(text, start, end) and not goes_on
+        asked = put or (sentence.asks and last and not already and not _stated(text, start, end))
+        already = already or put
         if begin < end:
             yield Clause(begin, end, goes_on, sure, asked, start)
 
@@ -108,17 +112,30 @@ def clauses(text: str, sentence: Sentence) -> Iterator[Clause]:
 def _cuts(text: str, sentence: Sentence) -> Iterator[tuple[int, int, bool]]:
     start, goes_on = sentence.start, False
     for joint in pattern("sentence.joints").finditer(text, sentence.start, sentence.end):
-        if joint["on"] is not None and pattern("sentence.of_another_mind").search(text, start, joint.start()):
+        if joint["on"] is not None and not _goes_on(text, start, joint):
             continue
         if "and" in joint[0].lower() and pattern("sentence.together").fullmatch(text, start, joint.start()):
             continue  # my wife and I
         if pattern("sentence.apposed").fullmatch(text, start, joint.start()):
             continue  # Sanne, my sister, …
+        if pattern("sentence.time_only").fullmatch(text, start, joint.start()):
+            continue  # In 2009, I …
         if joint.start() > start:
             yield start, joint.start(), goes_on
         start, goes_on = joint.end(), joint["on"] is not None
     if start < sentence.end:
         yield start, sentence.end, goes_on
+
+
+def _goes_on(text: str, start: int, joint: re.Match[str]) -> bool:
+    """Whether what follows is said of the same subject, rather than what somebody would, could or wants to do."""
+    if pattern("sentence.participle").match(text, joint.end()):
+        return pattern("sentence.being").search(text, start, joint.start()) is not None
+    if pattern("sentence.of_others").match(text, joint.end()) and pattern("speaker.first").match(text, start):
+        return False
+    if pattern("sentence.finite").match(text, joint.end()):
+        return True
+    return pattern("sentence.of_another_mind").search(text, start, joint.start()) is None
 
 
 def _stated(text: str, start: int, end: int) -> bool:

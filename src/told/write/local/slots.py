@@ -24,7 +24,7 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
     """The values that stand in a slot, none if they are of the wrong sort."""
     start, end = match.span(slot)
     if slot == "verb":
-        return _with_verb(text, verb, match.end())
+        return _with_verb(text, verb, match.end(), whole=rule.predicate == "habit" and not rule.pattern.endswith(".*"))
     if slot == "date":
         day = dates.day_at(text, start, end)
         return [day] if day else []
@@ -40,9 +40,9 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
     return [value] if value.text and (fits or (slot == "job" and _is_trade(text, value))) else []
 
 
-def _with_verb(text: str, verb: Verb, end: int) -> list[Value]:
-    """The verb itself with what follows it."""
-    stop = max(until(text, verb.at, end), verb.at)
+def _with_verb(text: str, verb: Verb, end: int, *, whole: bool = False) -> list[Value]:
+    """The verb itself with what follows it, up to where a value ends unless the whole was matched for good."""
+    stop = end if whole else max(until(text, verb.at, end), verb.at)
     if not text[verb.at : stop].strip():
         stop = end
     value = trimmed(text, verb.word, stop, article=False)

@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from told.write.local.tables import pattern, words
+from told.write.local.tables import pattern, relatives, words
 from told.write.local.value import is_name
 from told.write.local.verb import forms
 
 USER: Final = "User"
 _KEPT: Final = frozenset("older younger little big best twin step ex ex- oldest youngest".split())
 """The adjectives that tell one relative from another."""
+
+
+_KIN_TITLES: Final = frozenset("uncle aunt auntie cousin grandma grandpa granny nana".split())
+"""What may stand before the name of a relative: Uncle Ray."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,12 @@ def spoken_of(text: str, start: int, end: int, speaker: str) -> Who | None:
 
 def relative(found: re.Match[str], speaker: str) -> Subject:
     """Somebody of the speaker's, by name where one stands beside the relation."""
-    relation, adjective = found["relation"].lower(), found["adjective"].lower()
+    groups = found.groupdict()
+    relation = (found["relation"] or groups["kin"]).lower()
+    adjective = (found["adjective"] or groups.get("adjective_") or "").lower()
     name = found["name"] or ""
-    if name and is_name(name, known=True):
+    several = relation.endswith("s") and relation.removesuffix("s") in relatives()
+    if name and is_name(name, known=True) and not several:
         return Subject(Who(titled(name), relation=relation), found.end(), name, found.start("name"))
     label = f"{adjective if adjective.strip() in _KEPT else ''}{relation}"
     return Subject(Who(f"{speaker}'s {label}", relation=relation), found.end("relation"))
@@ -83,6 +90,8 @@ def _named(found: re.Match[str]) -> Subject | None:
         return Subject(Who(USER, first=True), found.end())
     name = found["name"] or found["low"]
     first = name.split()[0].lower()
+    if first in _KIN_TITLES and " " in name:
+        return Subject(Who(name, relation=first), found.end())
     known = first in words("FIRST_NAMES")
     if first in words("NO_PERSON") or not is_name(name, known=True) or (first in forms() and not known):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -59,22 +59,24 @@ class Reading:
 
 def respelled(text: str, *, hasty: bool = True) -> Reading:
     """The text with its gaps closed and hasty words put right, unless those are words of another language."""
+    words = pattern("spelling.word" if hasty else "spelling.gap").finditer(text)
+    pairs = ((word, word[0][0] if word[0].isspace() else _better(word[0])) for word in words)
+    return rewritten(text, [(*word.span(), better) for word, better in pairs if better])
+
+
+def rewritten(text: str, changes: Sequence[tuple[int, int, str]]) -> Reading:
+    """The text with other words at some places, from one place to another each."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    sources: list[tuple[int, int]] = []
     at = length = 0
-    for word in pattern("spelling.word" if hasty else "spelling.gap").finditer(text):
-        better = word[0][0] if word[0].isspace() else _better(word[0])
-        if better:
-            parts += [text[at : word.start()], better]
-            starts.append(length + word.start() - at)
-            ends.append(starts[-1] + len(better))
-            sources.append(word.span())
-            at, length = word.end(), ends[-1]
-    if not parts:
-        return Reading(text, text)
-    return Reading("".join([*parts, text[at:]]), text, tuple(starts), tuple(ends), tuple(sources))
+    for start, end, better in changes:
+        parts += [text[at:start], better]
+        starts.append(length + start - at)
+        ends.append(starts[-1] + len(better))
+        at, length = end, ends[-1]
+    sources = tuple((start, end) for start, end, _ in changes)
+    return Reading("".join([*parts, text[at:]]), text, tuple(starts), tuple(ends), sources)
 
 
 @lru_cache(maxsize=8192)

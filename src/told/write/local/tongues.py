@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 from told.write.local.attributes import favourite
+from told.write.local.people import related
 from told.write.local.render import sentence as sentence_of
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Sentence
@@ -28,7 +29,8 @@ _PHRASES: Final = {
     "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
     "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
     "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
-    "married_to": "be married to {}", "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
+    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}",
+    "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
@@ -37,6 +39,8 @@ _AM: Final = re.compile(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """What may stand before a name, but before much else too."""
 _CONFIDENCE = 0.85
 _LONGEST = 5
+_FARTHEST: Final = 800
+"""How much of a sentence is read; a longer one is no sentence."""
 _MOST_ENGLISH = 1
 """How many English words a sentence in another language may hold."""
 
@@ -104,15 +108,36 @@ def _spoken(text: str) -> list[str]:
 
 def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     """What a sentence in another language says, nothing if it is none of those."""
-    text = talk.text[sentence.start : sentence.end]
-    spoken = [] if sentence.asks else _spoken(text)
-    return [
+    sentence = replace(sentence, end=min(sentence.end, sentence.start + _FARTHEST))
+    text = talk.text[sentence.start : sentence.end].lstrip()
+    spoken = dict.fromkeys(_spoken(text))
+    named = [said for language in spoken for said in _named(talk, sentence, language)]
+    if sentence.asks:
+        return named
+    return named + [
         said
-        for language in dict.fromkeys(spoken)
+        for language in spoken
         for form in _forms(language)
         for match in form.pattern.finditer(text)
-        for said in _said(form, _subject(talk, match, language), match, sentence.start)
+        for said in _said(form, _subject(talk, match, language), match, sentence.end - len(text))
     ]
+
+
+@cache
+def _beside(language: str) -> re.Pattern[str] | None:
+    """Somebody of the speaker's with their name: mi novio Iker."""
+    kin = "|".join(_kin(language))
+    form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
+    return re.compile(spelled(form), re.IGNORECASE) if kin else None
+
+
+def _named(talk: Talk, sentence: Sentence, language: str) -> Iterator[Said]:
+    """Everybody of the speaker's whom a sentence names, even in passing."""
+    beside = _beside(language)
+    for found in beside.finditer(talk.text, sentence.start, sentence.end) if beside else ():
+        if is_name(found["name"], known=True):
+            relation = _kin(language)[found["kin"].lower()]
+            yield related(talk.speaker, relation, found["name"], *found.span())
 
 
 def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
@@ -124,6 +149,8 @@ def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
 
 
 def _said(form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
+    if form.predicate == "lives_in" and pattern("tongues.today").search(match.string, match.start()):
+        return
     polarity = NEGATED if form.denied else ASSERTED
     start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
     for value in _values(match):
@@ -160,8 +187,14 @@ def _listed(text: str, start: int, end: int) -> list[Value]:
 
 def _short(values: list[Value]) -> list[Value]:
     """The values up to the first that is empty or too long to be one."""
-    bad = next((i for i, value in enumerate(values) if not 0 < len(value.text.split()) <= _LONGEST), len(values))
+    good = (0 < len(value.text.split()) <= _LONGEST and not _is_yours(value) for value in values)
+    bad = next((number for number, fits in enumerate(good) if not fits), len(values))
     return values[:bad]
+
+
+def _is_yours(value: Value) -> bool:
+    """Whether a value is something of the one spoken to: I like your answer."""
+    return pattern("tongues.yours").match(value.text) is not None
 
 
 def _bare(text: str, start: int, end: int) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from told.write.local.tables import pattern, words
@@ -80,7 +81,7 @@ def is_name(value: str, *, known: bool = False) -> bool:
     low = [part.lower().strip(".") for part in parts]
     if low[0] in words("TITLES") and len(parts) > 1:
         return is_name(value.split(None, 1)[1], known=known)
-    if low[0] in words("NATIONS") | words("DIETS") or not words("NOT_NAMES").isdisjoint(low):
+    if low[0] in _qualities() or not words("NOT_NAMES").isdisjoint(low):
         return False
     if not known:
         return True
@@ -89,6 +90,12 @@ def is_name(value: str, *, known: bool = False) -> bool:
     if low[0] in words("FIRST_NAMES") and (len(parts) == 1 or parts[1][0].isupper() or value.islower()):
         return len(parts) <= 3
     return len(value) > 1 and all(part[0].isupper() or part in words("PARTICLES") for part in parts)
+
+
+@cache
+def _qualities() -> frozenset[str]:
+    """What people are rather than are called, even with a capital."""
+    return words("NATIONS") | words("DIETS") | words("STATES") | words("TRAIT_ADJECTIVES")
 
 
 def is_place(value: str) -> bool:
@@ -144,7 +151,8 @@ def is_doing(value: str) -> bool:
     parts = value.lower().split()
     if pattern("slots.empty_doing").fullmatch(value):
         return False
-    return 0 < len(parts) <= 12 and parts[0] not in words("NO_DOING") and not pattern("value.vague").search(value)
+    begins = parts and (parts[0] not in words("NO_DOING") or pattern("slots.being").match(value) is not None)
+    return bool(begins) and len(parts) <= 12 and not pattern("value.vague").search(value)
 
 
 CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {

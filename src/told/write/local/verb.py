@@ -75,6 +75,12 @@ _AUXILIARIES: Final = {
     "can": "able",
 }
 _PASSIVE: Final = frozenset("bear diagnose raise employ hire promote name call retire engage divorce".split())
+_HAS_DONE: Final = frozenset(
+    "buy move start join leave finish adopt quit lose break go become turn switch get win".split()
+)
+"""Verbs before which an 's is more likely a "has" than an "is"."""
+_UNCHANGED: Final = frozenset("run read quit become come set put cut hit split hurt".split())
+"""Verbs whose participle looks like their present."""
 _NOT: Final = frozenset("not n't nt never neither".split())
 _SAID: Final = {
     **dict.fromkeys("barely hardly rarely seldom scarcely almost nearly".split(), "supposed"),
@@ -167,7 +173,9 @@ class _Reader:
             self.said["negated"] = True
         if flags := _AUXILIARIES.get(word):
             self.said |= dict.fromkeys(flags.split(), True)
-            self.past = self.past or word in ("was", "were", "did", "had")
+            had = word == "had" and self.auxiliary in _HAVE
+            self.said["had"] = had
+            self.past = self.past or (word in ("was", "were", "did", "had") and not had)
             self.auxiliary, self.stood = word, start
         elif word in _NOT:
             self.said["negated"] = not self.said.get("negated", False)
@@ -180,6 +188,9 @@ class _Reader:
     def _verb(self, word: str, at: int, end: int) -> Verb | None:
         lemma, tense = forms().get(word, ("", ""))
         start = end - len(word)
+        if self.auxiliary == "'s" and (word == "got" or (lemma in _HAS_DONE and tense == PAST)):
+            self.auxiliary = "has"
+            self.said["perfect"] = True
         if self.auxiliary in _BE:
             if tense == ING or (lemma in _PASSIVE and tense == PAST):
                 self.said["passive"] = tense == PAST
@@ -189,7 +200,7 @@ class _Reader:
             self.said.pop("perfect", None)
             return Verb("have", self._stance(PRESENT), start, end)
         if self.auxiliary in _HAVE:
-            if tense == PAST or lemma in ("run", "read", "quit", "become", "come"):
+            if tense == PAST or lemma in _UNCHANGED:
                 return Verb(lemma, self._stance(PAST), start, end)
             return self._alone(at)
         if self.auxiliary in _DO and tense != PRESENT:
@@ -202,10 +213,12 @@ class _Reader:
         """The auxiliary as the verb of the clause."""
         for lemma, auxiliaries in (("be", _BE), ("have", _HAVE), ("do", _DO)):
             if self.auxiliary in auxiliaries:
-                if lemma == "have":
+                had = self.said.get("had", False)
+                if lemma == "have" and not had:
                     self.said.pop("perfect", None)
-                return Verb(lemma, self._stance(PAST if self.past else PRESENT), self.stood, at)
+                tense = ING if self.auxiliary == "having" else PAST if self.past or had else PRESENT
+                return Verb(lemma, self._stance(tense), self.stood, at)
         return None
 
     def _stance(self, tense: str) -> Stance:
-        return Stance(tense=tense, **{name: value for name, value in self.said.items() if name != "aux"})
+        return Stance(tense=tense, **{name: value for name, value in self.said.items() if name not in ("aux", "had")})

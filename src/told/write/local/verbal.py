@@ -22,6 +22,8 @@ from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb, verb_at
 _OWNING: Final = frozenset("have get adopt own foster".split())
 _TIMELESS: Final = frozenset("born_in born_on comes_from age".split())
 _LONGEST_NOTE: Final = 12
+_BEHIND: Final = 12
+"""How far behind a clause "since I was" may tell that what it says still holds."""
 _TAILS: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
@@ -61,8 +63,8 @@ def _owns(verb: Verb) -> bool:
 def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
     """What the first rule that fits says, and what hangs behind it."""
     for rule in rules().get(verb.lemma, ()):
-        match = compiled(rule.pattern).match(talk.text, verb.at, clause.end) if _fits(rule, who, verb) else None
-        found = list(_Reading(talk, clause, who, verb, rule).claims(match)) if match else []
+        match = compiled(rule.pattern).match(talk.text, verb.at, clause.end)
+        found = list(_Reading(talk, clause, who, verb, rule).claims(match)) if match and _fits(rule, who, verb) else []
         if not (match and found):
             continue
         if rule.predicate == "name" and who.relation:
@@ -71,6 +73,8 @@ def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]
         yield from found
         if "tail" in rule.when:
             yield from _tail(talk, clause, who, replace(verb, at=match.end()), rule, found[-1].end)
+        elif verb.lemma == "be" and verb.stance == Stance():
+            yield from _more(talk, clause, who, found[-1].end)
         return
     if who.first or who.relation:
         yield from doings.done(talk, clause, who, verb)
@@ -148,7 +152,8 @@ class _Reading:
         """Whether something has been done before without being done still: I've played chess."""
         stance = self.verb.stance
         done = stance.perfect and stance.tense == PAST and not stance.habit and not self.rule.when & {"past", "any"}
-        return done and (time is None or time.mark != "since")
+        since = pattern("verbal.since").search(self.talk.text, self.verb.at, self.clause.end + _BEHIND)
+        return done and since is None and (time is None or time.mark != "since")
 
     def _said(self, main: str, values: dict[str, Value], time: dates.Time | None) -> Iterator[Said]:
         stance, who, flags = self.verb.stance, self.who, self.rule.when
@@ -226,9 +231,9 @@ def notes(talk: Talk, clause: Clause, who: Who, start: int) -> list[Said]:
     """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
     found: list[Said] = []
     at = start
-    for words_ in talk.text[start : clause.end].split(","):
-        part = trimmed(talk.text, at, at + len(words_))
-        at += len(words_) + 1
+    for comma in (*pattern("verbal.notes").finditer(talk.text, start, clause.end), None):
+        part = trimmed(talk.text, at, comma.start() if comma else clause.end)
+        at = comma.end() if comma else clause.end
         if len(part.text.split()) > _LONGEST_NOTE:
             break
         found += note(talk, who, part)
@@ -248,6 +253,12 @@ def note(talk: Talk, who: Who, part: Value) -> list[Said]:
     return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
 
 
+def _more(talk: Talk, clause: Clause, who: Who, end: int) -> list[Said]:
+    """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
+    comma = pattern("verbal.comma").match(talk.text, end, clause.end)
+    return notes(talk, clause, who, comma.end()) if comma else []
+
+
 def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int) -> Iterator[Said]:
     """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
     found: list[Said] = []
@@ -256,6 +267,7 @@ def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int
     elif rule.predicate == "age":
         behind = by_rules(talk, clause, who, replace(verb, at=verb.at))
         found = [said for said in behind if said.predicate not in ("name", "age", "is")]
+        found = found or _more(talk, clause, who, end)
     yield from found
     if found:
         return
