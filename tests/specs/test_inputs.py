@@ -441,7 +441,8 @@ def valid(method: str, id_: str) -> dict[str, Any]:
         "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
         "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
         "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "recalls": {"memory_id": id_},
-        "enqueue": {"memory_id": id_}, "topic": {"topic_id": id_}, "decay": {"memory_id": id_}, "forget": {"memory_id": id_},
+        "enqueue": {"memory_id": id_}, "topic": {"topic_id": id_}, "decay": {"memory_id": id_},
+        "forget": {"memory_id": id_},
     }  # fmt: skip
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 
