@@ -15,12 +15,12 @@ from told.core.errors import StoreError, StoreFull
 from told.ports import VIEWS
 from told.testing import hashing_embedder
 
-SIZE = 768 * 1024
+SIZE = 1024 * 1024
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of less than a megabyte, where this user may make one."""
+    """A disk of one megabyte, where this user may make one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(

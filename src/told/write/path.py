@@ -6,25 +6,23 @@ afterwards, at once or by the consumer that catches up.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
 from told.core.entry import Asserted
-from told.core.errors import IdempotencyConflict
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
 from told.core.kind import Write
-from told.core.query import AsOf, Event, Receipt
+from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
 from told.core.trust import safe_kind
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
-from told.ports import Known, Store, Ticket, Vector
+from told.ports import Known, Store, Vector
 from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
 from told.write.curate.policies import looked_over
@@ -38,6 +36,7 @@ from told.write.hearing import Piece, pieces
 from told.write.messages import Said, Turn
 from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
 from told.write.observe import Kept, observed, question_of, worth
+from told.write.replay import replay
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
 
@@ -140,7 +139,7 @@ def _written(
         name = key.name if key else None
         known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
-            return (yield from _replay(desk.store, scope.account, key, known.ticket)), None
+            return (yield from replay(desk.store, scope.account, key, known.ticket)), None
         known, given = yield from _nearly(desk, wanted, kept, known)
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
         plan.blobs, plan.vectors = wanted.blobs, given
@@ -212,21 +211,6 @@ def _wording(turn: Turn) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
     said = turn.evidence
     return f"{said.name or said.role}: {said.content}"
-
-
-def _replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
-    """The first receipt of a key again, with its texts as they were then."""
-    if ticket.digest != key.digest:
-        raise IdempotencyConflict()
-    outcome = json.loads(ticket.outcome)
-    events: list[Event] = []
-    before = AsOf(ticket.seq - outcome.get("entries", 0), 0)
-    for event, thread, role, actor in outcome["events"]:
-        now = yield from call(store.fact, account, thread, AsOf(ticket.seq, 0))
-        old = (yield from call(store.fact, account, thread, before)) if event in ("UPDATE", "DELETE") else None
-        text, previous = (None if fact is None else fact.text for fact in (now or old, old))
-        events.append(Event(event, thread, text, previous, role, actor))
-    return Receipt(tuple(events), tuple(outcome["skipped"]), tuple(outcome["warnings"]))
 
 
 # Asking a model -------------------------------------------------------------------------------------------------------
