@@ -148,6 +148,7 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         yield from people.all_named(talk, sentence.start, end)
         yield from people.parted(talk, sentence.start, end)
         yield from people.pet_called(talk, sentence.start, end)
+        yield from people.theirs(talk, sentence.start, end)
         yield from projects.called(talk, sentence.start, end)
         yield from projects.parts(talk, sentence.start, end)
         yield from passed(talk, sentence.start, end)

@@ -128,7 +128,7 @@ def is_job(value: str) -> bool:
     """Whether a value names something one is for a living."""
     low = re.sub(r"[^\w' &/-]", "", value.lower())
     parts = re.split(r"\s+(?:of|at|for|in|on|and|with|to)\s+", low)[0].replace("/", " ").split()
-    if not parts or len(low.split()) > 8:
+    if not parts or parts[0] == "such" or len(low.split()) > 8:
         return False
     if pattern("value.head_of").match(low):
         return True

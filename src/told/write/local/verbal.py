@@ -209,7 +209,7 @@ class _Reading:
     def _valid(self, predicate: str, time: dates.Time | None) -> Interval:
         """When it holds: a state only from a time on or until it, unless it has just come about."""
         stance, default = self.verb.stance, self.talk.default
-        state = known_predicate(predicate).kind != "event" and predicate != "graduated_from"
+        state = known_predicate(predicate).kind != "event"
         if predicate in _TIMELESS or (state and (stance.ended or "negates" in self.rule.when)):
             return default
         if state and time is not None and not time.lasts and stance.tense != PAST:
