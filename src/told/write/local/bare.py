@@ -26,8 +26,6 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
     if named and is_name(named["name"], known=True) and (named["intro"] or _is_known(named["name"])):
         name = titled(named["name"])
         yield Said(talk.speaker, "name", name, f"{talk.speaker}'s name is {name}", clause.start, named.end("name"))
-    elif booked := _booked(talk, clause):
-        yield booked
     elif verb := _verb(talk, clause):
         found = said_by(talk, clause, who, verb)
         yield from (replace(said, confidence=min(said.confidence, BARE)) for said in found if said.predicate != "name")
@@ -38,16 +36,16 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
         yield from _fragments(talk, clause, who)
 
 
-def _booked(talk: Talk, clause: Clause) -> Said | None:
+def booked(talk: Talk, clause: Clause) -> Iterator[Said]:
     """What is on, and when: "Dentist on Thursday at 3pm", "Flight to Oslo 3 March"."""
     found = pattern("bare.booked").match(talk.text, clause.start, clause.end)
     time = dates.named(talk.text, found.end("what"), clause.end, talk.clock, ahead=True) if found else None
-    if found is None or time is None or pattern("bare.rest").search(talk.text, time.end, clause.end):
-        return None
+    if found is None or time is None or pattern("bare.rest").match(talk.text, time.end, clause.end):
+        return
     value = trimmed(talk.text, *found.span("what"))
     what = value.text if value.text[1:2].isupper() else value.text[:1].lower() + value.text[1:]
     text = f"{talk.speaker} has {article(what)}{when(time.interval)}"
-    return Said(
+    yield Said(
         talk.speaker, "plans", value.text, text, clause.start, value.end,
         modality="planned", confidence=BARE, valid=time.interval,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from told.core.when import to_us
 from told.write.local import dates
 from told.write.local.people import household, predicate_of
 from told.write.local.render import article, when
@@ -201,7 +202,7 @@ def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
     found = pattern("passing.coming_up").search(talk.text, start, end)
     time = dates.named(talk.text, found.end("value"), end, talk.clock, ahead=True) if found else None
-    if found and time:
+    if found and time and (time.interval.end is None or time.interval.end > to_us(talk.clock.now)):
         value = Value(found["value"], *found.span("value"))
         text = f"{talk.speaker} has {article(value.text)}{when(time.interval)}"
         yield Said(
