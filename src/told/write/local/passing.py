@@ -55,6 +55,7 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _shifts,
         _medicine,
         _coming_up,
+        _tool,
     ):
         yield from reader(talk, start, end)
 
@@ -196,6 +197,13 @@ def _medicine(talk: Talk, start: int, end: int) -> Iterator[Said]:
     for found in pattern("passing.medicine").finditer(talk.text, start, end):
         value = Value(found["value"], *found.span("value"))
         yield _mentioned(talk, "takes", value, f"takes {value.text}", found.start())
+
+
+def _tool(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
+    if found := pattern("passing.tool").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        yield replace(_mentioned(talk, "uses", value, f"uses {value.text}", found.start("value")), confidence=BARE)
 
 
 def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
