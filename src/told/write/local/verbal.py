@@ -144,6 +144,8 @@ class _Reading:
             yield from self._said(main, {slot: values[0] for slot, values in read.items()} | {main: value}, time)
 
     def _will_do(self, value: str) -> bool:
+        if "job" in self.rule.when and value.lower() in words("FIRST_NAMES"):
+            return False
         if "study" in self.rule.when and value.lower() in words("STUDENTS"):
             return False
         return not self.rule.when & {"capital", "org"} or any(c.isupper() or c.isdigit() for c in value)
