@@ -117,9 +117,7 @@ def _of_trip(talk: Talk, found: re.Match[str]) -> Iterator[Said]:
         if pattern("noted.going").fullmatch(point["point"]) and not dates.named(talk.text, start, end, talk.clock):
             value = trimmed(talk.text, start, end, article=False)
             text = f"{talk.speaker} plans {theirs(value.text)}"
-            yield Said(
-                talk.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=BARE
-            )
+            yield Said(talk.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=BARE)
 
 
 def _end(text: str, start: int, limit: int) -> int:

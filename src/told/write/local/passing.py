@@ -219,9 +219,7 @@ def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
         )  # fmt: skip
 
 
-def _of_oneself(
-    talk: Talk, verb: Verb | None, start: int, end: int, *, also: tuple[str, ...] = ()
-) -> Iterator[Said]:
+def _of_oneself(talk: Talk, verb: Verb | None, start: int, end: int, *, also: tuple[str, ...] = ()) -> Iterator[Said]:
     clause = Clause(start, end, lead=start)
     said = by_rules(talk, clause, Who(talk.speaker, first=True), verb) if verb else ()
     yield from (each for each in said if each.predicate in names("CONFIDED") or each.predicate in also)

@@ -85,7 +85,8 @@ def _forms(language: str) -> tuple[_Form, ...]:
 
 def _compiled(form: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
+    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})"
+    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
     filled = form.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
     filled = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", filled)
     end = "$" if form.endswith(("{v}", "{l}")) else r"(?!\w)"
