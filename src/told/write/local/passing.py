@@ -179,6 +179,8 @@ def _as_one(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 def _as_one_with(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """What somebody has or does as whom the speaker asks: "as a vegetarian with a nut allergy", "as a nurse who …"."""
+    if pattern("passing.as_somebody").search(talk.text, start, end) is None:
+        return
     for found in pattern("passing.as_one_with").finditer(talk.text, start, end):
         at = found.start("one")
         verb = Verb("have", Stance(), at, at) if found["with"] else verb_at(talk.text, at, found.end())
@@ -209,6 +211,8 @@ def _tool(talk: Talk, start: int, end: int) -> Iterator[Said]:
 def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
     found = pattern("passing.coming_up").search(talk.text, start, end)
+    if found and pattern("passing.own_need").match(talk.text, start, found.start()) is None:
+        return
     time = dates.named(talk.text, found.end("value"), end, talk.clock, ahead=True) if found else None
     if found and time and (time.interval.end is None or time.interval.end > to_us(talk.clock.now)):
         value = Value(found["value"], *found.span("value"))

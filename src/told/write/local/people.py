@@ -119,6 +119,8 @@ def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
 
 def theirs(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """Whom somebody of the speaker's has, by name: "my brother lives in Melbourne with his husband Tom"."""
+    if pattern("people.of_theirs").search(talk.text, start, end) is None:
+        return
     for found in pattern("people.their_own").finditer(talk.text, start, end):
         relation, name = found["kin"].lower(), titled(found["name"])
         if is_name(name, known=True):
