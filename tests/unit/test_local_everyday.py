@@ -42,6 +42,7 @@ SAID = {
         "User plans to help their sister move into her new flat on 2026-03-28",
     ],
     "my cats name is Tiger hes a maine coon": ["User has a cat named Tiger", "Tiger is a maine coon"],
+    "my wifes brithday is 3 may": ["User's wife's birthday is 3 may"],
     "We try to keep rent under 900 a month.": ["User has a budget of 900 a month"],
     "oh I just LOVE when my neighbour practises the tuba": ["User's neighbour plays tuba"],
     "I'm a great cook.": ["User is a great cook"],
@@ -95,6 +96,8 @@ ELSEWHERE = {
     "Ich lebe mit meinem Mann in Graz.": {"lives in Graz", "is with Mann"},
     "Vivo a Torino con mia moglie e i nostri due figli.": {"lives in Torino", "is with moglie", "has due figli"},
     "Moro no Porto com o meu namorado.": {"lives in Porto", "is with namorado"},
+    "Ich arbeite bei Siemens als Ingenieurin.": {"works at Siemens", "works as Ingenieurin"},
+    "Ho due gatti e un cane.": {"has due gatti", "has un cane"},
     "Sono professore di storia.": {"works as professore di storia"},
 }
 OF_KIN = {
@@ -107,7 +110,7 @@ OF_KIN = {
 
 
 @pytest.mark.parametrize("said", ELSEWHERE)
-def test_whom_one_lives_with_is_understood_in_other_languages(said):
+def test_home_family_and_work_are_understood_in_other_languages(said):
     assert set(texts(said)) == {f"User {one}" for one in ELSEWHERE[said]}
 
 
