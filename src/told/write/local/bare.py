@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from told.write.local import dates
+from told.write.local.render import article, when
 from told.write.local.said import BARE, Said, Talk
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Who, titled
 from told.write.local.tables import pattern, words
-from told.write.local.value import is_name
+from told.write.local.value import is_name, trimmed
 from told.write.local.verb import PAST, Stance, Verb, verb_at
 from told.write.local.verbal import notes, said_by
 
@@ -32,6 +34,21 @@ def unsaid(talk: Talk, clause: Clause) -> Iterator[Said]:
             yield from (replace(said, confidence=BARE) for said in notes(talk, clause, who, comma + 1))
     else:
         yield from _fragments(talk, clause, who)
+
+
+def booked(talk: Talk, clause: Clause) -> Iterator[Said]:
+    """What is on, and when: "Dentist on Thursday at 3pm", "Flight to Oslo 3 March"."""
+    found = pattern("bare.booked").match(talk.text, clause.start, clause.end)
+    time = dates.named(talk.text, found.end("what"), clause.end, talk.clock, ahead=True) if found else None
+    if found is None or time is None or pattern("bare.rest").match(talk.text, time.end, clause.end):
+        return
+    value = trimmed(talk.text, *found.span("what"))
+    what = value.text if value.text[1:2].isupper() else value.text[:1].lower() + value.text[1:]
+    text = f"{talk.speaker} has {article(what)}{when(time.interval)}"
+    yield Said(
+        talk.speaker, "plans", value.text, text, clause.start, value.end,
+        modality="planned", confidence=BARE, valid=time.interval,
+    )  # fmt: skip
 
 
 def _is_known(name: str) -> bool:

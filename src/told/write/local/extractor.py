@@ -22,9 +22,10 @@ from told.write.local.noted import noted, pointed
 from told.write.local.passing import MENTIONED, passed
 from told.write.local.requests import asked_for
 from told.write.local.said import Said, Talk
-from told.write.local.sentence import Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
+from told.write.local.sentence import Clause, Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
 from told.write.local.speaker import USER, spoken_of
 from told.write.local.spelling import Reading, respelled
+from told.write.local.tables import pattern
 from told.write.messages import Turn
 from told.write.shape import Entity, Extracted, Found, Heard, Relation
 
@@ -123,9 +124,17 @@ def _read(talk: Talk) -> Iterator[Said]:
     for sentence in sentences(talk.text):
         if is_sarcastic(talk.text, sentence):
             yield from people.beside(talk, sentence.start, sentence.end)
+            yield from _complained_of(talk, sentence)
             continue
         for said in tongues.foreign(talk, sentence) or _english(talk, sentence):
             yield replace(said, valid=talk.default) if said.valid == ALWAYS else said
+
+
+def _complained_of(talk: Talk, sentence: Sentence) -> Iterator[Said]:
+    """What somebody of the speaker's really does: "I just love it when my neighbour practises the drums"."""
+    if found := pattern("sentence.complained_of").search(talk.text, sentence.start, sentence.end):
+        clause = Clause(found.end(), sentence.end, lead=found.end())
+        yield from (said for said in understood(talk, clause) if said.subject != talk.speaker)
 
 
 def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
@@ -148,6 +157,7 @@ def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
         yield from people.all_named(talk, sentence.start, end)
         yield from people.parted(talk, sentence.start, end)
         yield from people.pet_called(talk, sentence.start, end)
+        yield from people.theirs(talk, sentence.start, end)
         yield from projects.called(talk, sentence.start, end)
         yield from projects.parts(talk, sentence.start, end)
         yield from passed(talk, sentence.start, end)

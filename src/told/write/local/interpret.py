@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from told.write.local import attributes, people, projects, requests
-from told.write.local.bare import unsaid
+from told.write.local.bare import booked, unsaid
 from told.write.local.doings import livelihood
 from told.write.local.due import due
 from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
@@ -18,7 +18,7 @@ from told.write.local.verbal import said_by
 
 _READERS = (
     requests.nickname, requests.contact, requests.reply_style, attributes.appointment, projects.project,
-    attributes.attribute, due, livelihood,
+    attributes.attribute, due, livelihood, booked,
 )  # fmt: skip
 
 

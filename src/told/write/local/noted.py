@@ -103,9 +103,21 @@ def pointed(talk: Talk) -> Iterator[Said]:
         start, end = point.span("point")
         if subject_at(talk.text, start, end, talk.speaker, None) is None:
             said += notes(talk, Clause(start, end, lead=start), who, start)
+    if found["head"] and pattern("noted.trip").search(found["head"]):
+        yield from _of_trip(talk, found)
     about_me = found["head"] and pattern("noted.about_me").search(found["head"])
     if about_me or (not found["head"] and len({each.predicate for each in said}) > 1):
         yield from (replace(each, confidence=BARE) for each in said)
+
+
+def _of_trip(talk: Talk, found: re.Match[str]) -> Iterator[Said]:
+    """What the points below a trip plan; those with a day of their own are read as sentences."""
+    for point in pattern("noted.point").finditer(talk.text, *found.span("points")):
+        start, end = point.span("point")
+        if pattern("noted.going").fullmatch(point["point"]) and not dates.named(talk.text, start, end, talk.clock):
+            value = trimmed(talk.text, start, end, article=False)
+            text = f"{talk.speaker} plans {theirs(value.text)}"
+            yield Said(talk.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=BARE)
 
 
 def _end(text: str, start: int, limit: int) -> int:

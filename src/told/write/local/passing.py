@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from told.core.when import to_us
 from told.write.local import dates
 from told.write.local.people import household, predicate_of
 from told.write.local.render import article, when
@@ -50,6 +51,11 @@ def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
         _trip,
         _confided,
         _as_one,
+        _as_one_with,
+        _shifts,
+        _medicine,
+        _coming_up,
+        _tool,
     ):
         yield from reader(talk, start, end)
 
@@ -171,10 +177,56 @@ def _as_one(talk: Talk, start: int, end: int) -> Iterator[Said]:
         yield from _of_oneself(talk, Verb("be", Stance(), at, at), found.start(), found.end("one"))
 
 
-def _of_oneself(talk: Talk, verb: Verb | None, start: int, end: int) -> Iterator[Said]:
+def _as_one_with(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What somebody has or does as whom the speaker asks: "as a vegetarian with a nut allergy", "as a nurse who …"."""
+    if pattern("passing.as_somebody").search(talk.text, start, end) is None:
+        return
+    for found in pattern("passing.as_one_with").finditer(talk.text, start, end):
+        at = found.start("one")
+        verb = Verb("have", Stance(), at, at) if found["with"] else verb_at(talk.text, at, found.end())
+        yield from _of_oneself(talk, verb, found.start(), found.end(), also=("likes", "dislikes", "avoids", "owns"))
+
+
+def _shifts(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """When somebody works, said before where: "I work night shifts at the warehouse"."""
+    if found := pattern("passing.shifts").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        yield replace(_mentioned(talk, "habit", value, f"works {value.text}", found.start()), confidence=STATED)
+
+
+def _medicine(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What the speaker takes, as a question shows: "when should I take my vitamin D?"."""
+    for found in pattern("passing.medicine").finditer(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        yield _mentioned(talk, "takes", value, f"takes {value.text}", found.start())
+
+
+def _tool(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
+    if found := pattern("passing.tool").search(talk.text, start, end):
+        value = Value(found["value"], *found.span("value"))
+        yield replace(_mentioned(talk, "uses", value, f"uses {value.text}", found.start("value")), confidence=BARE)
+
+
+def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
+    found = pattern("passing.coming_up").search(talk.text, start, end)
+    if found and pattern("passing.own_need").match(talk.text, start, found.start()) is None:
+        return
+    time = dates.named(talk.text, found.end("value"), end, talk.clock, ahead=True) if found else None
+    if found and time and (time.interval.end is None or time.interval.end > to_us(talk.clock.now)):
+        value = Value(found["value"], *found.span("value"))
+        text = f"{talk.speaker} has {article(value.text)}{when(time.interval)}"
+        yield Said(
+            talk.speaker, "plans", value.text, text, found.start(), value.end,
+            modality="planned", confidence=BARE, valid=time.interval,
+        )  # fmt: skip
+
+
+def _of_oneself(talk: Talk, verb: Verb | None, start: int, end: int, *, also: tuple[str, ...] = ()) -> Iterator[Said]:
     clause = Clause(start, end, lead=start)
     said = by_rules(talk, clause, Who(talk.speaker, first=True), verb) if verb else ()
-    yield from (each for each in said if each.predicate in names("CONFIDED"))
+    yield from (each for each in said if each.predicate in names("CONFIDED") or each.predicate in also)
 
 
 def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:

@@ -117,6 +117,17 @@ def all_named(talk: Talk, start: int, end: int) -> Iterator[Said]:
                 yield related(talk.speaker, _single(found["relation"]), titled(name[0]), found.start(), stop)
 
 
+def theirs(talk: Talk, start: int, end: int) -> Iterator[Said]:
+    """Whom somebody of the speaker's has, by name: "my brother lives in Melbourne with his husband Tom"."""
+    if pattern("people.of_theirs").search(talk.text, start, end) is None:
+        return
+    for found in pattern("people.their_own").finditer(talk.text, start, end):
+        relation, name = found["kin"].lower(), titled(found["name"])
+        if is_name(name, known=True):
+            who = titled(found["called"]) if found["called"] else f"{talk.speaker}'s {found['relation'].lower()}"
+            yield related(who, relation, name, found.start(), found.end("name"))
+
+
 def pet_called(talk: Talk, start: int, end: int) -> Iterator[Said]:
     """A pet whose name is told behind it: "a puppy, she's called Momo"."""
     for found in pattern("people.pet_called").finditer(talk.text, start, end):

@@ -10,7 +10,7 @@ from told.write.local import dates
 from told.write.local.render import article, theirs
 from told.write.local.rules import Rule
 from told.write.local.speaker import titled
-from told.write.local.tables import pattern
+from told.write.local.tables import pattern, words
 from told.write.local.value import CHECKS, Value, is_trade, items, trimmed, until
 from told.write.local.verb import Verb
 
@@ -29,8 +29,11 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
         day = dates.day_at(text, start, end)
         return [day] if day else []
     stop = until(text, start, end)
-    if rule.predicate in ("uses", "project_uses") and (cut := pattern("slots.purpose").search(text, start, stop)):
-        stop = cut.start()
+    if rule.predicate in ("uses", "project_uses"):
+        used = _used(text, start, stop)
+        if slot == "things":
+            return [value for one in used for value in _listed(text, *one, end, "thing")]
+        stop = used[0][1]
     if slot in _LISTS:
         return _listed(text, start, stop, end, _LISTS[slot])
     spelled_out = rule.spells_out(slot)
@@ -38,6 +41,18 @@ def values_in(text: str, slot: str, match: re.Match[str], verb: Verb, rule: Rule
     value = trimmed(text, start, stop, article=not spelled_out)
     fits = (spelled_out and slot == "thing") or CHECKS[_SORTS.get(slot, slot)](value.text)
     return [value] if value.text and (fits or (slot == "job" and _is_trade(text, value))) else []
+
+
+def _used(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """The stretches that say what is used, and with what; each ends before what it is used for."""
+    joints = [*pattern("slots.used_with").finditer(text, start, stop)]
+    starts = [start, *(joint.end() for joint in joints if not _is_somebody(text, joint.end()))]
+    cuts = (pattern("slots.purpose").search(text, at, stop) for at in starts)
+    return [(at, cut.start() if cut else stop) for at, cut in zip(starts, cuts, strict=True)]
+
+
+def _is_somebody(text: str, at: int) -> bool:
+    return re.split(r"\W", text[at:], maxsplit=1)[0].lower() in words("FIRST_NAMES")
 
 
 def _with_verb(text: str, verb: Verb, end: int, *, whole: bool = False) -> list[Value]:

@@ -85,7 +85,8 @@ def _forms(language: str) -> tuple[_Form, ...]:
 
 def _compiled(form: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?"
+    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})"
+    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
     filled = form.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
     filled = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", filled)
     end = "$" if form.endswith(("{v}", "{l}")) else r"(?!\w)"
@@ -114,13 +115,21 @@ def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
     named = [said for language in spoken for said in _named(talk, sentence, language)]
     if sentence.asks:
         return named
-    return named + [
+    found = [
         said
         for language in spoken
         for form in _forms(language)
         for match in form.pattern.finditer(text)
         for said in _said(form, _subject(talk, match, language), match, sentence.end - len(text))
     ]
+    return named + [said for said in found if not any(_says_more(other, said) for other in found)]
+
+
+def _says_more(one: Said, other: Said) -> bool:
+    """Whether one says all that another says and more: a teacher of history is a teacher."""
+    same = (one.subject, one.predicate, one.polarity) == (other.subject, other.predicate, other.polarity)
+    within = one.end - len(one.object) <= other.end - len(other.object) and other.end <= one.end
+    return same and within and len(one.object) > len(other.object) and other.object in one.object
 
 
 @cache

@@ -13,6 +13,8 @@ from told.write.local.tables import pattern, words
 MOST_ITEMS: Final = 8
 _LONGEST: Final = 80
 _TRADE: Final = 3
+_NO_JOB: Final = frozenset(("such", "real", "regular", "proper", "right"))
+"""What stands before a trade nobody means: such a great cook, a real athlete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def is_job(value: str) -> bool:
     """Whether a value names something one is for a living."""
     low = re.sub(r"[^\w' &/-]", "", value.lower())
     parts = re.split(r"\s+(?:of|at|for|in|on|and|with|to)\s+", low)[0].replace("/", " ").split()
-    if not parts or len(low.split()) > 8:
+    if not parts or parts[0] in _NO_JOB or len(low.split()) > 8:
         return False
     if pattern("value.head_of").match(low):
         return True

@@ -144,6 +144,8 @@ class _Reading:
             yield from self._said(main, {slot: values[0] for slot, values in read.items()} | {main: value}, time)
 
     def _will_do(self, value: str) -> bool:
+        if "job" in self.rule.when and value.lower() in words("FIRST_NAMES"):
+            return False
         if "study" in self.rule.when and value.lower() in words("STUDENTS"):
             return False
         return not self.rule.when & {"capital", "org"} or any(c.isupper() or c.isdigit() for c in value)
@@ -209,7 +211,7 @@ class _Reading:
     def _valid(self, predicate: str, time: dates.Time | None) -> Interval:
         """When it holds: a state only from a time on or until it, unless it has just come about."""
         stance, default = self.verb.stance, self.talk.default
-        state = known_predicate(predicate).kind != "event" and predicate != "graduated_from"
+        state = known_predicate(predicate).kind != "event"
         if predicate in _TIMELESS or (state and (stance.ended or "negates" in self.rule.when)):
             return default
         if state and time is not None and not time.lasts and stance.tense != PAST:

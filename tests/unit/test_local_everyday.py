@@ -1,0 +1,127 @@
+"""What people type to an assistant on an ordinary day, and its near misses."""
+
+import pytest
+
+from listening import texts
+
+SAID = {
+    "We're on Rails 7 with MySQL 8, deploys run through CircleCI to Heroku.": [
+        "User uses Rails 7", "User uses MySQL 8", "User's project uses CircleCI", "User's project uses Heroku",
+    ],
+    "I write mostly Go at work but Ruby for side projects.": ["User uses Go", "User uses Ruby"],
+    "I use Helix on NixOS.": ["User uses Helix", "User uses NixOS"],
+    "Stack is Remix 2, Prisma and Postgres.": [
+        "User's project uses Remix 2", "User's project uses Prisma", "User's project uses Postgres",
+    ],
+    "Need SSO before the demo on 3 April.": ["User needs an SSO", "User has a demo on 2026-04-03"],
+    "Goals this year\n- run a 10k\n- pay off my card": ["User wants to run a 10k", "User wants to pay off their card"],
+    "My meds\n* lisinopril 10mg\n* metformin": ["User takes lisinopril 10mg", "User takes metformin"],
+    "Trip notes:\n- staying with aunt Clara in Trastevere\n- budget ~600 EUR": [
+        "User plans staying with aunt Clara in Trastevere", "User has a budget of 600 EUR",
+    ],
+    "As a vegan with a soy allergy, what should I order?": ["User is vegan", "User is allergic to soy"],
+    "As a diabetic who hates fish, what can I have?": ["User is diabetic", "User dislikes fish"],
+    "Since I work late shifts at the bakery, when should I eat?": ["User works at bakery", "User works late shifts"],
+    "Should I take my levothyroxine before breakfast?": ["User takes levothyroxine"],
+    "I've got a Toyota Yaris from 2012 - when is it too old?": ["User has a Toyota Yaris"],
+    "I have a Kindle and an old iPad.": ["User has a Kindle", "User has an old iPad"],
+    "Haircut on 20 March at 5.": ["User has a haircut on 2026-03-20"],
+    "Job interview at Bosch on 2 April": ["User has a job interview at Bosch on 2026-04-02"],
+    "Aisle seat always, I hate queues.": ["User prefers Aisle seat", "User dislikes queues"],
+    "Tea over coffee any day.": ["User prefers Tea over coffee"],
+    "I'm in my third year of a degree in architecture at Leeds.": ["User studies architecture at Leeds"],
+    "I graduated from Oxford in 2018, been at Shell ever since as a geologist.": [
+        "User graduated from Oxford", "User works at Shell as a geologist",
+    ],
+    "I have gout so no red meat for me.": ["User has gout", "User avoids red meat"],
+    "I'm not vegan anymore, I eat eggs and cheese now.": ["User is no longer vegan", "User eats eggs and cheese"],
+    "My sister lives in Lyon with her wife Claire.": [
+        "User's sister lives in Lyon", "User's sister's wife is Claire",
+    ],
+    "On 28 March I'm helping my sister move into her new flat.": [
+        "User plans to help their sister move into her new flat on 2026-03-28",
+    ],
+    "my cats name is Tiger hes a maine coon": ["User has a cat named Tiger", "Tiger is a maine coon"],
+    "my wifes brithday is 3 may": ["User's wife's birthday is 3 may"],
+    "We try to keep rent under 900 a month.": ["User has a budget of 900 a month"],
+    "oh I just LOVE when my neighbour practises the tuba": ["User's neighbour plays tuba"],
+    "I'm a great cook.": ["User is a great cook"],
+}  # fmt: skip
+
+UNSAID = [
+    "The dentist on Monday was rude.",
+    "Flight to Oslo on 3 March was cancelled.",
+    "Lunch tomorrow?",
+    "World Cup final on Sunday is going to be great.",
+    "What should a vegan with a nut allergy eat?",
+    "As a rule with a few exceptions, prices rise.",
+    "Should I take my time?",
+    "I have a Zoom call and a meeting.",
+    "I have a Python question and a Java one.",
+    "If I have a Honda Jazz and a Ford Focus, which one is faster?",
+    "My brother met Tom with his dog at the park.",
+    "no rush for me",
+    "Budget 2026 was announced today.",
+    "Goals scored in the match\n- Messi\n- Mbappe",
+    "Allergies in dogs\n- fleas\n- pollen",
+    "Steps to reproduce\n1. open the app\n2. click save",
+    "Travel blog ideas:\n- visiting castles in Wales\n- taking photos at night",
+    "Tests run in 3 minutes, deploys go through review.",
+    "Storage is Full.",
+    "Need support with my bill.",
+    "What did the team ship before the release in 2019?",
+    "We keep it under 100 lines.",
+    "I try to keep my heart rate below 150.",
+    "I'm such a brilliant driver.",
+    "Sure, I'm a real athlete.",
+    "I'm in the second year of marriage.",
+    "I'm not with Jake anymore.",
+    "visiting the museum was fun",
+]
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_people_type_on_an_ordinary_day_is_understood(said):
+    assert sorted(texts(said)) == sorted(SAID[said])
+
+
+@pytest.mark.parametrize("said", UNSAID)
+def test_what_only_looks_like_it_says_nothing(said):
+    assert texts(said) == []
+
+
+ELSEWHERE = {
+    "Vivo en Madrid con mi marido y nuestra hija.": {"lives in Madrid", "is with marido", "has hija"},
+    "Je vis à Nantes avec mon mari et mes trois filles.": {"lives in Nantes", "is with mari", "has trois filles"},
+    "Ich lebe mit meinem Mann in Graz.": {"lives in Graz", "is with Mann"},
+    "Vivo a Torino con mia moglie e i nostri due figli.": {"lives in Torino", "is with moglie", "has due figli"},
+    "Moro no Porto com o meu namorado.": {"lives in Porto", "is with namorado"},
+    "Ich arbeite bei Siemens als Ingenieurin.": {"works at Siemens", "works as Ingenieurin"},
+    "Ho due gatti e un cane.": {"has due gatti", "has un cane"},
+    "Sono professore di storia.": {"works as professore di storia"},
+}
+OF_KIN = {
+    "Mi hermana vive en Sevilla y odia el calor.": {"sister lives in Sevilla", "sister dislikes calor"},
+    "Mon frère habite à Québec et il adore le ski.": {"brother lives in Québec", "brother likes ski"},
+    "Mein Bruder wohnt in Bremen und er hasst Fisch.": {"brother lives in Bremen", "brother dislikes Fisch"},
+    "Mia sorella abita a Pisa e odia il mare.": {"sister lives in Pisa", "sister dislikes mare"},
+    "A minha irmã mora em Braga e odeia frio.": {"sister lives in Braga", "sister dislikes frio"},
+}
+
+
+@pytest.mark.parametrize("said", ELSEWHERE)
+def test_home_family_and_work_are_understood_in_other_languages(said):
+    assert set(texts(said)) == {f"User {one}" for one in ELSEWHERE[said]}
+
+
+@pytest.mark.parametrize("said", OF_KIN)
+def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
+    assert set(texts(said)) == {f"User's {one}" for one in OF_KIN[said]}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Mi hermana y mi hermano odian el calor.", "¿Vives con tu mujer?", "Mon frère dit que Paul déteste le froid."],
+)
+def test_what_is_said_of_others_is_not_said_of_a_relative(said):
+    assert texts(said) == []
