@@ -158,8 +158,9 @@ class Settings:
         "`keys` the words a fact was taken from.",
     )
     fusion: str = knob(
-        "weighted", "How vectors and words are fused: `weighted`, `rrf`, or `anchored` (vector first).",
-        choices=("weighted", "rrf", "anchored"),
+        "weighted", "How vectors and words are fused: `weighted`, `rrf`, `anchored` (vector first), or `fused`, which "
+        "ranks by 0.6 similarity, 0.3 recency and 0.1 importance and by nothing else.",
+        choices=("weighted", "rrf", "anchored", "fused"),
     )  # fmt: skip
     fusion_alpha: float = knob(0.7, "The vector's share in `anchored` fusion.", least=0.0, most=1.0)
     rrf_k: int = knob(60, "How flat reciprocal rank fusion is.", least=1)

@@ -269,7 +269,9 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "knobs", [{}, {"spare": 0}, {"rank_recency": 1.0}, {"diversity": 2.0}, {"fusion": "rrf"}], ids=str
+    "knobs",
+    [{}, {"spare": 0}, {"rank_recency": 1.0}, {"diversity": 2.0}, {"fusion": "rrf"}, {"fusion": "fused"}],
+    ids=str,
 )
 @given(past=pasts, query=st.sampled_from(QUERIES), limits=st.lists(st.integers(1, 20), min_size=1, max_size=3))
 @tried(8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from told import Memory
 from told.core.entry import Draft, Linked
+from told.core.importance import importance
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.flow import run
@@ -288,3 +290,68 @@ def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memor
         assert parts["dense"] == pytest.approx(10.0 * parts["cosine"])
         assert parts["importance"] == pytest.approx(row["metadata"]["importance"])
         assert 0.0 < parts["recency"] <= 3.0
+
+
+DAY = 86_400_000_000
+
+
+def by_hand(row: dict[str, Any], age_days: float, half_life: float, importance: float) -> float:
+    similarity: float = row["score_details"]["cosine"]
+    return 0.6 * similarity + 0.3 * math.exp(-age_days / half_life) + 0.1 * importance
+
+
+def aged(memory: Memory) -> dict[str, str]:
+    """Three turns that are 20, 5 and 0 days old; only the first says what it is worth."""
+    clock = memory.engine.store.mint.clock
+    ids, worth = {}, {"importance": 0.9}
+    for text, meta, days in (("green tea", worth, 15), ("green tea pot", {}, 5), ("a blue tea cup", {}, 0)):
+        [ids[text]] = [row["id"] for row in memory.add(text, **U, infer=False, metadata=meta)["results"]]
+        clock.tick(days * DAY)
+    return ids
+
+
+def test_the_fused_score_is_six_tenths_similarity_three_recency_and_one_importance(
+    open_memory: Callable[..., Memory],
+) -> None:
+    memory = open_memory(embedder=HashingEmbedder(), fusion="fused", newest_among=0)
+    aged(memory)
+    ages, worth = {"green tea": 20, "green tea pot": 5, "a blue tea cup": 0}, {"green tea": 0.9}
+    rows = memory.search("green tea", **U, explain=True)["results"]
+    assert len(rows) == 3
+    for row in rows:
+        text, parts = row["memory"], row["score_details"]
+        expected = by_hand(row, ages[text], 7.0, worth.get(text, importance(text)))
+        assert row["score"] == pytest.approx(expected, abs=1e-4)
+        assert parts["dense"] == pytest.approx(6.0 * parts["cosine"])
+        assert parts["recency"] == pytest.approx(3.0 * math.exp(-ages[text] / 7.0), abs=1e-3)
+        assert parts["importance"] == pytest.approx(worth.get(text, importance(text)))
+        assert parts["raw"] == pytest.approx(parts["dense"] + parts["recency"] + parts["importance"])
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert rows[0]["memory"] == "green tea pot", "what matches best is twenty days old"
+    usual = open_memory(embedder=HashingEmbedder())
+    aged(usual)
+    assert found(usual, "green tea", limit=1) == ["green tea"], "and by default it is the first"
+
+
+def test_the_fused_score_ages_what_is_filed_by_thirty_days_and_takes_what_a_model_judged(
+    open_memory: Callable[..., Memory],
+) -> None:
+    memory = open_memory(embedder=HashingEmbedder(), fusion="fused", newest_among=0)
+    ids = aged(memory)
+    filed = Linked(ids["green tea"], "in_exchange", "x", 0.5)
+    judged = Linked("words", "importance", ids["green tea pot"], 0.2)
+    drafts = [Draft(link, SCOPE, "told") for link in (filed, judged)]
+    memory.engine.store.commit(Batch("default", drafts), fold_all)
+    rows = {row["memory"]: row for row in memory.search("green tea", **U, explain=True)["results"]}
+    old, pot = rows["green tea"], rows["green tea pot"]
+    assert old["score"] == pytest.approx(by_hand(old, 20, 30.0, 0.9), abs=1e-4)
+    assert pot["score"] == pytest.approx(by_hand(pot, 5, 7.0, 0.2), abs=1e-4)
+
+
+def test_without_vectors_the_fused_score_takes_the_share_of_the_query(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory(fusion="fused")
+    tell(memory, "green tea", "black tea")
+    one, other = memory.search("green tea", **U, explain=True)["results"]
+    assert one["score_details"]["cover"] == pytest.approx(6.0), "all of it"
+    assert 0.0 < other["score_details"]["cover"] < 6.0
+    assert one["memory"] == "green tea"

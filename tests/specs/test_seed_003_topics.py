@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from compass import Compass, exchange
+from compass import Compass, exchange, pair
 from told import Memory
 from told.core.entry import Linked
-from told.core.errors import NotFoundError
+from told.core.errors import Conflict, NotFoundError
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.core.tiers import member_score
@@ -22,6 +22,7 @@ from told.flow import run
 from told.read import cache
 from told.settings import Settings
 from told.testing import FlakyEmbedder, ManualClock, ScriptedLLM, seeded_mint
+from told.write.extract.brief import fenced
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
@@ -256,6 +257,142 @@ def test_the_past_keeps_the_topics_it_had(memory: Memory) -> None:
     assert len(listed(memory)) == 2
 
 
+def test_the_past_knows_nothing_of_what_came_up_together_since(memory: Memory) -> None:
+    exchange(memory, "one n0")
+    exchange(memory, "two n50")
+    memory.file_topics()
+    then = f"#{memory.engine.store.head('default').seq}"
+    found(memory, "n25")
+    assert [len(row["neighbours"]) for row in listed(memory)] == [1, 1]
+    assert [row["neighbours"] for row in memory.topics(**U, as_of=then)["results"]] == [[], []]
+
+
+def test_a_topic_that_may_not_be_seen_is_not_there(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/guarded.db"
+    with Memory(url, embedder=Compass(), extract="verbatim", gate=False) as memory:
+        exchange(memory, "one n0")
+        memory.file_topics()
+        [topic] = listed(memory)
+    with Memory(url, embedder=Compass(), subscribes=["memory"]) as memory:
+        assert listed(memory) == []
+        with pytest.raises(NotFoundError):
+            memory.topic(topic["id"])
+
+
+# ------------------------------------------------------------------------------- Only what is held is in a topic
+
+
+def test_what_is_deleted_is_neither_counted_nor_named(memory: Memory) -> None:
+    threads = exchange(memory, "secret n0", "fine n0")
+    exchange(memory, "one n10")
+    memory.file_topics()
+    then = f"#{memory.engine.store.head('default').seq}"
+    memory.delete(threads[0])
+    assert [(row["label"], row["members"]) for row in listed(memory)] == [("fine n0", 2)]
+    memory.delete(threads[1])
+    [row] = listed(memory)
+    assert (row["label"], row["members"]) == ("one n10", 1)
+    assert "one n10" in {turn["memory"] for turn in memory.topic(row["id"])["results"]}
+    [before] = memory.topics(**U, as_of=then)["results"]
+    assert (before["label"], before["members"]) == ("secret n0", 2), "the past keeps it"
+
+
+def test_a_topic_in_which_nothing_is_held_is_not_listed(memory: Memory) -> None:
+    threads = exchange(memory, "secret n0")
+    exchange(memory, "keep q0")
+    memory.file_topics()
+    [gone, _] = listed(memory)
+    for thread in threads:
+        memory.delete(thread)
+    assert labels(memory) == ["keep q0"]
+    with pytest.raises(NotFoundError):
+        memory.topic(gone["id"])
+    memory.file_topics()
+    assert "secret" not in memory.get(gone["id"])["memory"]
+    assert labels(memory) == ["keep q0"]
+
+
+@pytest.mark.parametrize("change", ["delete", "update"])
+def test_a_topic_gets_another_name_when_the_words_it_had_are_no_longer_held(memory: Memory, change: str) -> None:
+    user, _ = exchange(memory, "secret n0", "fine n0")
+    exchange(memory, "one n10")
+    memory.file_topics()
+    [old] = listed(memory)
+    if change == "delete":
+        memory.delete(user)
+    else:
+        memory.update(user, "open n0")
+    wanted = "fine n0" if change == "delete" else "open n0"
+    assert labels(memory) == [wanted]
+    assert memory.get(old["id"])["memory"] == "secret n0", "it is shown so, but not written yet"
+    memory.file_topics()
+    assert memory.get(old["id"])["memory"] == wanted
+    assert labels(memory) == [wanted]
+    head = memory.engine.store.head("default")
+    memory.file_topics()
+    assert memory.engine.store.head("default") == head, "one name is enough"
+    assert [row["members"] for row in listed(memory)] == [2]
+
+
+def test_a_name_that_somebody_gave_a_topic_stays(memory: Memory) -> None:
+    user, _ = exchange(memory, "secret n0", "fine n0")
+    memory.file_topics()
+    [topic] = listed(memory)
+    memory.update(topic["id"], "Things of mine")
+    memory.delete(user)
+    memory.file_topics()
+    assert labels(memory) == ["Things of mine"]
+
+
+def test_a_topic_of_topics_has_no_name_of_what_is_no_longer_held(memory: Memory) -> None:
+    user, _ = exchange(memory, "secret cache n0", "fine place n0")
+    exchange(memory, "secret place n48")
+    memory.file_topics()
+    [made] = memory.abstract_topics(**U)["results"]
+    assert made["label"] == "secret"
+    memory.delete(user)
+    assert [row["label"] for row in listed(memory) if row["super"]] == ["place"]
+    memory.file_topics()
+    [again] = memory.abstract_topics(**U)["results"]
+    assert (again["id"], again["label"]) == (made["id"], "place")
+    assert memory.get(made["id"])["memory"] == "place"
+
+
+@pytest.fixture
+def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
+    """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and in no topic yet."""
+    memory = open_memory(extract="local", gate=True)
+    claims = [row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]]
+    [turn] = [fact.id for fact in memory.engine.store.lives(SCOPE) if fact.kind == "turn"]
+    assert claims
+    assert turn not in claims
+    pair(memory, [turn], SCOPE)
+    return memory, claims
+
+
+def test_a_turn_of_which_everything_was_given_up_is_in_no_topic(bicycle: tuple[Memory, list[str]]) -> None:
+    memory, claims = bicycle
+    memory.file_topics()
+    [topic] = listed(memory)
+    assert topic["members"] == 1
+    for claim in claims:
+        memory.forget(claim)
+    assert listed(memory) == []
+    memory.file_topics()
+    assert "bicycle" not in memory.get(topic["id"])["memory"]
+    exchange(memory, "another n10")
+    memory.file_topics()
+    assert [(row["label"], row["members"]) for row in listed(memory)] == [("another n10", 1)]
+
+
+def test_a_turn_of_which_everything_was_given_up_is_put_into_none(bicycle: tuple[Memory, list[str]]) -> None:
+    memory, claims = bicycle
+    for claim in claims:
+        memory.forget(claim)
+    assert memory.file_topics()["filed"] == 0
+    assert "bicycle" not in str(memory.get_all(**U, filters={"kind": "topic"}))
+
+
 # ------------------------------------------------------------------- "Merge near-duplicate nodes (cosine >= 0.93)"
 
 
@@ -322,7 +459,46 @@ def test_a_model_names_them_if_there_is_one(open_memory: Opening) -> None:
     memory.file_topics()
     [made] = memory.abstract_topics(**U)["results"]
     assert made["label"] == "Caching"
-    assert llm.asked[0][1] == "- cache in redis n0\n- cache in memory n48"
+    [(_, said)] = llm.asked
+    assert said == fenced("topics", ["- cache in redis n0", "- cache in memory n48"])
+
+
+def test_a_model_is_asked_once_however_often_others_come_between(
+    open_memory: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = ScriptedLLM(["Caching"])
+    memory = open_memory(llm=llm)
+    for text in ("cache in redis n0", "cache in memory n48"):
+        exchange(memory, text)
+    memory.file_topics()
+    commit, tries = memory.engine.store.commit, iter(range(2))
+
+    def busy(batch: Any, *rest: Any) -> Any:
+        if next(tries, None) is not None:
+            raise Conflict
+        return commit(batch, *rest)
+
+    monkeypatch.setattr(type(memory.engine.store), "commit", lambda _, *rest: busy(*rest))
+    assert [row["label"] for row in memory.abstract_topics(**U)["results"]] == ["Caching"]
+    assert len(llm.asked) == 1
+
+
+@pytest.mark.parametrize("reply", ["", "...", "Sure! Here is a name:\nCaching", "word " * 30, "x" * 200])
+def test_an_answer_that_is_no_name_leaves_the_words_they_share(open_memory: Opening, reply: str) -> None:
+    memory = open_memory(llm=ScriptedLLM([reply]))
+    for text in ("cache in redis n0", "cache in memory n48"):
+        exchange(memory, text)
+    memory.file_topics()
+    done = memory.abstract_topics(**U)
+    assert done["results"][0]["label"] == "cache"
+    assert "Named without the model" in done["warnings"][0]
+
+
+def test_topics_that_share_no_word_are_named_after_the_first(memory: Memory) -> None:
+    for text in ("we decided it n0", "the zanzibar service n48"):
+        exchange(memory, text)
+    memory.file_topics()
+    assert memory.abstract_topics(**U)["results"][0]["label"] == "we decided it n0"
 
 
 def test_a_model_that_fails_leaves_the_words_they_share(open_memory: Opening) -> None:
@@ -509,6 +685,19 @@ def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whol
     [topic] = listed(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
     assert memory.engine.overlay.at_hand(SCOPE, {topic["id"]: members}) == set()
+
+
+def test_a_topic_whose_members_left_the_buffer_leaves_it_too(open_memory: Opening) -> None:
+    memory = open_memory(depth=1, beside=0, expand_hot=0.0, centre=0.0, hot_size=2)
+    exchange(memory, "redis n0", "yes n40")
+    exchange(memory, "garden q0", "right q40")
+    memory.file_topics()
+    redis, garden = (row["id"] for row in listed(memory))
+    buffer = memory.engine.overlay._hot
+    for query, topic in (("n0", redis), ("q0", garden)):
+        for _ in range(2):
+            found(memory, query)
+        assert set(buffer[SCOPE].topics) == {topic}
 
 
 # ----------------------------------------------------------------------------------------------- The laws it keeps

@@ -209,8 +209,10 @@ def test_a_label_is_the_beginning_in_one_line() -> None:
 
 
 def test_what_texts_share_names_them() -> None:
-    assert common(["cache in redis", "cache in memory", "a dog"]).split(", ")[0] == "cach"
-    assert common([]) == ""
+    assert common(["The Cache in redis.", "caches in memory", "a dog"]) == "Cache"
+    assert common(["we decided it", "it was decided by zanzibar"]) == "decided"
+    assert common(["listening services", "a garden"]) == common([]) == "", "what only some say, or half of them"
+    assert common(["redis-cache", "cache", "redis"]) == "redis, cache"
 
 
 def test_the_empty_mean_points_nowhere() -> None:

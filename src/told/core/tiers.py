@@ -26,6 +26,6 @@ def member_score(similarity: float, recency: float, importance: float) -> float:
     return 0.5 * similarity + 0.3 * recency + 0.2 * importance
 
 
-def fused_score(similarity: float, recency: float, importance: float) -> float:
+def fused_score(similarity: float = 0.0, recency: float = 0.0, importance: float = 0.0) -> float:
     """How a candidate ranks among those of every tier."""
     return 0.6 * similarity + 0.3 * recency + 0.1 * importance

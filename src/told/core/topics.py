@@ -6,6 +6,7 @@ same members make the same topic, in whatever order they came.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,8 @@ from told.core.text import terms
 IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = "in_exchange", "in_topic", "abstracted_from", "derived_from"
 EXCHANGE, SUPER = "exchange", "super"
 """The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
+
+_WORD_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 LABEL = 80
 """How many characters of what a user said make a label."""
@@ -348,8 +351,14 @@ def label(text: str, most: int = LABEL) -> str:
 
 
 def common(texts: Sequence[str], most: int = 4) -> str:
-    """The words that most of some texts share, the commonest first; of equals the earlier."""
-    found = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
-    told = [(term, count) for term, count in found.items() if len(term) > 2]
-    ranked = sorted(told, key=lambda pair: -pair[1])
-    return ", ".join(term for term, _ in ranked[:most])
+    """The words that more than half of some texts share, the commonest first, of equals the earlier; none for nothing.
+
+    Words are counted by their terms, and shown as they were first written.
+    """
+    found = Counter(term for text in texts for term in dict.fromkeys(terms(text)) if len(term) > 2)
+    written: dict[str, str] = {}
+    for word in (_WORD_EDGES.sub("", word) for text in texts for word in text.split()):
+        if len(own := terms(word)) == 1:
+            written.setdefault(own[0], word)
+    shared = (term for term, count in found.items() if 2 * count > len(texts) and term in written)
+    return ", ".join(written[term] for term in sorted(shared, key=lambda term: -found[term])[:most])

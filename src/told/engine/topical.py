@@ -39,17 +39,16 @@ class Topical(Minding):
     @verb(Action.READ_CONTENT)
     def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Listed, Sequence[Fact]]]:
         """One topic, with the turns in it."""
+        missing = NotFoundError(f"There is no topic {id!r} here.", hint="List them with topics().")
         fact = yield from call(self.store.fact, self.account, named(id))
         scope = self.within(ids)
         if fact is None or fact.kind != TOPIC or (scope and not scope.covers(fact.scope)):
-            raise NotFoundError(f"There is no topic {id!r} here.", hint="List them with topics().")
+            raise missing
         found = yield from self._listed(fact.scope, AsOf(LATEST, self.store.mint.now()))
-        one = next(each for each in found if each.fact.id == fact.id)
-        turns: list[Fact] = []
-        for thread in (thread for exchange in one.exchanges for thread in exchange):
-            turn = yield from call(self.store.fact, self.account, thread)
-            turns += [] if turn is None else [turn]
-        return one, self._seen(turns)
+        one = next((each for each in found if each.fact.id == fact.id), None)
+        if one is None:
+            raise missing
+        return one, self._seen([turn for exchange in one.exchanges for turn in exchange])
 
     @verb(Action.DERIVE_CLAIMS)
     def file_topics(self) -> Flow[Filed]:

@@ -59,6 +59,11 @@ class Buffer:
     places: OrderedDict[int, Hot] = field(default_factory=OrderedDict)
     topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
+    def trim(self) -> None:
+        """Let go of topics of which a member has left: only those at hand as a whole are of use."""
+        threads = {hot.thread for hot in self.places.values()}
+        self.topics = {topic: members for topic, members in self.topics.items() if members <= threads}
+
 
 class Overlay:
     """What this process recalled lately: a hot buffer for each scope, and the counts the store does not have yet."""
@@ -97,7 +102,8 @@ class Overlay:
         """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
         if not self._size:
             return
-        places = self._hot.setdefault(scope, Buffer()).places
+        buffer = self._hot.setdefault(scope, Buffer())
+        places = buffer.places
         self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
             known = places.get(fact.seq)
@@ -105,6 +111,7 @@ class Overlay:
             places.move_to_end(fact.seq)
         while len(places) > self._size:
             places.popitem(last=False)
+        buffer.trim()
         if len(self._hot) > SCOPES:
             self._hot.popitem(last=False)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import sqrt
 from typing import TypeAlias
 
 from told.core.query import Mark, Ranked
+from told.core.tiers import fused_score
 from told.settings import Settings
 
 SCALE = 10.0
+FUSED = "fused"
+"""The way of fusing by which nothing counts but how similar, recent and important something is."""
+
 HALF = 4.0
 """The BM25 score that is half of what any could be worth."""
 
@@ -53,6 +58,17 @@ def anchored(_: Ranked, settings: Settings, __: float) -> Fusion:
     return parts
 
 
+def fused(found: Ranked, _: Settings, __: float) -> Fusion:
+    """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
+    whole = sqrt(found.mass)
+
+    def parts(mark: Mark) -> tuple[float, float]:
+        words = 0.0 if found.near or not whole else min(mark.cover / whole, 1.0)
+        return SCALE * fused_score(similarity=max(mark.cosine or 0.0, 0.0)), SCALE * fused_score(similarity=words)
+
+    return parts
+
+
 WAYS: Mapping[str, Callable[[Ranked, Settings, float], Fusion]] = {
-    "weighted": weighted, "rrf": rrf, "anchored": anchored,
+    "weighted": weighted, "rrf": rrf, "anchored": anchored, FUSED: fused,
 }  # fmt: skip

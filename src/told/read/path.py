@@ -20,6 +20,7 @@ from told.read.asked import asked
 from told.read.expand import expanded
 from told.read.fading import strengths
 from told.read.fold import KEY
+from told.read.fuse import FUSED
 from told.read.gather import Eye, ask, heat_of, probe_of, vector_of
 from told.read.guard import denials
 from told.read.meeting import came_up
@@ -27,6 +28,7 @@ from told.read.rank import Scored
 from told.read.recall import Recall, Seen, Want, fetch, fill, first
 from told.read.rerank import reranked
 from told.read.settle import at, related, settled
+from told.read.tiered import weighed
 from told.settings import Settings
 
 # Search ---------------------------------------------------------------------------------------------------------------
@@ -87,7 +89,10 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
 def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
     settings, want = eye.settings, recall.want
-    deep = rank.wants_facts(recall.asked, settings)
+    fused = settings.fusion == FUSED
+    if fused:
+        yield from weighed(eye, recall)
+    deep = not fused and rank.wants_facts(recall.asked, settings)
     most = _most(recall, settings)
     yield from fill(eye, recall, max(most, settings.depth) if deep else most)
     if deep:
@@ -107,7 +112,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         )  # fmt: skip
         if recall.labels:
             recall.scored = grown
-            yield from fill(eye, recall, most)
+            yield from weighed(eye, recall) if fused else fill(eye, recall, most)
     recall.all = list(recall.scored)
     recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
 

@@ -17,7 +17,7 @@ from told.core.trust import FOREIGN, Trust, channel
 from told.core.when import Interval
 from told.read.asked import Asked, Sort
 from told.read.cache import hotness
-from told.read.fuse import fusion
+from told.read.fuse import FUSED, SCALE, fusion
 from told.settings import Settings
 
 DAY = 86_400_000_000
@@ -65,6 +65,8 @@ def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
 def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> list[Scored]:
     """Every passage offered, best first; the newer of equals before the older."""
     relevance = fusion(found, settings, spread)
+    if settings.fusion == FUSED:
+        return ordered(_bare(mark, *relevance(mark)) for mark in found.marks)
     person = found.named[0] if len(found.named) == 1 else None
     spans = [span for span in map(_bounded, asked.spans) if span is not None]
     by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
@@ -85,6 +87,10 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
             parts["time"] = settings.rank_time * near
         scored.append(Scored(mark, score, parts))
     return user_first(ordered(scored), lambda one: channel(one.mark.role), asked, settings)
+
+
+def _bare(mark: Mark, dense: float, cover: float) -> Scored:
+    return Scored(mark, dense + cover, {"dense": dense, "cover": cover})
 
 
 def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
@@ -291,8 +297,10 @@ def calibrated(score: float, found: Ranked, settings: Settings) -> float:
     """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
 
     Among more passages more score high by chance, so the same score tells less. Without vectors there is only the query
-    to measure by: half of it covered is shown as 0.5.
+    to measure by: half of it covered is shown as 0.5. The fused score is such a number itself.
     """
+    if settings.fusion == FUSED:
+        return min(max(score / SCALE, 0.0), 1.0)
     if found.near:
         crowd = settings.score_crowd * log(max(found.visible, 1) / AMONG)
         odds = (score - settings.score_middle) / settings.score_width - crowd

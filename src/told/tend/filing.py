@@ -9,6 +9,7 @@ from typing import Final
 from told.core.entry import Asserted, Claim, Draft, Linked, Retracted
 from told.core.fact import TOPIC, Fact, Link
 from told.core.ids import Mint
+from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.core.topics import (
@@ -31,13 +32,11 @@ from told.core.topics import (
 )
 from told.flow import Flow, call
 from told.ports import Embedder, Guard, Intact, Store, sound
+from told.read.topics import AUTHOR, CONSUMER, PAGE, held_turns, opening
 from told.settings import Settings
 from told.tend import dots
 from told.tend.shelves import Shelves, epoch_key
 
-CONSUMER: Final = "topics"
-AUTHOR: Final = "told"
-PAGE: Final = 256
 NAMELESS: Final = "(no longer held)"
 
 
@@ -60,11 +59,6 @@ class Spoken:
     def text(self) -> str:
         """What is embedded: all turns together."""
         return "\n".join(f"{'User' if fact.role == 'user' else 'Agent'}: {fact.text}" for fact in self.facts)
-
-    @property
-    def opening(self) -> Fact:
-        """The turn that a topic is named after: the user's, if there is one."""
-        return next((fact for fact in self.facts if fact.role == "user"), self.facts[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +113,11 @@ class Filing:
             self.say(*(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads))
             self.joined.setdefault(topic, []).append(member)
 
-    def begin(self, opening: Fact | None) -> str:
+    def begin(self, turn: Fact | None) -> str:
         """A new topic, named after a turn if that is still held; it goes when that turn is erased."""
         topic = self.files.mint.id()
-        if opening is None:
-            self.say(Asserted(topic, Claim(NAMELESS, TOPIC)))
-        else:
-            self.guards.append(Intact(opening.seq))
-            self.say(Asserted(topic, Claim(label(opening.text), TOPIC)), Linked(topic, DERIVED_FROM, opening.id))
+        self.guards += [] if turn is None else [Intact(turn.seq)]
+        self.say(*naming(topic, turn))
         self.made += 1
         return topic
 
@@ -135,6 +126,13 @@ class Filing:
         epoch = self.files.mint.salt()
         self.notes[epoch_key(self.scope)] = epoch
         return epoch
+
+
+def naming(topic: str, turn: Fact | None, since: int | None = None) -> tuple[Asserted | Linked, ...]:
+    """That a topic is named after a turn, or after nothing."""
+    if turn is None:
+        return (Asserted(topic, Claim(NAMELESS, TOPIC), since),)
+    return Asserted(topic, Claim(label(turn.text), TOPIC), since), Linked(topic, DERIVED_FROM, turn.id)
 
 
 # What is there --------------------------------------------------------------------------------------------------------
@@ -187,17 +185,12 @@ def members_of(filing: Filing, topic: str) -> Flow[list[Member]]:
     return [*members(sorted(links, key=lambda link: link.seq), topic), *filing.joined.get(topic, ())]
 
 
-def spoken(store: Store, account: str, exchanges: Iterable[Member]) -> Flow[list[Spoken]]:
-    """What was said in exchanges, as far as it is still there."""
-    found: list[Spoken] = []
-    for member in exchanges:
-        facts: list[Fact] = []
-        for thread in member.threads:
-            fact = yield from call(store.fact, account, thread)
-            facts += [] if fact is None else [fact]
-        if facts:
-            found.append(Spoken(member, tuple(facts)))
-    return found
+def spoken(files: Files, scope: Scope, exchanges: Iterable[Member]) -> Flow[list[Spoken]]:
+    """What was said in exchanges, as far as it is still held."""
+    several, now = list(exchanges), AsOf(LATEST, files.mint.now())
+    turns = yield from held_turns(files.store, scope, now, (thread for one in several for thread in one.threads))
+    said = (Spoken(one, tuple(turns[thread] for thread in one.threads if thread in turns)) for one in several)
+    return [one for one in said if one.facts]
 
 
 def codes_of(filing: Filing, exchanges: Sequence[Member]) -> Flow[dict[str, bytes]]:
@@ -208,7 +201,7 @@ def codes_of(filing: Filing, exchanges: Sequence[Member]) -> Flow[dict[str, byte
     found = {member.key: code_in(noted.get(member.key), files.model) for member in exchanges}
     missing = [member for member in exchanges if found[member.key] is None]
     if missing and files.embedder is not None and files.embedder.model == files.model:
-        said = yield from spoken(files.store, account, missing)
+        said = yield from spoken(files, filing.scope, missing)
         filing.guards += [Intact(fact.seq) for one in said for fact in one.facts]
         for key, code in (yield from _embedded(files.embedder, said)).items():
             found[key], filing.notes[key] = code, pack_code(code, files.model)
@@ -245,7 +238,7 @@ def file(filing: Filing, exchanges: Sequence[Member]) -> Flow[int]:
             continue
         topic = join(code, filing.shelf, filing.files.limits.join)
         if topic is None:
-            topic, mean = filing.begin((yield from _opening(filing, [member]))), Mean()
+            topic, mean = filing.begin((yield from first_held(filing.files, filing.scope, [member]))), Mean()
         else:
             mean = yield from _mean(filing, topic)
         filing.enrol(topic, [member])
@@ -266,11 +259,11 @@ def _mean(filing: Filing, topic: str) -> Flow[Mean]:
     return filing.means.get(topic, Mean())
 
 
-def _opening(filing: Filing, exchanges: Iterable[Member]) -> Flow[Fact | None]:
+def first_held(files: Files, scope: Scope, exchanges: Iterable[Member]) -> Flow[Fact | None]:
     """The turn that a topic of these is named after: that of the first of which anything is held."""
     for member in exchanges:
-        for said in (yield from spoken(filing.files.store, filing.scope.account, [member])):
-            return said.opening
+        for said in (yield from spoken(files, scope, [member])):
+            return opening(said.facts)
     return None
 
 
@@ -285,6 +278,6 @@ def divide(filing: Filing, topic: str) -> Flow[None]:
     filing.split += 1
     for part in parts:
         several = [exchanges[key] for key in part]
-        made = filing.begin((yield from _opening(filing, several)))
+        made = filing.begin((yield from first_held(filing.files, filing.scope, several)))
         filing.enrol(made, several)
         filing.put(made, mean_of(codes[key] for key in part))

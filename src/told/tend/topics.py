@@ -18,7 +18,9 @@ from told.flow import Flow, call
 from told.ledger.commit import commit, decided
 from told.ledger.consume import Failure, attempt
 from told.ports import Batch, Guard, Step
-from told.tend.filing import CONSUMER, PAGE, Files, Filing, Member, file, opened
+from told.read.topics import CONSUMER, PAGE
+from told.tend.filing import Files, Filing, Member, file, opened
+from told.tend.naming import rename
 from told.tend.shelves import epoch_key
 
 NO_EMBEDDER = "No embedder is in use, so no topics are made; `told models install` adds one."
@@ -66,6 +68,8 @@ def _page(files: Files, account: str) -> Flow[Filed | None]:
     if not entries:
         return None
     whole = _whole(entries) if len(entries) == limit else entries
+    if (yield from rename(files, account, whole, head.seq)):
+        head = yield from call(files.store.head, account)
     waiting = yield from _unfiled(files, account, _exchanges(whole))
     if not waiting:
         yield from call(files.store.advance, account, CONSUMER, whole[-1].seq)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from told.core.entry import Asserted, Claim, Linked, Retracted
+from told.core.errors import LLMError
 from told.core.fact import TOPIC, Fact
-from told.core.query import Touch
+from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
-from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, SUPER, Mean, centre_in, clusters, common, label, unions
+from told.core.text import shown
+from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, LABEL, SUPER, Mean, centre_in, clusters, label, unions
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM
-from told.tend.filing import CONSUMER, PAGE, Files, Filing, codes_of, held, members_of
+from told.read.topics import CONSUMER, PAGE, is_current, listing, shared_name
+from told.tend.filing import Files, Filing, codes_of, held, members_of, opened
 from told.tend.topics import changing
-from told.write.extract.brief import page
+from told.write.extract.brief import asked, fenced, page
+
+MOST_WORDS: Final = 10
+"""What a model calls topics in more words than this is a sentence and no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,48 +88,111 @@ def _introduce(files: Files, account: str, one: dict[str, str]) -> Flow[None]:
 # Topics of topics -----------------------------------------------------------------------------------------------------
 
 
+Names: TypeAlias = dict[frozenset[str], str]
+"""What topics of topics are to be called, by what they are made of."""
+
+
 def abstract(files: Files, scope: Scope, llm: LLM | None) -> Flow[United]:
-    """Make topics of topics, named by a model if there is one; those that no longer hold give way."""
+    """Make topics of topics, named by a model if there is one; those that no longer hold give way.
+
+    The model is asked before anything is decided, once for each; what changed since then is named without it.
+    """
+    names, warnings = ({}, []) if llm is None else (yield from _asked(files, scope, llm))
     done: dict[str, None] = {}
-    warnings: dict[str, None] = {}
 
     def change(filing: Filing) -> Flow[None]:
         done.clear()
-        names = {fact.id: fact for fact in (yield from held(files, scope))}
-        wanted = [group for group in clusters((yield from _centres(filing)), files.limits.group) if len(group) > 1]
-        standing = yield from _standing(files, scope)
-        for group in wanted:
-            known = standing.pop(frozenset(group), None)
-            if known is None:
-                known = files.mint.id()
-                name = yield from _named(llm, [names[topic] for topic in group], warnings)
-                filing.say(
-                    Asserted(known, Claim(name, TOPIC, meta={SUPER: True})),
-                    *(Linked(known, rel, topic) for topic in group for rel in (ABSTRACTED_FROM, DERIVED_FROM)),
-                )
+        for known in (yield from _abstracted(filing, names)):
             done[known] = None
-        filing.say(*(Retracted(gone, "abstracted anew") for gone in standing.values()))
 
     yield from changing(files, scope, change)
-    return United(supers=tuple(done), warnings=tuple(warnings))
+    return United(supers=tuple(done), warnings=tuple(dict.fromkeys(warnings)))
 
 
-def _standing(files: Files, scope: Scope) -> Flow[dict[frozenset[str], str]]:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Topics that make a topic of topics, the one there is of just these, and whether that has their name."""
+
+    parts: tuple[Fact, ...]
+    whole: Fact | None
+    named: bool
+
+    @property
+    def labels(self) -> list[str]:
+        return [part.text for part in self.parts]
+
+    @property
+    def key(self) -> frozenset[str]:
+        return frozenset(part.id for part in self.parts)
+
+
+def _abstracted(filing: Filing, names: Names) -> Flow[list[str]]:
+    """Draft the topics of topics as they are to be; those that there are then."""
+    groups, gone = yield from _groups(filing)
+    found: list[str] = []
+    for group in groups:
+        whole = filing.files.mint.id() if group.whole is None else group.whole.id
+        if not group.named:
+            name = names.get(group.key) or shared_name(group.labels)
+            since = None if group.whole is None else group.whole.created_at
+            filing.say(Asserted(whole, Claim(name, TOPIC, meta={SUPER: True}), since))
+        if group.whole is None:
+            rels = (ABSTRACTED_FROM, DERIVED_FROM)
+            filing.say(*(Linked(whole, rel, part.id) for part in group.parts for rel in rels))
+        found.append(whole)
+    filing.say(*(Retracted(each, "abstracted anew") for each in gone))
+    return found
+
+
+def _groups(filing: Filing) -> Flow[tuple[list[_Group], list[str]]]:
+    """The topics of a scope in which anything is held, as they belong together; topics of topics that no longer do."""
+    files, scope = filing.files, filing.scope
+    listed = yield from listing(files.store, Find(scope, AsOf(LATEST, files.mint.now())))
+    seen = {each.fact.id: each.fact for each in listed if each.fact.scope == scope}
+    centres = {topic: centre for topic, centre in (yield from _centres(filing)).items() if topic in seen}
+    told = {fact.id: fact for fact in (yield from held(files, scope))}
+    standing = yield from _standing(files, scope)
+    groups: list[_Group] = []
+    for names in clusters(centres, files.limits.group):
+        if len(names) > 1:
+            whole, parts = standing.pop(frozenset(names), None), [seen[name] for name in names]
+            named = whole is not None and is_current(whole, (told[name] for name in names), parts)
+            groups.append(_Group(tuple(parts), whole, named))
+    return groups, [whole.id for whole in standing.values()]
+
+
+def _standing(files: Files, scope: Scope) -> Flow[dict[frozenset[str], Fact]]:
     """The topics of topics there are, by what they are made of."""
     found = yield from call(files.store.held, scope, files.mint.now(), kinds=[TOPIC])
-    supers = {fact.id: set[str]() for fact in found if fact.meta.get(SUPER)}
+    supers = {fact.id: (fact, set[str]()) for fact in found if fact.meta.get(SUPER)}
     for link in (yield from call(files.store.links, scope.account, list(supers))) if supers else ():
         if link.rel == ABSTRACTED_FROM and link.src in supers:
-            supers[link.src].add(link.dst)
-    return {frozenset(parts): topic for topic, parts in supers.items()}
+            supers[link.src][1].add(link.dst)
+    return {frozenset(parts): fact for fact, parts in supers.values()}
 
 
-def _named(llm: LLM | None, topics: Sequence[Fact], warnings: dict[str, None]) -> Flow[str]:
-    """What topics have in common: in a model's words, or else in theirs."""
-    labels = [topic.text for topic in topics]
-    if llm is not None:
-        said = yield from attempt(call(llm.ask, page("topic"), "\n".join(f"- {name}" for name in labels)))
-        if isinstance(said, str) and (name := label(said)):
-            return name
-        warnings[f"Named without the model: {said}" if isinstance(said, Failure) else "The model gave no name."] = None
-    return common(labels) or label(labels[0])
+# What a model calls them ----------------------------------------------------------------------------------------------
+
+
+def _asked(files: Files, scope: Scope, llm: LLM) -> Flow[tuple[Names, list[str]]]:
+    """What a model calls the topics of topics that want a name, as things are now, and what it could not name."""
+    groups, _ = yield from _groups((yield from opened(files, scope)))
+    names: Names = {}
+    warnings: list[str] = []
+    for group in groups:
+        if not group.named:
+            said = yield from attempt(_name(llm, group.labels))
+            if isinstance(said, Failure):
+                warnings.append(f"Named without the model: {said}")
+            else:
+                names[group.key] = said
+    return names, warnings
+
+
+def _name(llm: LLM, labels: Sequence[str]) -> Flow[str]:
+    """What a model says topics have in common, if that can be a name."""
+    reply, _ = yield from asked(llm, page("topic"), fenced("topics", (f"- {name}" for name in labels)))
+    said = str(reply).strip().strip("\"'`*.").strip()
+    if not any(map(str.isalnum, said)) or "\n" in said or len(said) > LABEL or len(said.split()) > MOST_WORDS:
+        raise LLMError(f"{llm.model} gave no name for topics, but {shown(reply)}.", raw=str(reply))
+    return label(said)
