@@ -460,6 +460,23 @@ def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
     assert CHAT[0] in stage.held()
 
 
+def test_what_the_user_says_of_the_importance_wins_over_the_model_and_a_sweep_comes_to_an_end(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9))
+    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage.memory.wait()
+    assert stage.memory.consolidate(**U, force=True)["dropped"] == 1
+    assert stage.held() == []
+
+
+def test_a_model_brings_nothing_back_that_the_user_says_is_unimportant(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
+    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage.fill()
+    assert quietly(stage)["dropped"] == 1
+    assert stage.memory.consolidate(**U)["returned"] == 0
+    assert "Redis runs on port 6380" not in stage.held()
+
+
 def test_judged_after_it_was_erased_nothing_happens(open_stage: Any) -> None:
     class Erasing(ScriptedLLM):
         def ask(self, system: str, user: str, *, schema: Any = None) -> str:

@@ -22,7 +22,7 @@ from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM, Fault, Guard, Intact, Step, Store, ThreadAt
 from told.tend.tail import returned
-from told.tend.worth import IMPORTANCE, judgements
+from told.tend.worth import IMPORTANCE, judgements, worth
 from told.write.desk import Desk, Plan, settle
 from told.write.extract.brief import asked, fenced, page
 from told.write.understand import FOR_GOOD, UNSAID, Overtaken, one_at_a_time
@@ -238,7 +238,7 @@ def _planned(
         guards: list[Guard] = [Intact(turn.seq), ThreadAt(fact.id, None if held is None else held.seq)]
         plan.guards += guards
         count += 1
-        if again is not None and score >= desk.settings.keep_importance:
+        if again is not None and worth(fact, score) >= desk.settings.keep_importance:
             plan.drafts.append(again)
             back += 1
     return plan, count, back

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from told.core.entry import Asserted, Draft, Entry, Retracted
-from told.core.fact import NEVER, TURN, Fact
+from told.core.fact import TURN, Fact
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Guard, Step, Store, ThreadAt
-from told.tend.worth import judgements, worths
+from told.tend.worth import worths
 from told.write.desk import Desk, Plan, settle
 
 STAGE = "tail"
@@ -51,7 +51,8 @@ def edge(store: Store, scope: Scope, size: int) -> Flow[int]:
 def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
     """Decide about every turn that has left the tail since it was last asked, or with force about the tail too."""
     store, account, name = desk.store, scope.account, consumer(STAGE, scope)
-    end = NEVER if force else (yield from edge(store, scope, desk.settings.tail_size))
+    head = yield from call(store.head, account)
+    end = head.seq + 1 if force else (yield from edge(store, scope, desk.settings.tail_size))
     total = Left()
 
     def decide() -> Flow[tuple[Left, Sequence[Fact]]]:
@@ -69,15 +70,15 @@ def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
 
     while (done := (yield from decided(desk.settings.conflict_retries, decide)))[0].turns:
         total += done[0]
-        back = yield from recheck(desk, scope, [turn.id for turn in done[1]])
+        back = yield from recheck(desk, scope, done[1])
         total += Left(0, -back)
     return total
 
 
-def recheck(desk: Desk, scope: Scope, threads: Sequence[str]) -> Flow[int]:
-    """Bring back what a model found important while it was being let go; how many came back."""
-    judged = yield from judgements(desk.store, scope.account, threads)
-    wanted = [thread for thread, worth in judged.items() if worth >= desk.settings.keep_importance]
+def recheck(desk: Desk, scope: Scope, gone: Sequence[Fact]) -> Flow[int]:
+    """Bring back what turned out to be important while it was being let go; how many came back."""
+    worth = yield from worths(desk.store, scope.account, gone)
+    wanted = [turn.id for turn in gone if worth[turn.id] >= desk.settings.keep_importance]
     return (yield from bring_back(desk, scope, wanted)) if wanted else 0
 
 
