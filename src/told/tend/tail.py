@@ -45,7 +45,7 @@ def consumer(stage: str, scope: Scope) -> str:
 def edge(store: Store, scope: Scope, size: int) -> Flow[int]:
     """The ledger position at which the tail of a scope begins; what is before it has left."""
     newest = yield from call(store.turns, scope, limit=size, newest=True)
-    return newest[0].seq if len(newest) >= size else 0
+    return newest[0].place if len(newest) >= size else 0
 
 
 def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
@@ -60,11 +60,12 @@ def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
         turns = yield from call(store.turns, scope, before, end, desk.settings.consumer_batch)
         if not turns:
             return Left(), ()
-        worth = yield from worths(store, account, turns)
-        gone = [turn for turn in turns if worth[turn.id] < desk.settings.keep_importance and turn.kind in PLAIN]
-        drafts = [Draft(Retracted(turn.id, UNIMPORTANT), scope, AUTHOR) for turn in gone]
-        guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in gone]
-        step = Step(name, before, turns[-1].seq)
+        facts = [turn.fact for turn in turns]
+        worth = yield from worths(store, account, facts)
+        gone = [fact for fact in facts if worth[fact.id] < desk.settings.keep_importance and fact.kind in PLAIN]
+        drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in gone]
+        guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in gone]
+        step = Step(name, before, turns[-1].place)
         yield from settle(desk, scope, Plan(drafts, guards, []), step=step)
         return Left(len(turns), len(gone)), gone
 
