@@ -59,7 +59,7 @@ def sweep(
     """
     known = [fault for fault in (yield from call(desk.store.faults, account)) if fault.consumer == CONSUMER]
     scopes = yield from covered(desk, account, scope)
-    judged = yield from judge.judge(desk, account)
+    judged = yield from judge.judge(desk, account, None if scope is None else scopes)
     notes = () if judged.failure is None else (f"Not judged yet: {judged.failure}",)
     total = Swept(judged.turns, judged.returned, warnings=notes)
     for each in scopes:
