@@ -28,6 +28,7 @@ from told.ports import Batch
 from told.settings import Settings
 from told.tend.judge import Judged, judge, read
 from told.tend.registry import exchanges
+from told.tend.sweep import widest
 from told.tend.tail import consumer
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
 
@@ -814,6 +815,14 @@ def test_both_colours_see_the_same_tiers() -> None:
     done, state, filed = asyncio.run(walk())
     assert done["filed"] == state["registry"]["exchanges"] == len(filed["results"]) == 1
     assert set(state) == {"tail", "index", "hot", "registry", "topics"}
+
+
+def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
+    ids = [{"user_id": "u"}, {"user_id": "u", "run_id": "r"}, {"agent_id": "a", "run_id": "r"}, {"run_id": "s"},
+           {"user_id": "v", "agent_id": "b", "run_id": "s"}, {"user_id": "v", "agent_id": "b"}]  # fmt: skip
+    scopes = [Scope("default", **each) for each in ids]
+    assert widest(scopes) == [scopes[0], scopes[2], scopes[3], scopes[5]]
+    assert widest(scopes) == [one for one in scopes if not any(two != one and two.covers(one) for two in scopes)]
 
 
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:

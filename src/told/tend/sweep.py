@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from told.core.scope import Scope
@@ -48,6 +49,18 @@ def covered(desk: Desk, account: str, scope: Scope | None) -> Flow[list[Scope]]:
     """The exact scopes that a scope covers, or all there are."""
     scopes = yield from call(desk.store.scopes, account)
     return [each for each in scopes if scope is None or scope.covers(each)]
+
+
+def widest(scopes: Sequence[Scope]) -> list[Scope]:
+    """Those of these scopes that no other one of them covers."""
+    known = frozenset(scopes)
+    return [scope for scope in scopes if known.isdisjoint(_wider(scope))]
+
+
+def _wider(scope: Scope) -> list[Scope]:
+    """Every scope that covers another one and is not the same."""
+    ids = product(*({None, id_} for id_ in (scope.user_id, scope.agent_id, scope.run_id)))
+    return [wider for each in ids if (wider := Scope(scope.account, *each)) != scope]
 
 
 def sweep(
