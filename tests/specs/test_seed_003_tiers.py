@@ -612,6 +612,16 @@ def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_
     assert len(llm.asked) == 1
 
 
+def test_a_summary_of_words_that_were_corrected_since_is_not_shown(open_stage: Any) -> None:
+    stage = open_stage(llm=ScriptedLLM(["Billing moves to PostgreSQL 16."]), summarise=True)
+    turn = stage.say(LONG)
+    stage.memory.consolidate(**U, force=True)
+    stage.memory.update(turn, metadata={"seen": True})
+    assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
+    stage.memory.update(turn, text="We keep the old database")
+    assert stage.memory.registry(**U)["results"][0]["summary"] == "User: We keep the old database"
+
+
 def test_a_model_is_not_asked_for_a_summary_unless_the_setting_says_so(open_stage: Any) -> None:
     llm = ScriptedLLM([])
     stage = open_stage(llm=llm)

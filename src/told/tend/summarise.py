@@ -33,10 +33,11 @@ NONE: Final = (0, None)
 
 
 def summaries(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
-    """What a model last wrote of these turns, by thread."""
-    threads = {turn.id for turn in turns}
-    links = yield from call(store.links, account, list(threads))
-    said = sorted((link for link in links if link.rel == SUMMARY and link.dst in threads), key=lambda link: link.seq)
+    """What a model last wrote of these turns, by thread; not what it wrote of words that were corrected since."""
+    words = {turn.id: turn.evidence or turn.id for turn in turns}
+    links = yield from call(store.links, account, list(words))
+    about = (link for link in links if link.rel == SUMMARY and link.src == words.get(link.dst))
+    said = sorted(about, key=lambda link: link.seq)
     return {link.dst: str(link.meta.get("text", "")) for link in said}
 
 
