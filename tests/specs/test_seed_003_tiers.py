@@ -15,16 +15,20 @@ import pytest
 
 from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
 from told.core.condense import condense
-from told.core.entry import Linked, Observed, Retracted
-from told.core.fact import Fact
+from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
+from told.core.fact import TOPIC, Fact
 from told.core.importance import importance
 from told.core.scope import Scope
 from told.core.tiers import DAY_US, MINUTE_US, cold, fused_score, member_score, recency
+from told.core.topics import SUPER
 from told.engine.tiering import Tiering
 from told.flow import run
+from told.ledger.commit import commit
+from told.ports import Batch
 from told.settings import Settings
 from told.tend.judge import Judged, judge, read
 from told.tend.registry import exchanges
+from told.tend.sweep import widest
 from told.tend.tail import consumer
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
 
@@ -377,6 +381,47 @@ def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_en
     assert [link.weight for link in stage.links("importance")] == [0.9]
 
 
+def test_what_one_user_says_is_not_asked_about_for_another_nor_in_the_same_question(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9), scores(0.8), scores(0.7))
+    for user in ("alice", "bob"):
+        stage.say(f"The port of {user} is 1", user_id=user)
+    stage.say("The port of a run is 2", user_id="alice", run_id="one")
+    assert stage.memory.consolidate(user_id="alice", run_id="one")["judged"] == 1
+    assert stage.memory.consolidate(user_id="alice")["judged"] == 1
+    assert "bob" not in str(llm.asked)
+    assert stage.memory.consolidate(user_id="alice")["judged"] == 0
+    assert stage.memory.consolidate()["judged"] == 1
+    assert "alice" not in str(llm.asked[2:])
+    assert stage.memory.wait()["judged"] == 0
+    assert len(llm.asked) == 3
+
+
+def test_the_worker_waits_until_one_conversation_fills_a_question(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
+    engine = stage.memory.engine
+    for user in ("alice", "bob", "alice"):
+        run(judge(engine.desk, "default", full=True))
+        stage.say(f"The port of {user} is {stage.clock()}", user_id=user)
+    run(judge(engine.desk, "default", full=True))
+    assert len(llm.asked) == 1
+    assert "bob" not in str(llm.asked)
+    assert stage.memory.wait()["judged"] == 1
+
+
+def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_same(
+    open_stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, llm = judged(open_stage, *[scores(0.9)] * 3, judge_batch=2)
+    for user in ("alice", "bob", "carol"):
+        stage.say(f"The port of {user} is 1", user_id=user)
+    engine = stage.memory.engine
+    run(judge(engine.desk, "default", full=True))
+    assert llm.asked == []
+    monkeypatch.setattr("told.tend.judge.MANY", 3)
+    run(judge(engine.desk, "default", full=True))
+    assert len(llm.asked) == 3
+
+
 def test_a_model_that_is_down_loses_nothing(open_stage: Any) -> None:
     stage, _ = judged(open_stage, LLMError("down"), scores(0.9))
     stage.say("The port is 1")
@@ -458,6 +503,23 @@ def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
     assert not once
     assert done["dropped"] == 0
     assert CHAT[0] in stage.held()
+
+
+def test_what_the_user_says_of_the_importance_wins_over_the_model_and_a_sweep_comes_to_an_end(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9))
+    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage.memory.wait()
+    assert stage.memory.consolidate(**U, force=True)["dropped"] == 1
+    assert stage.held() == []
+
+
+def test_a_model_brings_nothing_back_that_the_user_says_is_unimportant(open_stage: Any) -> None:
+    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
+    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage.fill()
+    assert quietly(stage)["dropped"] == 1
+    assert stage.memory.consolidate(**U)["returned"] == 0
+    assert "Redis runs on port 6380" not in stage.held()
 
 
 def test_judged_after_it_was_erased_nothing_happens(open_stage: Any) -> None:
@@ -548,6 +610,16 @@ def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_
     assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
     assert stage.memory.consolidate(**U, force=True)["summarised"] == 0
     assert len(llm.asked) == 1
+
+
+def test_a_summary_of_words_that_were_corrected_since_is_not_shown(open_stage: Any) -> None:
+    stage = open_stage(llm=ScriptedLLM(["Billing moves to PostgreSQL 16."]), summarise=True)
+    turn = stage.say(LONG)
+    stage.memory.consolidate(**U, force=True)
+    stage.memory.update(turn, metadata={"seen": True})
+    assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
+    stage.memory.update(turn, text="We keep the old database")
+    assert stage.memory.registry(**U)["results"][0]["summary"] == "User: We keep the old database"
 
 
 def test_a_model_is_not_asked_for_a_summary_unless_the_setting_says_so(open_stage: Any) -> None:
@@ -755,6 +827,14 @@ def test_both_colours_see_the_same_tiers() -> None:
     assert set(state) == {"tail", "index", "hot", "registry", "topics"}
 
 
+def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
+    ids = [{"user_id": "u"}, {"user_id": "u", "run_id": "r"}, {"agent_id": "a", "run_id": "r"}, {"run_id": "s"},
+           {"user_id": "v", "agent_id": "b", "run_id": "s"}, {"user_id": "v", "agent_id": "b"}]  # fmt: skip
+    scopes = [Scope("default", **each) for each in ids]
+    assert widest(scopes) == [scopes[0], scopes[2], scopes[3], scopes[5]]
+    assert widest(scopes) == [one for one in scopes if not any(two != one and two.covers(one) for two in scopes)]
+
+
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
     """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
 
@@ -952,3 +1032,99 @@ def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[.
     assert stage.memory._sweeper._thread is not None
     assert stage.memory._sweeper._thread.is_alive()
 
+
+# What is no longer held, and what was corrected -----------------------------------------------------------------------
+
+BICYCLE = "I bought a red bicycle for 300 euros"
+
+
+def given_up(stage: Stage, way: str) -> None:
+    """Give up what is held of whatever was said so far."""
+    for row in stage.memory.get_all(**U, limit=1000)["results"]:
+        getattr(stage.memory, way)(row["id"])
+
+
+@pytest.mark.parametrize("way", ["forget", "delete"])
+def test_a_turn_of_which_everything_was_given_up_is_in_no_tier_and_is_not_filed(stage: Stage, way: str) -> None:
+    stage.say(BICYCLE, infer=True)
+    given_up(stage, way)
+    stage.say("We decided to use port 8080")
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["We decided to use port 8080"]
+    assert stage.memory.consolidate(**U, force=True)["filed"] == 1
+    assert len(stage.links("in_exchange")) == 1
+    assert stage.exchanges() == [["We decided to use port 8080"]]
+
+
+def test_an_exchange_of_which_everything_was_given_up_is_not_listed_or_counted(stage: Stage) -> None:
+    stage.say(BICYCLE, infer=True)
+    stage.memory.consolidate(**U, force=True)
+    assert stage.exchanges() == [[BICYCLE]]
+    given_up(stage, "forget")
+    assert stage.exchanges() == []
+    assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
+    stage.exchange(1)
+    stage.memory.consolidate(**U, force=True)
+    assert len(stage.memory.registry(**U, limit=1)["results"]) == 1
+
+
+def test_a_turn_of_which_something_is_held_or_was_replaced_stays_in_its_tiers(stage: Stage) -> None:
+    stage.say("I live in Rome", infer=True)
+    stage.say("I live in Paris", infer=True)
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["I live in Rome", "I live in Paris"]
+    assert stage.memory.consolidate(**U, force=True)["filed"] == 2
+
+
+def test_no_model_is_asked_about_a_turn_of_which_everything_was_given_up(open_stage: Any) -> None:
+    llm = ScriptedLLM([])
+    stage = open_stage(llm=llm, extract="local", judge=True, summarise=True, summary_chars=20, judge_batch=50)
+    stage.say(BICYCLE, infer=True)
+    given_up(stage, "forget")
+    stage.memory.consolidate(**U, force=True)
+    assert llm.asked == []
+
+
+def test_the_figures_of_the_tiers_are_those_of_the_lists(stage: Stage) -> None:
+    for number in range(5):
+        stage.exchange(number)
+    stage.memory.consolidate(**U, force=True)
+    assert stage.memory.tiers(**U)["registry"]["exchanges"] == 5
+    stage.memory.delete(stage.memory.registry(**U)["results"][0]["memories"][0])
+    assert stage.memory.tiers(**U)["registry"]["exchanges"] == len(stage.exchanges()) == 5
+    stage.memory.delete_all(**U)
+    assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
+
+
+def test_a_topic_of_topics_is_not_counted_as_one(stage: Stage) -> None:
+    super_topic = Asserted("above", Claim("everything", TOPIC, meta={SUPER: True}))
+    topic = Asserted("below", Claim("ports", TOPIC))
+    batch = Batch("default", [Draft(verb, SCOPE, "told") for verb in (super_topic, topic)])
+    run(commit(stage.memory.engine.store, batch))
+    assert stage.memory.tiers(**U)["topics"] == {"count": 1}
+
+
+@pytest.mark.parametrize("change", [{"metadata": {"seen": True}}, {"text": "We decided on port 9000 instead"}])
+def test_a_turn_that_is_corrected_stays_where_it_was_said_and_with_its_answer(
+    stage: Stage, change: dict[str, Any]
+) -> None:
+    asked, answered = stage.exchange(1)
+    later = stage.say("The budget is 5 euros")
+    stage.memory.update(asked, **change)
+    assert [row["id"] for row in stage.memory.tiers(**U)["tail"]] == [asked, answered, later]
+    assert stage.memory.consolidate(**U, force=True)["filed"] == 2
+    rows = stage.memory.registry(**U)["results"]
+    assert [row["memories"] for row in reversed(rows)] == [[asked, answered], [later]]
+    assert stage.memory.consolidate(**U, force=True)["filed"] == 0
+
+
+def test_a_turn_that_is_corrected_is_judged_by_what_it_says_now_and_erased_with_its_score(open_stage: Any) -> None:
+    stage, llm = judged(open_stage, scores(0.9))
+    turn = stage.say("We decided on port 8000")
+    stage.memory.update(turn, text="We decided on port 9000")
+    assert stage.memory.wait()["judged"] == 1
+    assert "port 9000" in str(llm.asked)
+    assert "port 8000" not in str(llm.asked)
+    assert stage.memory.tiers(**U)["tail"][0]["importance"] == 0.9
+    stage.memory.erase(turn)
+    assert stage.links("importance") == []
+    assert stage.memory.tiers(**U)["tail"] == []
+    assert all("port" not in str(entry) for entry in stage.ledger(Observed))

@@ -204,7 +204,8 @@ class RamStore(RamOverlay, RamTurns):
     @locked
     def facts(self, find: Find) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
-        found = filtered(visible(self._account(find.scope.account), find), find)
+        seen = visible(self._account(find.scope.account), find)
+        found = filtered([fact for fact in seen if fact.seq > find.after], find)
         return list(map(owned, found[find.offset :][: find.limit]))
 
     @locked

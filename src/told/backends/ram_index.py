@@ -19,10 +19,11 @@ def visible(account: Account, find: Find) -> Sequence[Fact]:
     """The facts a scope can see at a point in time, oldest first, before any filter on what they say."""
     threads: dict[str, list[Fact]] = {}
     for fact in account.facts.values():
-        threads.setdefault(fact.id, []).append(fact)
+        if find.scope.covers(fact.scope):
+            threads.setdefault(fact.id, []).append(fact)
     held = [held for versions in threads.values() if (held := counting(versions, find.as_of)) is not None]
     fresh = [fact for fact in held if find.show_expired or fact.expires > find.as_of.at]
-    return sorted((fact for fact in fresh if find.scope.covers(fact.scope)), key=lambda fact: fact.seq)
+    return sorted(fresh, key=lambda fact: fact.seq)
 
 
 def filtered(facts: Sequence[Fact], find: Find) -> Sequence[Fact]:

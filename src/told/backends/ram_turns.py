@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from told.backends.ram_rows import owned
 from told.backends.ram_shelf import Shelf, locked
 from told.core.fact import NEVER, NODE, QUARANTINE, Fact, Link, Witness
 from told.core.scope import Scope
+from told.ports import Turn
 
 SPEAKERS = ("user", "assistant")
 
@@ -25,22 +27,42 @@ class RamTurns(Shelf):
     @locked
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
-    ) -> Sequence[Fact]:
+    ) -> Sequence[Turn]:
         """The turns of exactly this scope between two positions."""
-        facts = sorted(self._account(scope.account).facts.values(), key=lambda fact: fact.seq)
-        first: dict[str, str] = {}
-        for fact in facts:
-            if fact.evidence is not None:
-                first.setdefault(fact.evidence, fact.id)
-        said = [f for f in facts if after < f.seq < before and f.scope == scope and first.get(f.evidence or "") == f.id]
-        held = [owned(fact) for fact in said if _spoken(fact)]
-        return held[max(len(held) - limit, 0) :] if newest else held[:limit]
+        facts = (fact for fact in self._account(scope.account).facts.values() if fact.scope == scope)
+        found = [turn for turn in _said(sorted(facts, key=lambda fact: fact.seq)) if after < turn.place < before]
+        chosen = found[max(len(found) - limit, 0) :] if newest else found[:limit]
+        return [Turn(turn.place, owned(turn.fact)) for turn in chosen]
 
-    @locked
-    def gathered(self, scope: Scope, rel: str) -> int:
-        """How many things a relation of exactly this scope leads to."""
-        links = self._account(scope.account).links
-        return len({link.dst for link in links if link.scope == scope and link.rel == rel})
+
+@dataclass(slots=True)
+class _Words:
+    """What a thread was last told by, and the position where that was first said since it was last given up."""
+
+    evidence: str | None = None
+    place: int | None = None
+
+    def take(self, fact: Fact) -> None:
+        """Go on to the next version."""
+        if fact.evidence is not None:
+            known = self.place if fact.evidence == self.evidence else None
+            self.evidence, self.place = fact.evidence, fact.seq if known is None and fact.gone == NEVER else known
+
+
+def _said(facts: Sequence[Fact]) -> list[Turn]:
+    """The turns among all versions of a scope, in the order they were said in."""
+    first: dict[str, str] = {}
+    words: dict[str, _Words] = {}
+    for fact in facts:
+        words.setdefault(fact.id, _Words()).take(fact)
+        if fact.evidence is not None:
+            first.setdefault(fact.evidence, fact.id)
+    held = ((words[fact.id], fact) for fact in facts if _spoken(fact))
+    found = [
+        Turn(told.place, fact) for told, fact in held
+        if told.place is not None and told.evidence is not None and first[told.evidence] == fact.id
+    ]  # fmt: skip
+    return sorted(found, key=lambda turn: turn.place)
 
 
 def _spoken(fact: Fact) -> bool:

@@ -39,7 +39,7 @@ def counting(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """Which facts to read; the scope is part of every question."""
+    """Which facts to read, of those after a position; the scope is part of every question."""
 
     scope: Scope
     as_of: AsOf
@@ -47,6 +47,7 @@ class Find:
     show_expired: bool = False
     limit: int | None = None
     offset: int = 0
+    after: int = 0
 
 
 def listed(find: Find) -> Find:

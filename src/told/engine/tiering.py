@@ -71,6 +71,6 @@ class Tiering(Fading, Topical):
     def _let_fade(self, scopes: Sequence[Scope]) -> Flow[Swept]:
         """Give up what has faded."""
         lost = 0
-        for scope in scopes:
+        for scope in sweep.widest(scopes):
             lost += len((yield from self.forget(None, scope.ids())))
         return Swept(forgotten=lost)

@@ -56,7 +56,7 @@ from told.ports.storage import (
     Ticket,
     View,
 )
-from told.ports.turns import Turns
+from told.ports.turns import Turn, Turns
 
 __all__ = [
     "Batch",
@@ -97,6 +97,7 @@ __all__ = [
     "ToolCall",
     "ToolLLM",
     "ToolReply",
+    "Turn",
     "Turns",
     "Usage",
     "Vault",

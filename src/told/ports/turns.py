@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from told.core.fact import NEVER, Fact
 from told.core.scope import Scope
+
+
+class Turn(NamedTuple):
+    """What somebody said, as it is held now, and the ledger position it was said at, wherever its version stands."""
+
+    place: int
+    fact: Fact
 
 
 class Turns(Protocol):
@@ -17,12 +24,10 @@ class Turns(Protocol):
 
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
-    ) -> Sequence[Fact]:
-        """What exactly this scope holds of what users and assistants said, between two positions, in ledger order.
+    ) -> Sequence[Turn]:
+        """What exactly this scope holds of what users and assistants said, between two positions, as it was said.
 
         The first `limit` of them, or the newest. A turn stands for all that was taken from its words: of everything
-        that has the same evidence only the thread that was there first is a turn.
+        in the scope that has the same evidence only the thread that was there first is a turn. A version that corrects
+        one stands in its place; what is said anew, or held again as it was said, stands where that happened.
         """
-
-    def gathered(self, scope: Scope, rel: str) -> int:
-        """How many different things are at the far end of this relation, as exactly this scope drew it."""

@@ -44,13 +44,13 @@ def forget_faded(eye: Eye, scope: Scope) -> Flow[tuple[Lost, ...]]:
         denied = denials(facts, eye.guards)
         gone = yield from faded(eye, [fact for fact in facts if fact.seq not in denied], find)
         lost += yield from _given_up(eye, find, [fact.id for fact in facts if fact.seq in gone])
-        find = replace(find, offset=find.offset + PAGE)
+        find = replace(find, after=facts[-1].seq)
     return tuple(lost)
 
 
 def _given_up(eye: Eye, find: Find, threads: Sequence[str]) -> Flow[Sequence[Lost]]:
     """Give up those threads that have faded still, all of them together."""
-    latest = replace(find, as_of=AsOf(LATEST, find.as_of.at), limit=None, offset=0)
+    latest = replace(find, as_of=AsOf(LATEST, find.as_of.at), limit=None, after=0)
 
     def decide() -> Flow[Sequence[Lost]]:
         seen = (yield from call(eye.store.head, find.scope.account)).seq

@@ -8,27 +8,30 @@ one that was erased stays erased.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from told.core.entry import Draft, Entry, Linked, Observed
 from told.core.errors import InvalidInput, LLMError, ToldError
-from told.core.fact import NODE, QUARANTINE, Fact
+from told.core.fact import NEVER, NODE, QUARANTINE, Fact
 from told.core.scope import Scope
 from told.core.text import loads_forgiving, snippet
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM, Fault, Guard, Intact, Step, Store, ThreadAt
-from told.tend.tail import returned
-from told.tend.worth import IMPORTANCE, judgements
+from told.tend.silence import silent
+from told.tend.tail import consumer, returned
+from told.tend.worth import IMPORTANCE, judgements, worth
 from told.write.desk import Desk, Plan, settle
 from told.write.extract.brief import asked, fenced, page
 from told.write.understand import FOR_GOOD, UNSAID, Overtaken, one_at_a_time
 
 CONSUMER: Final = "judging"
 PAGE: Final = 256
+MANY: Final = 1000
+"""So many turns may wait for others to be asked about with."""
+
 LONGEST: Final = 1000
 """How many characters of a turn a model is shown; the rest rarely changes what it is worth."""
 
@@ -75,48 +78,127 @@ class Judged:
         return Judged(self.turns + other.turns, self.returned + other.returned, other.failure or self.failure)
 
 
-def judge(desk: Desk, account: str, *, full: bool = False) -> Flow[Judged]:
-    """Ask about every turn that nobody was asked about yet; stop where the model is down, pass over what it garbles.
+def judge(desk: Desk, account: str, scopes: Sequence[Scope] | None = None, *, full: bool = False) -> Flow[Judged]:
+    """Ask about every turn of some scopes, or of all, that nobody was asked about yet, never about two in one question.
 
-    With `full` only as many turns at a time as one question may hold: fewer are left for later. Whoever else in this
-    process would ask the same waits until it is answered.
+    It stops where the model is down and passes over what it garbles. With `full` only as many turns at a time as one
+    question may hold: fewer are left for later, until too many wait. Whoever else in this process would ask the same
+    waits until it is answered.
     """
     llm = desk.mind.thinking
-    if llm is None or not desk.settings.judge:
+    if llm is None or not desk.settings.judge or (scopes is not None and not scopes):
         return Judged()
-    return (yield from one_at_a_time(desk.mind.alone, _drained(desk, llm, account, full=full)))
+    return (yield from one_at_a_time(desk.mind.alone, _drained(desk, llm, account, scopes, full=full)))
 
 
-def _drained(desk: Desk, llm: LLM, account: str, *, full: bool) -> Flow[Judged]:
+def _drained(desk: Desk, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full: bool) -> Flow[Judged]:
+    total, more = Judged(), True
+    after = yield from _start(desk.store, account, scopes)
+    while more:
+        found = yield from _waiting(desk.store, account, scopes, after)
+        questions = found.questions(desk.settings.judge_batch, full=full and not found.more)
+        try:
+            done = yield from _round(desk, llm, questions)
+        except Overtaken:
+            continue
+        total += done
+        if done.failure is not None:
+            return total
+        yield from _passed(desk.store, account, scopes, found.end(questions))
+        after, more = found.last, found.more
+    return total
+
+
+# What waits -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Turns of one scope that are asked about together, and the step that goes past them."""
+
+    turns: Sequence[Said]
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The turns that wait, by scope, with how far each has come; how far was looked, and whether there may be more."""
+
+    turns: Mapping[Scope, Sequence[Said]]
+    cursors: Mapping[Scope, int]
+    last: int
+    more: bool
+
+    def questions(self, most: int, *, full: bool) -> list[Question]:
+        """What to ask, so many turns at a time, or only questions that are as long as that."""
+        found: list[Question] = []
+        for scope, turns in self.turns.items():
+            before = self.cursors[scope]
+            for start in range(0, len(turns) - most + 1 if full else len(turns), most):
+                page = turns[start : start + most]
+                found.append(Question(page, Step(consumer(CONSUMER, scope), before, page[-1].seq)))
+                before = page[-1].seq
+        return found
+
+    def end(self, asked: Sequence[Question]) -> int:
+        """The position up to which nothing waits any more once these are answered."""
+        done = {turn.seq for question in asked for turn in question.turns}
+        left = (turn.seq for turns in self.turns.values() for turn in turns if turn.seq not in done)
+        return min(left, default=self.last + 1) - 1
+
+
+def _start(store: Store, account: str, scopes: Sequence[Scope] | None) -> Flow[int]:
+    """The position up to which nothing waits in any of these scopes."""
+    after = yield from call(store.cursor, account, CONSUMER)
+    own = NEVER
+    for scope in scopes or ():
+        own = min(own, (yield from call(store.cursor, account, consumer(CONSUMER, scope))))
+    return max(after, own) if scopes else after
+
+
+def _waiting(store: Store, account: str, scopes: Sequence[Scope] | None, after: int) -> Flow[Waiting]:
+    """The next turns that wait to be judged, no more than a good many."""
+    wanted = None if scopes is None else frozenset(scopes)
+    turns: dict[Scope, list[Said]] = {}
+    cursors: dict[Scope, int] = {}
+    count = 0
+    while count < MANY and (entries := (yield from call(store.scan, account, after, PAGE))):
+        for turn in _turns(entries):
+            if wanted is not None and turn.scope not in wanted:
+                continue
+            if turn.scope not in cursors:
+                cursors[turn.scope] = yield from call(store.cursor, account, consumer(CONSUMER, turn.scope))
+            if turn.seq > cursors[turn.scope]:
+                turns.setdefault(turn.scope, []).append(turn)
+                count += 1
+        after = entries[-1].seq
+    return Waiting(turns, cursors, after, count >= MANY)
+
+
+def _round(desk: Desk, llm: LLM, questions: Sequence[Question]) -> Flow[Judged]:
+    """Ask one question after the other, until the model fails in a way that may pass."""
     total = Judged()
-    while True:
-        before = yield from call(desk.store.cursor, account, CONSUMER)
-        turns, after = yield from _next(desk.store, account, before, desk.settings.judge_batch)
-        if full and 0 < len(turns) < desk.settings.judge_batch:
-            return total
-        if not turns:
-            if after > before:
-                yield from call(desk.store.advance, account, CONSUMER, after)
-            return total
-        done = yield from attempt(_judged(desk, llm, turns, Step(CONSUMER, before, after)))
+    for question in questions:
+        done = yield from attempt(_judged(desk, llm, question.turns, question.step))
         if isinstance(done, Judged):
             total += done
-        elif not isinstance(done.error, Overtaken):
-            tried = yield from _failed(desk.store, account, turns[0].seq, done)
+        elif isinstance(done.error, Overtaken):
+            raise done.error
+        else:
+            account = question.turns[0].scope.account
+            tried = yield from _failed(desk.store, account, question.turns[0].seq, done)
             if tried < desk.settings.consumer_attempts and _passing(done):
                 return total + Judged(failure=done)
-            yield from call(desk.store.advance, account, CONSUMER, after)
+            yield from call(desk.store.advance, account, question.step.consumer, question.step.after)
+    return total
 
 
-def _next(store: Store, account: str, after: int, most: int) -> Flow[tuple[list[Said], int]]:
-    """The next turns that wait to be judged, and the position up to which nothing else waits."""
-    turns: list[Said] = []
-    while entries := (yield from call(store.scan, account, after, PAGE)):
-        turns += islice(_turns(entries), most - len(turns))
-        if len(turns) == most:
-            return turns, turns[-1].seq
-        after = entries[-1].seq
-    return turns, after
+def _passed(store: Store, account: str, scopes: Sequence[Scope] | None, end: int) -> Flow[None]:
+    """Remember that nothing waits up to a position, in some scopes or in all."""
+    names = [CONSUMER] if scopes is None else [consumer(CONSUMER, scope) for scope in scopes]
+    for name in names:
+        if (yield from call(store.cursor, account, name)) < end:
+            yield from call(store.advance, account, name, end)
 
 
 def _turns(entries: Sequence[Entry]) -> Iterator[Said]:
@@ -136,7 +218,8 @@ def _judged(desk: Desk, llm: LLM, turns: Sequence[Said], step: Step | None) -> F
     """Ask about those turns that stand for something, and keep what the model says, together with the step."""
     account = turns[0].scope.account
     known = yield from _threads(desk.store, account, turns)
-    open_ = [turn for turn in turns if turn.evidence in known]
+    before = yield from judgements(desk.store, account, [fact.id for fact in known.values()])
+    open_ = [_as_held(turn, fact) for turn in turns if (fact := known.get(turn.evidence)) and fact.id not in before]
     scores = (yield from _asked(llm, open_)) if open_ else {}
 
     def decide() -> Flow[Judged]:
@@ -149,6 +232,11 @@ def _judged(desk: Desk, llm: LLM, turns: Sequence[Said], step: Step | None) -> F
     done = yield from decided(desk.settings.conflict_retries, decide)
     yield from _settled(desk.store, account, [turn.seq for turn in turns])
     return done
+
+
+def _as_held(turn: Said, fact: Fact) -> Said:
+    """A turn in the words it has now; who corrected them does not want the old ones judged."""
+    return turn if fact.evidence == turn.evidence else replace(turn, text=fact.text)
 
 
 def _asked(llm: LLM, turns: Sequence[Said]) -> Flow[Mapping[str, float]]:
@@ -201,16 +289,19 @@ def _number(value: object) -> float | None:
 def _threads(store: Store, account: str, turns: Sequence[Said]) -> Flow[Mapping[str, Fact]]:
     """The latest version of the thread that stands for each of these turns, held or not, by evidence.
 
-    A turn that the gate kept out has none, nor has one that was erased.
+    A turn that the gate kept out has none, nor has one that was erased, nor one of which everything was given up.
     """
     taken = yield from call(store.taken, account, [turn.evidence for turn in turns])
+    hidden = silent(taken)
     first: dict[str, str] = {}
     for fact in taken:
         if fact.evidence is not None and fact.kind not in (NODE, QUARANTINE):
             first.setdefault(fact.evidence, fact.id)
     latest = {fact.id: fact for fact in taken}
     wanted = {turn.evidence for turn in turns}
-    return {evidence: latest[thread] for evidence, thread in first.items() if evidence in wanted}
+    return {
+        evidence: latest[thread] for evidence, thread in first.items() if evidence in wanted and thread not in hidden
+    }
 
 
 def _planned(
@@ -238,7 +329,7 @@ def _planned(
         guards: list[Guard] = [Intact(turn.seq), ThreadAt(fact.id, None if held is None else held.seq)]
         plan.guards += guards
         count += 1
-        if again is not None and score >= desk.settings.keep_importance:
+        if again is not None and worth(fact, score) >= desk.settings.keep_importance:
             plan.drafts.append(again)
             back += 1
     return plan, count, back
@@ -278,7 +369,8 @@ def retry(desk: Desk, account: str, chosen: Sequence[int]) -> Flow[tuple[int, in
     left, llm = 0, desk.mind.thinking
     for fault in wanted:
         entries = yield from call(desk.store.scan, account, fault.seq - 1, PAGE)
-        turns = [turn for turn in islice(_turns(entries), desk.settings.judge_batch) if turn.seq >= fault.seq]
+        found = list(_turns(entries))
+        turns = [turn for turn in found if turn.scope == found[0].scope][: desk.settings.judge_batch]
         if not turns or turns[0].seq != fault.seq:
             yield from call(desk.store.settle, account, [fault.id])
         elif llm is None or isinstance((yield from attempt(_judged(desk, llm, turns, None))), Failure):

@@ -19,7 +19,8 @@ from told.core.tiers import MINUTE_US, cold
 from told.core.when import iso
 from told.flow import Flow, call
 from told.ledger.commit import decided
-from told.ports import Guard, Step, Store, ThreadAt
+from told.ports import Guard, Step, Store, ThreadAt, Turn
+from told.tend.silence import given_up
 from told.tend.summarise import summaries, summary
 from told.tend.tail import AUTHOR, consumer, edge
 from told.tend.worth import worths
@@ -61,10 +62,10 @@ def file(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[int]:
     settings, now = desk.settings, desk.mint.now()
     end = NEVER if force else (yield from edge(desk.store, scope, settings.tail_size))
 
-    def ready(turn: Fact) -> bool:
-        age = now - turn.created_at
+    def ready(turn: Turn) -> bool:
+        age = now - turn.fact.created_at
         aged = force or cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
-        return turn.seq < end and aged
+        return turn.place < end and aged
 
     total = 0
     while (done := (yield from decided(settings.conflict_retries, lambda: _page(desk, scope, ready)))) is not None:
@@ -72,7 +73,7 @@ def file(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[int]:
     return total
 
 
-def _page(desk: Desk, scope: Scope, ready: Callable[[Fact], bool]) -> Flow[int | None]:
+def _page(desk: Desk, scope: Scope, ready: Callable[[Turn], bool]) -> Flow[int | None]:
     """File the exchanges of the next few turns that are ready; None where nothing is left to go past.
 
     A user's turn at the very end of a full page waits for the page after it, which may begin with the answer.
@@ -81,16 +82,17 @@ def _page(desk: Desk, scope: Scope, ready: Callable[[Fact], bool]) -> Flow[int |
     size = max(desk.settings.consumer_batch, 2)
     before = yield from call(store.cursor, account, name)
     turns = yield from call(store.turns, scope, before, NEVER, size)
-    known = yield from filed(store, account, turns)
-    found = exchanges((turn for turn in turns if turn.id not in known), desk.settings.pair_minutes)
-    if len(turns) == size and found and found[-1] == (turns[-1],) and turns[-1].role == "user":
+    open_ = yield from _unfiled(store, account, turns)
+    found = exchanges(open_, desk.settings.pair_minutes)
+    if len(turns) == size and found and found[-1] == (turns[-1].fact,) and turns[-1].fact.role == "user":
         del found[-1]
-    chosen = list(takewhile(lambda exchange: all(map(ready, exchange)), found))
-    done = known.keys() | {turn.id for exchange in chosen for turn in exchange}
-    passed = list(takewhile(lambda turn: turn.id in done and ready(turn), turns))
+    may = {turn.fact.id for turn in turns if ready(turn)}
+    chosen = list(takewhile(lambda exchange: all(turn.id in may for turn in exchange), found))
+    left = {turn.id for turn in open_} - {turn.id for exchange in chosen for turn in exchange}
+    passed = list(takewhile(lambda turn: turn.fact.id in may - left, turns))
     if not passed:
         return None
-    step = Step(name, before, passed[-1].seq)
+    step = Step(name, before, passed[-1].place)
     yield from _file(desk, scope, chosen, step)
     return len(chosen)
 
@@ -105,6 +107,14 @@ def _file(desk: Desk, scope: Scope, chosen: Sequence[Exchange], step: Step | Non
         drafts += [Draft(Linked(turn.id, IN_EXCHANGE, id_, worth[turn.id]), scope, AUTHOR) for turn in exchange]
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in turns]
     yield from settle(desk, scope, Plan(drafts, guards, []), step=step)
+
+
+def _unfiled(store: Store, account: str, turns: Sequence[Turn]) -> Flow[list[Fact]]:
+    """Those of these turns that wait to be filed: they are in no exchange, and not passed over in silence."""
+    facts = [turn.fact for turn in turns]
+    known = yield from filed(store, account, facts)
+    silent = yield from given_up(store, account, facts)
+    return [fact for fact in facts if fact.id not in known and fact.id not in silent]
 
 
 def filed(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
@@ -135,9 +145,8 @@ def _squeezed(desk: Desk, scope: Scope, end: int, over: int, below: float) -> Fl
     store, account, size = desk.store, scope.account, max(desk.settings.consumer_batch, 2)
     after, total = (yield from call(store.cursor, account, consumer(STAGE, scope))), 0
     while over > 0 and (turns := (yield from call(store.turns, scope, after, end, size))):
-        known = yield from filed(store, account, turns)
-        found = exchanges((turn for turn in turns if turn.id not in known), desk.settings.pair_minutes)
-        if len(turns) == size and found and found[-1] == (turns[-1],):
+        found = exchanges((yield from _unfiled(store, account, turns)), desk.settings.pair_minutes)
+        if len(turns) == size and found and found[-1] == (turns[-1].fact,):
             turns = turns[:-1]
             del found[-1]
         worth = yield from worths(store, account, [turn for exchange in found for turn in exchange])
@@ -147,7 +156,7 @@ def _squeezed(desk: Desk, scope: Scope, end: int, over: int, below: float) -> Fl
             chosen.append(low.pop(0))
             over -= len(chosen[-1])
         yield from _file(desk, scope, chosen, None)
-        total, after = total + len(chosen), turns[-1].seq
+        total, after = total + len(chosen), turns[-1].place
     return total
 
 
@@ -157,11 +166,10 @@ def waiting(desk: Desk, scope: Scope, end: int) -> Flow[tuple[int, int]]:
     after = yield from call(desk.store.cursor, scope.account, name)
     count = chilled = 0
     while turns := (yield from call(desk.store.turns, scope, after, end, settings.consumer_batch)):
-        known = yield from filed(desk.store, scope.account, turns)
-        left = [turn for turn in turns if turn.id not in known]
+        left = yield from _unfiled(desk.store, scope.account, turns)
         ages = (now - turn.created_at for turn in left)
         chilled += sum(cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes) for age in ages)
-        count, after = count + len(left), turns[-1].seq
+        count, after = count + len(left), turns[-1].place
     return count, chilled
 
 
@@ -196,16 +204,23 @@ def newest(desk: Desk, scopes: Sequence[Scope], limit: int) -> Flow[list[Filed]]
     return (yield from _read(desk, scopes[0].account, best)) if best else []
 
 
+def count(desk: Desk, scope: Scope) -> Flow[int]:
+    """How many exchanges exactly this scope has of which something is held."""
+    return len((yield from _last(desk, scope, NEVER)))
+
+
 def _last(desk: Desk, scope: Scope, limit: int) -> Flow[Mapping[str, int]]:
     """The exchanges of a scope that were said last, each with the position of its newest turn."""
     ids: dict[str, int] = {}
     before, size = NEVER, desk.settings.consumer_batch
     while len(ids) < limit and (turns := (yield from call(desk.store.turns, scope, 0, before, size, newest=True))):
-        known = yield from filed(desk.store, scope.account, turns)
-        for turn in reversed(turns):
-            if turn.id in known:
-                ids.setdefault(known[turn.id], turn.seq)
-        before = turns[0].seq
+        facts = [turn.fact for turn in turns]
+        known = yield from filed(desk.store, scope.account, facts)
+        silent = yield from given_up(desk.store, scope.account, facts)
+        for place, fact in reversed(turns):
+            if fact.id in known and fact.id not in silent:
+                ids.setdefault(known[fact.id], place)
+        before = turns[0].place
     return dict(list(ids.items())[:limit])
 
 
@@ -217,6 +232,8 @@ def _read(desk: Desk, account: str, ids: Sequence[str]) -> Flow[list[Filed]]:
             fact = (yield from call(desk.store.fact, account, entry.verb.src)) if _files(entry.verb) else None
             members.setdefault(id_, []).extend([] if fact is None else [fact])
     turns = [turn for each in members.values() for turn in each]
+    silent = yield from given_up(desk.store, account, turns)
+    members = {id_: [turn for turn in each if turn.id not in silent] for id_, each in members.items()}
     worth = yield from worths(desk.store, account, turns)
     written = yield from summaries(desk.store, account, turns)
     most = desk.settings.summary_chars

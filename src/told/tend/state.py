@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from told.core.fact import NEVER, Fact
+from told.core.fact import NEVER, TOPIC, Fact
 from told.core.scope import Scope
+from told.core.topics import SUPER
 from told.core.when import iso
 from told.flow import Flow, call
+from told.ports import Turn
 from told.tend import registry
-from told.tend.registry import IN_EXCHANGE
+from told.tend.silence import given_up
 from told.tend.sweep import covered
 from told.tend.tail import edge
 from told.tend.worth import worths
 from told.write.desk import Desk
-
-TOPIC = "topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,23 @@ def state(desk: Desk, scope: Scope, hot: Sequence[int]) -> Flow[State]:
     """Where everything is that a scope covers; `hot` are the positions it recalled last."""
     store, account, size = desk.store, scope.account, desk.settings.tail_size
     scopes = yield from covered(desk, account, scope)
-    said: list[Fact] = []
+    said: list[Turn] = []
     count = chilled = exchanges = topics = 0
     for each in scopes:
         said += yield from call(store.turns, each, limit=size, newest=True)
         waiting = yield from registry.waiting(desk, each, (yield from edge(store, each, size)))
         count, chilled = count + waiting[0], chilled + waiting[1]
-        exchanges += yield from call(store.gathered, each, IN_EXCHANGE)
-        topics += len((yield from call(store.held, each, desk.mint.now(), kinds=[TOPIC])))
-    last = sorted(said, key=lambda turn: turn.seq)[-size:]
+        exchanges += yield from registry.count(desk, each)
+        held = yield from call(store.held, each, desk.mint.now(), kinds=[TOPIC])
+        topics += sum(not topic.meta.get(SUPER) for topic in held)
+    last = [turn.fact for turn in sorted(said, key=lambda turn: turn.place)[-size:]]
     worth = yield from worths(store, account, last)
     filed = (yield from registry.newest(desk, scopes, 1)) if exchanges else []
     versions = yield from call(store.versions, account, list(hot))
-    warm = tuple(versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER)
+    warm = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
+    silent = yield from given_up(store, account, [*last, *warm])
     return State(
-        tuple(Weighed(turn, worth[turn.id]) for turn in last), (count, chilled), warm, exchanges,
+        tuple(Weighed(turn, worth[turn.id]) for turn in last if turn.id not in silent), (count, chilled),
+        tuple(fact for fact in warm if fact.id not in silent), exchanges,
         registry.when(filed[0].turns[0]) if filed else None, topics,
     )  # fmt: skip

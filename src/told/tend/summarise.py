@@ -18,6 +18,7 @@ from told.core.text import snippet
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM, Fault, Guard, Intact, Step, Store, ThreadAt
+from told.tend.silence import given_up
 from told.tend.tail import STAGE as TAIL
 from told.tend.tail import consumer
 from told.write.desk import Desk, Plan, settle
@@ -28,12 +29,15 @@ STAGE: Final = "summaries"
 SUMMARY: Final = "summary"
 """The relation from evidence to the thread of its turn whose metadata holds what a model made of it in short."""
 
+NONE: Final = (0, None)
+
 
 def summaries(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
-    """What a model last wrote of these turns, by thread."""
-    threads = {turn.id for turn in turns}
-    links = yield from call(store.links, account, list(threads))
-    said = sorted((link for link in links if link.rel == SUMMARY and link.dst in threads), key=lambda link: link.seq)
+    """What a model last wrote of these turns, by thread; not what it wrote of words that were corrected since."""
+    words = {turn.id: turn.evidence or turn.id for turn in turns}
+    links = yield from call(store.links, account, list(words))
+    about = (link for link in links if link.rel == SUMMARY and link.src == words.get(link.dst))
+    said = sorted(about, key=lambda link: link.seq)
     return {link.dst: str(link.meta.get("text", "")) for link in said}
 
 
@@ -62,8 +66,10 @@ def _drained(desk: Desk, llm: LLM, scope: Scope) -> Flow[tuple[int, tuple[str, .
         turns = yield from call(store.turns, scope, before, end + 1, desk.settings.consumer_batch)
         if not turns:
             return written, ()
-        long = next((turn for turn in turns if len(turn.text) > desk.settings.summary_chars), None)
-        step = Step(name, before, turns[-1].seq if long is None else long.seq)
+        silent = yield from given_up(store, account, [turn.fact for turn in turns])
+        open_ = (turn for turn in turns if turn.fact.id not in silent)
+        place, long = next((turn for turn in open_ if len(turn.fact.text) > desk.settings.summary_chars), NONE)
+        step = Step(name, before, turns[-1].place if long is None else place)
         done = yield from attempt(_next(desk, llm, scope, long, step))
         if isinstance(done, Failure):
             assert long is not None

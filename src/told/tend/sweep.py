@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from told.core.scope import Scope
@@ -50,6 +51,18 @@ def covered(desk: Desk, account: str, scope: Scope | None) -> Flow[list[Scope]]:
     return [each for each in scopes if scope is None or scope.covers(each)]
 
 
+def widest(scopes: Sequence[Scope]) -> list[Scope]:
+    """Those of these scopes that no other one of them covers."""
+    known = frozenset(scopes)
+    return [scope for scope in scopes if known.isdisjoint(_wider(scope))]
+
+
+def _wider(scope: Scope) -> list[Scope]:
+    """Every scope that covers another one and is not the same."""
+    ids = product(*({None, id_} for id_ in (scope.user_id, scope.agent_id, scope.run_id)))
+    return [wider for each in ids if (wider := Scope(scope.account, *each)) != scope]
+
+
 def sweep(
     desk: Desk, account: str, scope: Scope | None = None, *, force: bool = False, afterwards: Sequence[After] = ()
 ) -> Flow[Swept]:
@@ -59,7 +72,7 @@ def sweep(
     """
     known = [fault for fault in (yield from call(desk.store.faults, account)) if fault.consumer == CONSUMER]
     scopes = yield from covered(desk, account, scope)
-    judged = yield from judge.judge(desk, account)
+    judged = yield from judge.judge(desk, account, None if scope is None else scopes)
     notes = () if judged.failure is None else (f"Not judged yet: {judged.failure}",)
     total = Swept(judged.turns, judged.returned, warnings=notes)
     for each in scopes:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from told.core.entry import Asserted, Draft, Entry, Retracted
-from told.core.fact import NEVER, TURN, Fact
+from told.core.fact import TURN, Fact
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ports import Guard, Step, Store, ThreadAt
-from told.tend.worth import judgements, worths
+from told.tend.worth import worths
 from told.write.desk import Desk, Plan, settle
 
 STAGE = "tail"
@@ -45,13 +45,14 @@ def consumer(stage: str, scope: Scope) -> str:
 def edge(store: Store, scope: Scope, size: int) -> Flow[int]:
     """The ledger position at which the tail of a scope begins; what is before it has left."""
     newest = yield from call(store.turns, scope, limit=size, newest=True)
-    return newest[0].seq if len(newest) >= size else 0
+    return newest[0].place if len(newest) >= size else 0
 
 
 def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
     """Decide about every turn that has left the tail since it was last asked, or with force about the tail too."""
     store, account, name = desk.store, scope.account, consumer(STAGE, scope)
-    end = NEVER if force else (yield from edge(store, scope, desk.settings.tail_size))
+    head = yield from call(store.head, account)
+    end = head.seq + 1 if force else (yield from edge(store, scope, desk.settings.tail_size))
     total = Left()
 
     def decide() -> Flow[tuple[Left, Sequence[Fact]]]:
@@ -59,25 +60,26 @@ def leave(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[Left]:
         turns = yield from call(store.turns, scope, before, end, desk.settings.consumer_batch)
         if not turns:
             return Left(), ()
-        worth = yield from worths(store, account, turns)
-        gone = [turn for turn in turns if worth[turn.id] < desk.settings.keep_importance and turn.kind in PLAIN]
-        drafts = [Draft(Retracted(turn.id, UNIMPORTANT), scope, AUTHOR) for turn in gone]
-        guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in gone]
-        step = Step(name, before, turns[-1].seq)
+        facts = [turn.fact for turn in turns]
+        worth = yield from worths(store, account, facts)
+        gone = [fact for fact in facts if worth[fact.id] < desk.settings.keep_importance and fact.kind in PLAIN]
+        drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in gone]
+        guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in gone]
+        step = Step(name, before, turns[-1].place)
         yield from settle(desk, scope, Plan(drafts, guards, []), step=step)
         return Left(len(turns), len(gone)), gone
 
     while (done := (yield from decided(desk.settings.conflict_retries, decide)))[0].turns:
         total += done[0]
-        back = yield from recheck(desk, scope, [turn.id for turn in done[1]])
+        back = yield from recheck(desk, scope, done[1])
         total += Left(0, -back)
     return total
 
 
-def recheck(desk: Desk, scope: Scope, threads: Sequence[str]) -> Flow[int]:
-    """Bring back what a model found important while it was being let go; how many came back."""
-    judged = yield from judgements(desk.store, scope.account, threads)
-    wanted = [thread for thread, worth in judged.items() if worth >= desk.settings.keep_importance]
+def recheck(desk: Desk, scope: Scope, gone: Sequence[Fact]) -> Flow[int]:
+    """Bring back what turned out to be important while it was being let go; how many came back."""
+    worth = yield from worths(desk.store, scope.account, gone)
+    wanted = [turn.id for turn in gone if worth[turn.id] >= desk.settings.keep_importance]
     return (yield from bring_back(desk, scope, wanted)) if wanted else 0
 
 

@@ -20,7 +20,7 @@ def worths(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[st
     evidence = [turn.evidence for turn in open_ if turn.evidence is not None]
     taken = yield from call(store.taken, account, evidence)
     telling = {fact.evidence for fact in taken if fact.predicate is not None}
-    return {turn.id: _worth(turn, judged.get(turn.id), telling=turn.evidence in telling) for turn in turns}
+    return {turn.id: worth(turn, judged.get(turn.id), telling=turn.evidence in telling) for turn in turns}
 
 
 def judgements(store: Store, account: str, threads: Sequence[str]) -> Flow[Mapping[str, float]]:
@@ -31,7 +31,8 @@ def judgements(store: Store, account: str, threads: Sequence[str]) -> Flow[Mappi
     return {link.dst: link.weight for link in said}
 
 
-def _worth(turn: Fact, judged: float | None, *, telling: bool) -> float:
+def worth(turn: Fact, judged: float | None, *, telling: bool = False) -> float:
+    """How important one turn is, given what a model judged and whether a claim was taken from it."""
     given = stated(turn.meta)
     if given is not None or judged is not None:
         return given if given is not None else judged or 0.0

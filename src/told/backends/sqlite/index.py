@@ -182,6 +182,9 @@ def _written(mark: Mark) -> tuple[int, int]:
 def visible(db: apsw.Connection, account: int, find: Find, spaces: Sequence[int]) -> list[Fact]:
     """The facts of a read, in ledger order, before its offset and limit."""
     condition, params, residual = compile_filter(find.filter)
+    if find.after:
+        condition = f"({condition}) AND f.id > ?" if condition else "f.id > ?"
+        params = [*params, position(account, find.after)]
     tail = " ORDER BY f.id"
     if residual == EVERYTHING and find.limit is not None:
         tail += " LIMIT ? OFFSET ?"

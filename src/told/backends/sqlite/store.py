@@ -32,7 +32,7 @@ from told.core.fact import NEVER, Fact, Link, Witness, together
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Known, View
+from told.ports import Batch, Fault, Fold, Head, Known, Turn, View
 
 NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
@@ -227,15 +227,10 @@ class SqliteStore(SqliteOverlay):
 
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
-    ) -> Sequence[Fact]:
+    ) -> Sequence[Turn]:
         """What exactly this scope holds of what was said, between two positions."""
         with self._in(scope.account) as (db, number):
             return turns.turns(db, number, scope, after, before, limit, newest=newest)
-
-    def gathered(self, scope: Scope, rel: str) -> int:
-        """How many things a relation of exactly this scope leads to."""
-        with self._in(scope.account) as (db, number):
-            return turns.gathered(db, number, scope, rel)
 
     def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip

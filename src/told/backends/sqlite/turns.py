@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import apsw
 
 from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import Scopes, base, position, space_of
-from told.core.fact import Fact
+from told.backends.sqlite.rows import SEQ_MASK, Scopes, position, space_of, span
 from told.core.scope import Scope
+from told.ports import Turn
 
 
 def scopes(db: apsw.Connection, number: int, account: str) -> Sequence[Scope]:
@@ -20,18 +20,13 @@ def scopes(db: apsw.Connection, number: int, account: str) -> Sequence[Scope]:
 
 def turns(
     db: apsw.Connection, number: int, scope: Scope, after: int, before: int, limit: int, *, newest: bool
-) -> Sequence[Fact]:
+) -> Sequence[Turn]:
     """The turns of exactly this scope between two positions."""
     space = space_of(db, number, scope)
     if space is None:
         return []
     name = "newest_turns" if newest else "turns"
-    bounds = (position(number, after), position(number, before), base(number))
-    rows = run(db, name, space[0], *bounds, limit).fetchall()
-    return Scopes(db, scope.account).facts(rows[::-1] if newest else rows)
-
-
-def gathered(db: apsw.Connection, number: int, scope: Scope, rel: str) -> int:
-    """How many things a relation of exactly this scope leads to."""
-    space = space_of(db, number, scope)
-    return 0 if space is None else int(run(db, "gathered", space[0], rel).get)
+    rows = run(db, name, space[0], position(number, after), position(number, before), *span(number), limit).fetchall()
+    places = [place & SEQ_MASK for place, *_ in rows]
+    found = map(Turn, places, Scopes(db, scope.account).facts([tuple(row) for _, *row in rows]))
+    return list(found)[:: -1 if newest else 1]

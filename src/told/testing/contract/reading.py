@@ -177,6 +177,9 @@ class ReadingLaws(Laws):
         assert book.texts(offset=4) == ["fact 0 again"]
         assert book.texts(limit=0) == []
         assert book.texts(offset=9) == []
+        first = book.store.facts(book.find(limit=2))[-1].seq
+        assert book.texts(limit=2, after=first) == ["fact 3", "fact 4"]
+        assert book.texts(after=first, offset=1, where={"never": {"ne": "said"}}) == ["fact 4", "fact 0 again"]
 
     @pytest.mark.parametrize(
         ("where", "seen"),
