@@ -47,6 +47,11 @@ class Kin:
         """The words, where they stand behind claims and are no memory of their own."""
         return self.words if self.words is not None and self.words.kind == TURN else None
 
+    @property
+    def emptied(self) -> bool:
+        """Whether claims were taken from the words and all of them given up, and none replaced."""
+        return bool(self.ended) and not self.held and all(heir is None for _, heir in self.ended)
+
 
 def kindred(lives: Iterable[Fact], as_of: AsOf, lost: Mapping[str, Fact]) -> dict[str, Kin]:
     """What belongs together by its evidence, at a point in time, given all versions of all threads taken from it.

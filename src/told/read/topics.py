@@ -14,7 +14,7 @@ from told.core.score import cosine
 from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, EXCHANGE, IN_TOPIC, SUPER, centre_in, common, label
 from told.flow import Flow, call
 from told.ports import Store
-from told.read.fold import Kin, kindred
+from told.read.fold import kindred
 
 CONSUMER: Final = "topics"
 AUTHOR: Final = "told"
@@ -62,13 +62,8 @@ def held_turns(store: Store, scope: Scope, at: AsOf, threads: Iterable[str]) -> 
     gone: set[str] = set()
     for start in range(0, len(names), PAGE):
         lives = yield from call(store.taken, scope.account, names[start : start + PAGE])
-        gone |= {kin.turn.id for kin in kindred(lives, at, {}).values() if kin.turn is not None and _given_up(kin)}
+        gone |= {kin.turn.id for kin in kindred(lives, at, {}).values() if kin.turn is not None and kin.emptied}
     return {thread: fact for thread, fact in found.items() if thread not in gone}
-
-
-def _given_up(kin: Kin) -> bool:
-    """Whether nothing that was taken from a turn is held, and nothing stands in its place."""
-    return bool(kin.ended) and not kin.held and all(heir is None for _, heir in kin.ended)
 
 
 def opening(turns: Sequence[Fact]) -> Fact:

@@ -11,7 +11,7 @@ from told.core.fact import TURN, Fact
 from told.core.query import LATEST, AsOf
 from told.flow import Flow, call
 from told.ports import Store
-from told.read.fold import Kin, kindred
+from told.read.fold import kindred
 
 NOW = AsOf(LATEST, 0)
 
@@ -25,9 +25,4 @@ def given_up(store: Store, account: str, turns: Iterable[Fact]) -> Flow[frozense
 def silent(lives: Iterable[Fact]) -> frozenset[str]:
     """The threads of such turns among all versions of all that was taken from some evidence."""
     kins = kindred(lives, NOW, {}).values()
-    return frozenset(kin.turn.id for kin in kins if kin.turn is not None and _emptied(kin))
-
-
-def _emptied(kin: Kin) -> bool:
-    """Whether claims were taken from a turn and all of them given up, and none replaced."""
-    return bool(kin.ended) and not kin.held and all(heir is None for _, heir in kin.ended)
+    return frozenset(kin.turn.id for kin in kins if kin.turn is not None and kin.emptied)

@@ -87,4 +87,4 @@ CREATE INDEX note_key ON note (account, key);
 -- What was said in one exact scope, in the order of the ledger: an index row ends with the position -----------------------
 
 CREATE INDEX fact_said ON fact (space) WHERE evidence IS NOT NULL;
-CREATE INDEX link_space ON link (space, rel, dst);
+CREATE INDEX link_space ON link (space);
