@@ -40,9 +40,11 @@ class Overlay(Protocol):
 
     # what is to be thought over
     def enqueue(self, account: str, tasks: Sequence[Task], window: int) -> int:
-        """Queue tasks; one of a thread and reason that is already open and due within the window is one with it.
+        """Queue tasks; one waits together with the open task of its thread and reason that is due before it.
 
-        The more urgent priority counts. Threads that have no version here are dropped. Returns how many are new.
+        Or no later after it than the window. A task that somebody has taken is joined by what is due within the window
+        of it only: whatever is due later is not what is being thought over. The earlier due and the more urgent
+        priority count. Threads that have no version here are dropped. Returns how many are new.
         """
 
     def queue(self, account: str, limit: int = 100) -> Sequence[Task]:

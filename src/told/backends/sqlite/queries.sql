@@ -334,11 +334,12 @@ WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) ORDER BY thread
 DELETE FROM recall_state WHERE id IN (
     SELECT id FROM recall_state WHERE account = ? AND thread = ? ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
 -- name: task_alike
-SELECT id FROM task WHERE account = ? AND thread = ? AND reason = ? AND due >= ? AND due <= ? ORDER BY due, id LIMIT 1
+SELECT id FROM task
+WHERE account = ?1 AND thread = ?2 AND reason = ?3 AND due <= ?5 AND (claimed = 0 OR due >= ?4) ORDER BY due, id LIMIT 1
 -- name: add_task
 INSERT INTO task (account, thread, reason, priority, due) VALUES (?, ?, ?, ?, ?)
 -- name: urge_task
-UPDATE task SET priority = ?1 WHERE id = ?2 AND priority < ?1
+UPDATE task SET priority = max(priority, ?1), due = min(due, ?2) WHERE id = ?3 AND (priority < ?1 OR due > ?2)
 -- name: tasks
 SELECT thread, reason, priority, due, id, claimed, attempts FROM task WHERE account = ?
 ORDER BY priority DESC, due, id LIMIT ?

@@ -226,9 +226,25 @@ class OverlayLaws(Laws):
         assert book.store.enqueue(ACCOUNT, tasks, 50) == 1
         assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, 0.1, 50)], 50) == 0
         [task] = book.store.queue(ACCOUNT)
-        assert (task.due, task.priority) == (100, 0.7)
-        others = [Task("t1", Reason.RECALL, due=151), Task("t1", Reason.EXPLICIT, due=100), Task("t2", Reason.RECALL)]
+        assert (task.due, task.priority) == (50, 0.7)
+        others = [Task("t1", Reason.RECALL, due=-1), Task("t1", Reason.EXPLICIT, due=100), Task("t2", Reason.RECALL)]
         assert book.store.enqueue(ACCOUNT, others, 50) == 3
+
+    def test_what_nobody_has_taken_is_one_task_however_long_it_waits(self, book: Scribe) -> None:
+        known(book, "t1")
+        for due in range(0, 5000, 100):
+            book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due / 5000, due)], 50)
+        [task] = book.store.queue(ACCOUNT)
+        assert (task.due, task.priority) == (0, 0.98)
+
+    def test_a_task_that_is_being_worked_on_is_joined_within_the_window_only(self, book: Scribe) -> None:
+        known(book, "t1")
+        book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=100)], 50)
+        [taken] = book.store.claim(ACCOUNT, 100, 9, 20)
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=150)], 50) == 0
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=151)], 50) == 1
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=999)], 50) == 0
+        assert [(task.id == taken.id, task.due) for task in book.store.queue(ACCOUNT)] == [(True, 100), (False, 151)]
 
     def test_a_claimed_task_is_nobody_elses_until_its_lease_is_over(self, book: Scribe) -> None:
         known(book, "t1", "t2", "t3")
