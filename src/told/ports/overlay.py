@@ -18,6 +18,9 @@ class Overlay(Protocol):
     def ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
         """The last turns at the home of a scope up to a position (now, when None), in ledger order."""
 
+    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """How many turns and tokens all ticks at the home of a scope come to up to each of these positions."""
+
     # topics that came up together
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
         """Count that topics came up together; who came first is one, and a pair with an unknown end is dropped."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TypeVar
 
 import apsw
@@ -50,6 +51,16 @@ class SqliteOverlay:
             rows = () if part is None else run(db, "ticks", part, at, max(limit, 0)).fetchall()
             scopes = Scopes(db, scope.account)
             return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
+
+    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """What the turns at the home of a scope come to up to some positions."""
+        with self._in(scope.account) as (db, number):
+            part = run(db, "part", number, scope.home()).get
+            asked = {place: position(number, place) for place in places}
+            rows = run(db, "ticked", part, json_list(sorted(set(asked.values())))).fetchall()
+        counted = accumulate(rows, lambda before, row: (row[0], before[1] + row[1], before[2] + row[2]))
+        found = {id_: (turns, tokens) for id_, turns, tokens in counted}
+        return {place: found[id_] for place, id_ in asked.items()}
 
     # Topics that came up together -------------------------------------------------------------------------------------
 

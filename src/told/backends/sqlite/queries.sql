@@ -156,6 +156,8 @@ SELECT count(DISTINCT dst) FROM link WHERE space = ? AND rel = ?
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
+-- name: tellings
+SELECT f.* FROM fact f WHERE +f.id > ?1 AND +f.id < ?2 AND f.thread IN (SELECT value FROM json_each(?3)) ORDER BY f.id
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -163,6 +165,10 @@ INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?
 INSERT INTO tick (id, space, part, at, turns, tokens) VALUES (?, ?, ?, ?, ?, ?)
 -- name: ticks
 SELECT id & 1099511627775, space, at, turns, tokens FROM tick WHERE part = ? AND id <= ? ORDER BY id DESC LIMIT ?
+-- name: ticked
+WITH place (id, before) AS (SELECT value, lag(value, 1, 0) OVER (ORDER BY value) FROM json_each(?2))
+SELECT p.id, ifnull(sum(t.turns), 0), ifnull(sum(t.tokens), 0) FROM place p
+LEFT JOIN tick t ON t.part = ?1 AND t.id > p.before AND t.id <= p.id GROUP BY p.id ORDER BY p.id
 -- name: any_link
 SELECT 1 FROM link LIMIT 1
 -- name: links

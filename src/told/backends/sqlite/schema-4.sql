@@ -9,7 +9,7 @@ CREATE TABLE tick (
     turns INTEGER NOT NULL,
     tokens INTEGER NOT NULL
 );
-CREATE INDEX tick_part ON tick (part);
+CREATE INDEX tick_part ON tick (part, id, turns, tokens);
 
 -- Views that a ledger was never folded into, as it is older than they are; a rebuild catches up -------------------------
 

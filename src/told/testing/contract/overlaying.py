@@ -105,6 +105,21 @@ class OverlayLaws(Laws):
         assert [tick.seq for tick in book.store.ticks(ALICE, 1 << 50)] == seqs
         assert (list(book.store.ticks(ALICE, 0)), list(book.store.ticks(ALICE, limit=0))) == ([], [])
 
+    def test_ticks_add_up_to_each_position(self, book: Scribe) -> None:
+        one = said(book, "", sort="tick", meta={"turns": 1, "tokens": 10})
+        said(book, "", BOB, sort="tick", meta={"turns": 50, "tokens": 50})
+        two = said(book, "", AT_WORK, sort="tick", meta={"turns": 4, "tokens": 0})
+        last = said(book, "", sort="tick", meta={"turns": 2, "tokens": 7})
+        places = [last, 0, one, two - 1, two, 1 << 50, NEVER, last]
+        assert dict(book.store.ticked(AT_WORK, places)) == {
+            0: (0, 0), one: (1, 10), two - 1: (1, 10), two: (5, 10), last: (7, 17), 1 << 50: (7, 17), NEVER: (7, 17)
+        }  # fmt: skip
+        assert dict(book.store.ticked(ALICE, [])) == {}
+        for nobody in (Scope(ACCOUNT, user_id="nobody"), Scope(THEIRS, user_id="alice"), Scope(ACCOUNT, user_id=HALF)):
+            assert dict(book.store.ticked(nobody, [last])) == {last: (0, 0)}
+        erase(book, [one])
+        assert dict(book.store.ticked(ALICE, [last])) == {last: (6, 7)}
+
     def test_erased_turns_are_no_ticks_and_a_rebuild_agrees(self, book: Scribe) -> None:
         seqs = [said(book, f"turn {number}", scope) for number, scope in enumerate((ALICE, AT_WORK, BOB, ALICE))]
         erase(book, [seqs[0], seqs[2]])
