@@ -24,7 +24,7 @@ def clocks(
 ) -> Flow[Clocks]:
     """The clocks of a scope at a point in time, to be read at some positions; with the pace of turns if that is asked.
 
-    However long a conversation is, the turns before each position are added up, by the store.
+    The store knows what was counted up to each, however long the conversation is.
     """
     now = min(as_of.seq, LATEST)
     counted = yield from call(store.ticked, scope, [*{min(place, now) for place in places} | {now}])

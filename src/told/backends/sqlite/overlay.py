@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from typing import TypeVar
 
 import apsw
@@ -56,11 +55,9 @@ class SqliteOverlay:
         """What the turns at the home of a scope come to up to some positions."""
         with self._in(scope.account) as (db, number):
             part = run(db, "part", number, scope.home()).get
-            asked = {place: position(number, place) for place in places}
-            rows = run(db, "ticked", part, json_list(sorted(set(asked.values())))).fetchall()
-        counted = accumulate(rows, lambda before, row: (row[0], before[1] + row[1], before[2] + row[2]))
-        found = {id_: (turns, tokens) for id_, turns, tokens in counted}
-        return {place: found[id_] for place, id_ in asked.items()}
+            asked = [position(number, place) for place in places]
+            rows = run(db, "ticked", part, json_list(asked)).fetchall()
+        return {place: (turns, tokens) for place, (_, turns, tokens) in zip(places, rows, strict=True)}
 
     # Topics that came up together -------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 -- Schema 4: the clock of a conversation, and what is kept beside the ledger -------------------------------------------
--- A tick is folded from the ledger, from an entry that is evidence too: it keeps no space alive of its own.
+-- A tick is folded from the ledger, from an entry that is evidence too: it keeps no space alive of its own. What has been
+-- counted in its part up to it stands beside it, so that a clock is read at any position without adding up.
 
 CREATE TABLE tick (
     id INTEGER PRIMARY KEY,
@@ -7,9 +8,11 @@ CREATE TABLE tick (
     part INTEGER NOT NULL,
     at INTEGER NOT NULL,
     turns INTEGER NOT NULL,
-    tokens INTEGER NOT NULL
+    tokens INTEGER NOT NULL,
+    turns_so_far INTEGER NOT NULL,
+    tokens_so_far INTEGER NOT NULL
 );
-CREATE INDEX tick_part ON tick (part, id, turns, tokens);
+CREATE INDEX tick_part ON tick (part);
 
 -- Views that a ledger was never folded into, as it is older than they are; a rebuild catches up -------------------------
 
@@ -88,3 +91,7 @@ CREATE INDEX note_key ON note (account, key);
 
 CREATE INDEX fact_said ON fact (space) WHERE evidence IS NOT NULL;
 CREATE INDEX link_space ON link (space, rel, dst);
+
+-- Evidence by its id, so that the words behind a memory are found without looking through all that was ever said ----------
+
+CREATE INDEX evidence_name ON evidence (name);

@@ -252,7 +252,7 @@ class SqliteStore(SqliteOverlay):
             elif source is not None:
                 rows = run(db, "evidence_by_source", source, *span(number))
             else:
-                rows = run(db, "evidence_of_account", *span(number))
+                rows = run(db, "evidence_named", *span(number), json_list(ids))
             scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
             return [
                 Witness(name, id_ - base(number), scopes[space], digest, said_by, tuple(json.loads(held)))
