@@ -309,8 +309,9 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None,
     for name, value in _from_file(path).items() if path else ():
         values[name], origin[name] = check(name, value, str(path)), str(path)
     for name, knob in KNOBS.items():
-        named = (PREFIX + name.upper(), knob.metadata["known_as"])
-        if variable := next((each for each in named if each in environment), None):
+        own, common = PREFIX + name.upper(), knob.metadata["known_as"]
+        variable = own if own in environment else common if environment.get(common, "").strip() else None
+        if variable is not None:
             values[name], origin[name] = check(name, environment[variable], variable), variable
     for name, value in arguments.items():
         if value is not None:

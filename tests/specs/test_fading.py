@@ -77,6 +77,7 @@ def test_the_variable_that_others_know_the_threshold_by_is_honoured():
     assert load({}).settings.prune_threshold == 0.10
     plain = load({"PRUNE_THRESHOLD": "0.3"})
     assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (0.3, "PRUNE_THRESHOLD")
+    assert load({"PRUNE_THRESHOLD": " "}).origin["prune_threshold"] == load({"PRUNE_THRESHOLD": ""}).origin["store"]
     both = load({"PRUNE_THRESHOLD": "0.3", "TOLD_PRUNE_THRESHOLD": "0.2"})
     assert (both.settings.prune_threshold, both.origin["prune_threshold"]) == (0.2, "TOLD_PRUNE_THRESHOLD")
 

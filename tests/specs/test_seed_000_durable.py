@@ -51,6 +51,23 @@ def test_a_session_goes_on_where_its_run_is_named(memory):
     assert values(visit(memory, run_id="wednesday")) == []
 
 
+def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(memory, monkeypatch):
+    store = visit(memory)
+    tell(store, Hearing="deaf", Style="oil")
+    store.tick(5000)
+    store.tick(7)
+
+    def looked_at(*_):
+        raise AssertionError("the turns were looked at one by one")
+
+    monkeypatch.setattr(memory.engine.store, "ticks", looked_at)
+    tell(store, Style="wool")
+    assert store.turn == 5007
+    assert "wool" in store.context_block()
+    found = {fact.value: (fact.first_turn, fact.salience) for fact in store.facts.values()}
+    assert found == {"deaf": (0, 1.0), "wool": (5007, 0.7)}
+
+
 def test_turns_go_on_counting_from_session_to_session(memory):
     first = visit(memory)
     tell(first, Style="oil")
