@@ -123,7 +123,7 @@ class Strength:
 
     @property
     def ends(self) -> int | None:
-        """The instant at which it will have faded, by the pace so far unless its clock is that of time."""
+        """The instant at which it will have faded, by the pace of late unless its clock is that of time."""
         left = self.left
         return None if left is None else self.clocks.when(self.clock, left)
 
