@@ -5,14 +5,18 @@ import subprocess
 import sys
 import threading
 
+import apsw
 import pytest
 
 from ontologies import FULL, MUSEUM, SEED, STYLE, chatter, five_turns, opened, tiers, values
 from told import Memory, ScopeError
+from told.backends.sqlite.sql import QUERIES
 from told.core.errors import InvalidInput, NotFoundError
 from told.flow import run
 from told.ontology import Fact, MemoryStore
 from told.testing import ManualClock
+
+ANY = {"ticked": (1, "[1]"), "ticks": (1, 1, 1), "evidence_named": (0, 1, "[]"), "tellings": (0, 1, "[]")}
 
 
 @pytest.fixture(params=["ram", "sqlite"])
@@ -268,3 +272,12 @@ def test_time_passes_for_facts_in_a_ledger(tmp_path):
         weights = {fact.value: fact.salience for fact in store.facts.values()}
         assert weights == pytest.approx({"permanent": 1.0, "long_term": 0.5 ** (1 / 180), "session": 0.5}, abs=1e-4)
         assert store.upsert("session", "session", "asserted", "again").salience == pytest.approx(0.8, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", ["ticked", "ticks", "evidence_named", "tellings"])
+def test_no_question_of_an_upsert_looks_through_a_whole_table(tmp_path, query):
+    Memory(f"sqlite:///{tmp_path}/m.db", embedder="none").close()
+    with apsw.Connection(f"{tmp_path}/m.db") as db:
+        plan = [row[-1] for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ANY[query])]
+    db.close()
+    assert not [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
