@@ -246,7 +246,9 @@ class Settings:
         50, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
     )
     reconsolidate: bool = knob(True, "Whether what is recalled is queued to be thought over once somebody asks.")
-    reconsolidate_window: int = knob(300, "Seconds in which recalls of one memory are one in that queue.", least=0)
+    reconsolidate_window: int = knob(
+        300, "Seconds after which a recall of a memory that is being thought over is queued anew.", least=0
+    )
     reconsolidate_batch: int = knob(8, "How many memories are taken from the queue at a time.", least=1)
     reconsolidate_lease: int = knob(
         300, "Seconds after which a memory that somebody took from the queue and did not finish is free again.", least=1
