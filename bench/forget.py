@@ -5,6 +5,7 @@
     python bench/forget.py --sizes 1000,50000    other sizes
 
 A turn of told is one `add` of a short text that is kept word for word, or the bare entry that says that a turn passed.
+For the ontology store in a file, what is measured is one `upsert`, and the size is how many turns passed before it.
 The naive stores do what a ticking column does: one in a dictionary, as the smallest library would, one in an SQLite
 file. Sizes and contenders take turns in short rounds. A figure is the median of all calls in processor time; a ratio is
 the median of the ratios within each round.
@@ -31,6 +32,7 @@ from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Evidence, Observed
 from told.core.kind import builtin, load_kind
 from told.core.scope import Scope
+from told.ontology import MemoryStore
 from told.ports import Batch
 from told.views import fold_all
 
@@ -44,6 +46,13 @@ MICRO = 1e3
 KIND: Final = {
     "name": "style", "tier": "long_term", "weight": 0.7, "description": "What a visitor likes, for a few hundred turns."
 }  # fmt: skip
+STYLES: Final = {
+    "concepts": {"style": {
+        "label": "Style", "persistence_class": "long_term", "salience_weight": 0.7, "cardinality": 5,
+        "examples": ["I like X"],
+    }}
+}  # fmt: skip
+UPSERT: Final = "told, ontology store, durable"
 Turn = Callable[[], None]
 
 
@@ -109,7 +118,25 @@ def in_a_file(size: int) -> Iterator[Mapping[str, Turn]]:
     db.close()
 
 
-CONTENDERS = (told, in_a_dictionary, in_a_file)
+@contextmanager
+def ontology(size: int) -> Iterator[Mapping[str, Turn]]:
+    """The store of an ontology over a file in which so many turns have passed, one by one."""
+    numbers = count()
+    with Memory(f"sqlite:///{WORK / f'ontology{size}.db'}", embedder="none", durability="normal") as memory:
+        visitor = MemoryStore(STYLES, memory=memory, user_id=USER)
+        store, scope = memory.engine.store, Scope.of(user_id=USER)
+        for some in batches(map(str, range(size)), 2_000):
+            passed = [Observed(store.mint.id(), Evidence("", sort="tick", meta={"turns": 1})) for _ in some]
+            store.commit(Batch("default", [Draft(each, scope) for each in passed]), fold_all)
+
+        def upsert() -> None:
+            value = f"style number {next(numbers)}"
+            visitor.upsert("style", value, evidence=f"I like {value}")
+
+        yield {UPSERT: upsert}
+
+
+CONTENDERS = (told, ontology, in_a_dictionary, in_a_file)
 
 
 def batches(items: Iterator[str], size: int) -> Iterator[Sequence[str]]:
@@ -165,7 +192,8 @@ def judged(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[i
     small, large = min(sizes), max(sizes)
     verdicts: list[dict[str, Any]] = []
     for name, by_size in found.items():
-        title = f"{name}: a turn at {_table.number(large)} / at {_table.number(small)} memories"
+        what, of = ("an upsert", "turns") if name == UPSERT else ("a turn", "memories")
+        title = f"{name}: {what} at {_table.number(large)} / at {_table.number(small)} {of}"
         grown = growth(by_size, large, small)
         mine = name.startswith("told")
         verdicts.append(_table.verdict(title, grown, "<=", 1.5) if mine else _table.figure(title, grown, "×"))

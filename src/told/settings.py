@@ -247,7 +247,9 @@ class Settings:
         50, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
     )
     reconsolidate: bool = knob(True, "Whether what is recalled is queued to be thought over once somebody asks.")
-    reconsolidate_window: int = knob(300, "Seconds in which recalls of one memory are one in that queue.", least=0)
+    reconsolidate_window: int = knob(
+        300, "Seconds after which a recall of a memory that is being thought over is queued anew.", least=0
+    )
     reconsolidate_batch: int = knob(8, "How many memories are taken from the queue at a time.", least=1)
     reconsolidate_lease: int = knob(
         300, "Seconds after which a memory that somebody took from the queue and did not finish is free again.", least=1
@@ -310,8 +312,9 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None,
     for name, value in _from_file(path).items() if path else ():
         values[name], origin[name] = check(name, value, str(path)), str(path)
     for name, knob in KNOBS.items():
-        named = (PREFIX + name.upper(), knob.metadata["known_as"])
-        if variable := next((each for each in named if each in environment), None):
+        own, common = PREFIX + name.upper(), knob.metadata["known_as"]
+        variable = own if own in environment else common if environment.get(common, "").strip() else None
+        if variable is not None:
             values[name], origin[name] = check(name, environment[variable], variable), variable
     for name, value in arguments.items():
         if value is not None:

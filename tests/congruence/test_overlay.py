@@ -68,6 +68,7 @@ def beside(store):
         "states": list(store.states(ACCOUNT, THREADS)),
         "queue": [places(task) for task in store.queue(ACCOUNT)],
         "notes": (list(store.notes(ACCOUNT, "c").items()), dict(store.notes(ACCOUNT, "c", ["k", "t1"]))),
+        "ticked": [dict(store.ticked(scope, (3, 5, 9))) for scope in HOMES],
         "ticks": [list(store.ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
         "tasks": store.stats(ACCOUNT)["tasks"],
     }

@@ -92,7 +92,7 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
 
 UNDONE = {
     4: "DROP TABLE tick; DROP TABLE behind; DROP TABLE met; DROP TABLE recall; DROP TABLE recall_state;"
-    "DROP TABLE task; DROP TABLE note; DROP INDEX fact_said; DROP INDEX link_space",
+    "DROP TABLE task; DROP TABLE note; DROP INDEX fact_said; DROP INDEX link_space; DROP INDEX evidence_name",
     3: "DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence;"
     "ALTER TABLE fault DROP COLUMN raw",
 }

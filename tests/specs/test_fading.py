@@ -1,20 +1,27 @@
 """Memories fade by the clock of their kind, are hidden once they have, and are let go only when that is asked for."""
 
+from dataclasses import replace
+from itertools import accumulate
+
 import pytest
 
 from told import InvalidInput, NotFoundError, ScopeError
-from told.core.fact import Link
-from told.core.fading import said_again
+from told.core.entry import Draft, Evidence, Observed
+from told.core.fact import Fact, Link
+from told.core.fading import said_again, sayings
 from told.core.ids import made_at, uuid7
 from told.core.kind import Kind, builtin, load_kind, load_ontology
 from told.core.salience import Clock, Tier, fades_at
 from told.core.scope import Scope
 from told.core.trust import STAMP
 from told.ledger import clocks as counting
+from told.ports import Batch
 from told.settings import load
+from told.views import fold_all
 from visits import VISIT, visit
 
 STORES = ["ram", "sqlite"]
+TICK = Evidence("", "user", sort="tick", meta={"turns": 1, "tokens": 0})
 
 
 @pytest.fixture(params=STORES)
@@ -70,6 +77,7 @@ def test_the_variable_that_others_know_the_threshold_by_is_honoured():
     assert load({}).settings.prune_threshold == 0.10
     plain = load({"PRUNE_THRESHOLD": "0.3"})
     assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (0.3, "PRUNE_THRESHOLD")
+    assert load({"PRUNE_THRESHOLD": " "}).origin["prune_threshold"] == load({"PRUNE_THRESHOLD": ""}).origin["store"]
     both = load({"PRUNE_THRESHOLD": "0.3", "TOLD_PRUNE_THRESHOLD": "0.2"})
     assert (both.settings.prune_threshold, both.origin["prune_threshold"]) == (0.2, "TOLD_PRUNE_THRESHOLD")
 
@@ -126,14 +134,27 @@ def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
     assert here.weights() == pytest.approx({"tea": 0.9 * 0.55**2, "milk": 0.9})
 
 
-def test_a_conversation_of_any_length_is_counted_as_far_back_as_it_matters(here, monkeypatch):
-    monkeypatch.setattr(counting, "AT_ONCE", 2)
+def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
+    [deaf, *_] = here.says("Need.Deaf", "deaf")
+    [style, *_] = here.says("Art.Style", "cubism")
+    passed = [Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.of(**here.ids)) for _ in range(4200)]
+    here.memory.engine.store.commit(Batch("default", passed), fold_all)
     here.says("Art.Style", "cubism")
-    for _ in range(9):
-        here.passes(1)
-    assert here.weights()["cubism"] == pytest.approx(0.7 * 0.99**9)
-    monkeypatch.setattr(counting, "ENOUGH", 5.0)
-    assert here.weights()["cubism"] == pytest.approx(0.0)
+    found = here.memory.decay(deaf["id"])
+    assert (found["now"], found["said"], found["salience"]) == (4202.0, [0.0], 1.0)
+    found = here.memory.decay(style["id"])
+    assert (found["now"], found["said"], found["fades_at"]["left"]) == (4201.0, [0.0, 4201.0], 194.0)
+    assert [point[0] for point in found["curve"]][::59] == [0.0, 4395.0]
+    assert row(here, "cubism")["fades_at"]["left"] == 194.0
+
+
+def test_the_day_on_which_something_fades_is_guessed_by_the_pace_of_late(here, monkeypatch):
+    monkeypatch.setattr(counting, "LATELY", 4)
+    here.says("Art.Style", "cubism")
+    for days in (9.0, 9.0, 1.0, 1.0, 1.0):
+        here.passes(1, days=days)
+    ends = here.memory.decay(here.memory.about(**here.ids)["results"][0]["id"])["fades_at"]
+    assert (ends["left"], ends["time"][:10]) == (189.0, "2026-08-03")
 
 
 def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
@@ -161,6 +182,73 @@ def test_what_had_faded_and_is_said_again_begins_anew(here):
     here.passes(20)
     here.says("Need.Coffee", "tea")
     assert here.weights()["tea"] == pytest.approx(0.9)
+
+
+def test_a_version_that_says_the_same_neither_weakens_nor_freshens_a_memory(here):
+    [made, *_] = here.says("Art.Style", "cubism")
+    for _ in range(3):
+        here.passes(1)
+        here.says("Art.Style", "cubism")
+    here.passes(150, days=1)
+    before, said = here.weights()["cubism"], row(here, "cubism")["said"]
+    here.memory.update(made["id"], metadata={"value": "cubism", "tag": "x"})
+    here.here.clock.tick()
+    assert here.weights()["cubism"] == pytest.approx(before)
+    assert row(here, "cubism")["said"] == said == 4
+    here.memory.apply_delta([{"op": "update_confidence", "id": made["id"], "confidence": 0.5, "lane": "machine"}])
+    here.here.clock.tick()
+    assert here.weights()["cubism"] < before
+    here.passes(250)
+    assert "cubism" not in here.memory.context(**here.ids).text
+    here.here.clock.tick()
+    here.memory.update(made["id"], metadata={"value": "cubism", "tag": "y"})
+    assert "cubism" not in here.memory.context(**here.ids).text
+    here.here.clock.tick()
+    here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == pytest.approx(0.35)
+
+
+def test_a_memory_that_a_user_words_anew_begins_anew_and_what_it_was_is_as_strong_as_it_was(here):
+    [made, *_] = here.says("Art.Style", "cubism")
+    here.passes(1)
+    here.says("Art.Style", "cubism")
+    here.passes(20, days=1)
+    then, before = here.here.head, here.weights()["cubism"]
+    here.memory.update(made["id"], "Likes: fauvism", metadata={"value": "fauvism"})
+    anew = here.memory.decay(made["id"])
+    assert (anew["now"], anew["said"]) == (0.0, [0.0])
+    assert here.weights() == {"fauvism": anew["salience"]}
+    assert here.weights(as_of=f"#{then}") == pytest.approx({"cubism": before})
+    here.passes(3, days=1)
+    here.memory.update(made["id"], metadata={"value": "fauvism", "tag": "x"})
+    assert here.weights() == pytest.approx({"fauvism": anew["salience"] * 0.99**3})
+
+
+def versions(*changes):
+    """A thread of versions, a second and a position apart."""
+    first = Fact("t", 1, 1, Scope(user_id="ann"), "likes tea", "", role="user", evidence="e1")
+    numbered = enumerate(accumulate(changes, lambda before, change: replace(before, **change), initial=first), 1)
+    return [replace(fact, seq=seq, updated_at=seq * 1_000_000) for seq, fact in numbered]
+
+
+@pytest.mark.parametrize(
+    ("changes", "seqs"),
+    [
+        ([{"meta": {"tag": "x"}}, {"confidence": 0.2}, {"valid_to": 9}], [1]),
+        ([{"text": "likes mate", "evidence": "e2"}], [2]),
+        ([{"object": "mate"}, {"meta": {"tag": "x"}}], [2]),
+        ([{"text": "likes mate", "role": "tool"}], [1]),
+        ([{"text": "likes mate", "role": None, "author": "model"}, {"text": "likes milk", "role": "user"}], [3]),
+        ([{"text": "likes mate", "meta": {STAMP: "inference"}}], [1]),
+        ([{"evidence": "e2"}, {"evidence": "e2", "confidence": 0.3}], [1, 2]),
+        ([{"evidence": "e2", "role": "assistant"}], [1]),
+    ],
+)  # fmt: skip
+def test_a_memory_is_said_where_a_user_changes_what_it_says_or_gives_it_new_evidence(changes, seqs):
+    *before, fact = versions(*changes)
+    assert [each.seq for each in sayings(fact, tellings=[*before, fact])] == seqs
+    link = Link(len(changes) + 1, uuid7(9_000, bytes(10)), "supports", "t", fact.scope)
+    assert [each.seq for each in sayings(fact, [replace(link, seq=0), replace(link, seq=99)], before)] == [*seqs, 99]
 
 
 def test_only_what_a_user_says_keeps_a_memory_alive():

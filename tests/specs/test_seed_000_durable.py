@@ -5,14 +5,18 @@ import subprocess
 import sys
 import threading
 
+import apsw
 import pytest
 
 from ontologies import FULL, MUSEUM, SEED, STYLE, chatter, five_turns, opened, tiers, values
 from told import Memory, ScopeError
+from told.backends.sqlite.sql import QUERIES
 from told.core.errors import InvalidInput, NotFoundError
 from told.flow import run
 from told.ontology import Fact, MemoryStore
 from told.testing import ManualClock
+
+ANY = {"ticked": (1, "[1]"), "ticks": (1, 1, 1), "evidence_named": (0, 1, "[]"), "tellings": (0, 1, "[]")}
 
 
 @pytest.fixture(params=["ram", "sqlite"])
@@ -49,6 +53,23 @@ def test_a_session_goes_on_where_its_run_is_named(memory):
     tell(visit(memory, run_id="tuesday"), TimeBudget="an hour")
     assert values(visit(memory, run_id="tuesday")) == ["an hour"]
     assert values(visit(memory, run_id="wednesday")) == []
+
+
+def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(memory, monkeypatch):
+    store = visit(memory)
+    tell(store, Hearing="deaf", Style="oil")
+    store.tick(5000)
+    store.tick(7)
+
+    def looked_at(*_):
+        raise AssertionError("the turns were looked at one by one")
+
+    monkeypatch.setattr(memory.engine.store, "ticks", looked_at)
+    tell(store, Style="wool")
+    assert store.turn == 5007
+    assert "wool" in store.context_block()
+    found = {fact.value: (fact.first_turn, fact.salience) for fact in store.facts.values()}
+    assert found == {"deaf": (0, 1.0), "wool": (5007, 0.7)}
 
 
 def test_turns_go_on_counting_from_session_to_session(memory):
@@ -251,3 +272,12 @@ def test_time_passes_for_facts_in_a_ledger(tmp_path):
         weights = {fact.value: fact.salience for fact in store.facts.values()}
         assert weights == pytest.approx({"permanent": 1.0, "long_term": 0.5 ** (1 / 180), "session": 0.5}, abs=1e-4)
         assert store.upsert("session", "session", "asserted", "again").salience == pytest.approx(0.8, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", ["ticked", "ticks", "evidence_named", "tellings"])
+def test_no_question_of_an_upsert_looks_through_a_whole_table(tmp_path, query):
+    Memory(f"sqlite:///{tmp_path}/m.db", embedder="none").close()
+    with apsw.Connection(f"{tmp_path}/m.db") as db:
+        plan = [row[-1] for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ANY[query])]
+    db.close()
+    assert not [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]

@@ -47,6 +47,16 @@ def test_a_query_recalls_what_has_faded(visitor):
     assert COFFEE not in [fact.concept for fact in visitor.facts.values()]
 
 
+def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
+    monkeypatch.setattr("told.faces.ontology.inside.ARCHIVED", 3)
+    store = MemoryStore(SEED)
+    for number in range(8):
+        store.upsert(STYLE, f"style {number}", "asserted", f"I like style {number}.")
+        store.tick(300)
+    assert not store.facts
+    assert sorted(fact.value for fact in store.recall("which style?", limit=9)) == ["style 5", "style 6", "style 7"]
+
+
 def test_a_query_that_points_back_recalls_what_was_said_last(visitor):
     assert visitor.recall("Where can I have one?", limit=1)[0].value == "coffee"
     assert visitor.recall("Where is the airport?") == []

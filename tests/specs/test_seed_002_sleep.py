@@ -197,9 +197,23 @@ def test_recalls_within_three_hundred_seconds_are_one_task(memory, clock):
         clock.tick(seconds * 1_000_000)
         memory.search("tea", **ALICE)
         assert len(memory.queue()["results"]) == 1
+    account, store = memory.engine.account, memory.engine.store
+    assert len(store.claim(account, clock.now, 9, 300_000_000)) == 1
+    memory.search("tea", **ALICE)
+    assert len(memory.queue()["results"]) == 1
     clock.tick(301_000_000)
     memory.search("tea", **ALICE)
     assert len(memory.queue()["results"]) == 2
+
+
+def test_a_queue_that_nobody_works_on_is_no_longer_than_what_is_remembered(memory, clock):
+    for number in range(4):
+        tell(memory, f"I like tea number {number}")
+    for _ in range(6):
+        memory.search("tea", **ALICE)
+        clock.tick(600_000_000)
+    queued = [row["id"] for row in memory.queue()["results"]]
+    assert len(queued) == len(set(queued)) >= 4
 
 
 def test_queueing_can_be_switched_off_and_recalls_are_noted_all_the_same(url, clock):

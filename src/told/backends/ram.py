@@ -227,6 +227,12 @@ class RamStore(RamOverlay, RamTurns):
         return [owned(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
 
     @locked
+    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+        """Every version of some threads, in ledger order."""
+        found = [fact for fact in self._account(account).facts.values() if fact.id in frozenset(threads)]
+        return [owned(fact) for fact in sorted(found, key=lambda fact: fact.seq)]
+
+    @locked
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
         at, asked = NEVER - 1 if seq is None else seq, set(nodes)

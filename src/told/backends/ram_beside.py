@@ -48,13 +48,15 @@ class Beside:
         for task in tasks:
             if task.thread in known:
                 alike = self._alike(task, window) or replace(task, id=next(ids), claimed=0, attempts=0)
-                self.tasks[alike.id] = replace(alike, priority=max(alike.priority, task.priority))
+                urgent, due = max(alike.priority, task.priority), min(alike.due, task.due)
+                self.tasks[alike.id] = replace(alike, priority=urgent, due=due)
         return len(self.tasks) - before
 
     def _alike(self, task: Task, window: int) -> Task | None:
-        """The first open task that a new one is one with."""
-        same = (t for t in self.tasks.values() if (t.thread, t.reason) == (task.thread, task.reason))
-        return min((t for t in same if abs(t.due - task.due) <= window), key=lambda t: (t.due, t.id), default=None)
+        """The first open task that a new one is one with: of one that is being worked on, only within the window."""
+        same = [t for t in self.tasks.values() if (t.thread, t.reason) == (task.thread, task.reason)]
+        near = [t for t in same if t.due <= task.due + window and (not t.claimed or t.due >= task.due - window)]
+        return min(near, key=lambda t: (t.due, t.id), default=None)
 
     def claim(self, now: int, limit: int, lease: int) -> Sequence[Task]:
         """Take what is due and free."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import accumulate, count
 
 from told.backends.ram_rows import storable
 from told.backends.ram_shelf import Shelf, locked
@@ -26,6 +27,15 @@ class RamOverlay(Shelf):
         ticks = sorted(self._account(scope.account).ticks.values(), key=lambda tick: tick.seq)
         here = [t for t in ticks if t.scope.home() == scope.home() and (upto is None or t.seq <= upto)]
         return here[max(len(here) - limit, 0) :]
+
+    @locked
+    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """What the turns at the home of a scope come to up to some positions."""
+        ticks = [t for t in self._account(scope.account).ticks.values() if t.scope.home() == scope.home()]
+        ticks.sort(key=lambda tick: tick.seq)
+        seqs = [tick.seq for tick in ticks]
+        turns, tokens = ([0, *accumulate(each)] for each in ((t.turns for t in ticks), (t.tokens for t in ticks)))
+        return {place: (turns[at], tokens[at]) for place in places for at in [bisect_right(seqs, place)]}
 
     # Topics that came up together
 

@@ -11,7 +11,7 @@ from told.core.policy import Action
 from told.core.query import Receipt
 from told.core.text import clean
 from told.engine.base import Base, named, verb
-from told.flow import Flow, call
+from told.flow import Flow
 from told.ledger import concepts as holding
 from told.read.guard import denials
 from told.write import concepts, gate
@@ -52,8 +52,7 @@ class Conceiving(Base):
     @verb(Action.READ_METADATA)
     def turns(self, ids: Mapping[str, Any]) -> Flow[int]:
         """How many turns have passed where a scope is at home."""
-        ticks = yield from call(self.store.ticks, self.scope(ids), None, holding.EVERY)
-        return sum(tick.turns for tick in ticks)
+        return (yield from holding.turns(self.store, self.scope(ids)))
 
     @verb(Action.WRITE)
     def let_go(self, shelf: Shelf, threads: Sequence[str]) -> Flow[Receipt]:

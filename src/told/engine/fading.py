@@ -39,7 +39,7 @@ class Fading(Minding):
         if kind is not None and clock is not None:
             kind = replace(kind, clock=_clock(clock))
             kinds = kinds.plus(kind)
-        found = yield from strengths(replace(self.eye, kinds=kinds), [fact], Find(fact.scope, at))
+        found = yield from strengths(replace(self.eye, kinds=kinds), [fact], Find(fact.scope, at), paced=True)
         return Remembered(fact, kind, found[fact.seq])
 
     @verb(Action.READ_CONTENT)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from told.core.concepts import FADED, Belief, Rules, Shelf
 from told.core.entry import Entry, Observed, Retracted
-from told.core.fact import NEVER, Fact, Link
-from told.core.fading import Clocks, said_again, strength
-from told.core.ids import made_at
+from told.core.fact import NEVER, Fact
+from told.core.fading import Clocks, Saying, strength
+from told.core.query import LATEST, AsOf
 from told.core.salience import Clock
+from told.core.scope import Scope
 from told.flow import Flow, call
+from told.ledger.clocks import clocks, said_of
 from told.ports import Store
 from told.settings import Settings
 
-EVERY: Final = 1 << 40
-"""More turns than any conversation has: a turn is told by its number, so all of them are counted."""
+
+def turns(store: Store, scope: Scope) -> Flow[int]:
+    """How many turns have passed where a scope is at home."""
+    return (yield from call(store.ticked, scope, [LATEST]))[LATEST][0]
 
 
 def held(
@@ -58,37 +61,23 @@ def believed(
     """Facts with how strong they are, what was last said for each, and when."""
     if not facts:
         return []
-    ticks, now = (yield from call(store.ticks, shelf.lasting, None, EVERY)), store.mint.now()
-    clocks = Clocks.of(ticks, now, turn_events=settings.turn_events, turn_tokens=settings.turn_tokens)
-    turns = Clocks.of(ticks, now)
-    links = yield from call(store.links, shelf.lasting.account, [fact.id for fact in facts])
-    again = said_again(links)
-    latest = [_latest(fact, again) for fact in facts]
-    quotes = yield from _quotes(store, shelf.lasting.account, latest)
-    return [
-        _belief(fact, rules, (clocks, turns), again.get(fact.id, []), quotes.get(evidence, ""))
-        for fact, evidence in zip(facts, latest, strict=True)
-    ]
-
-
-def _latest(fact: Fact, again: Mapping[str, Sequence[Link]]) -> str:
-    """The evidence that was last given for a fact."""
-    later = [link for link in again.get(fact.id, ()) if link.seq > fact.seq]
-    return max(later, key=lambda link: link.seq).src if later else fact.evidence or ""
+    account, now = shelf.lasting.account, AsOf(LATEST, store.mint.now())
+    said = yield from said_of(store, account, facts)
+    places = {each.seq for sayings in said.values() for each in sayings}
+    counted = yield from clocks(store, shelf.lasting, now, settings, places=places)
+    quotes = yield from _quotes(store, account, [said[fact.seq][-1].evidence or "" for fact in facts])
+    return [_belief(fact, rules, counted, said[fact.seq], quotes, settings.turn_events) for fact in facts]
 
 
 def _belief(
-    fact: Fact, rules: Rules, counted: tuple[Clocks, Clocks], again: Sequence[Link], quote: str
+    fact: Fact, rules: Rules, counted: Clocks, said: Sequence[Saying], quotes: Mapping[str, str], turn_events: float
 ) -> Belief:
     """A fact as it is believed, by the clocks it fades by and by the number of its turns."""
-    clocks, numbers = counted
-    later = [link for link in again if link.seq > fact.seq]
-    kind = rules.ontology[fact.kind]
-    found, curve = strength(fact, kind, clocks, later), rules.curve(kind.name, kind.tier)
-    place = max((link.seq for link in later), default=fact.seq)
-    last_at = max((made_at(link.src) or 0 for link in later), default=fact.updated_at)
-    first, last = (int(numbers.reading(Clock.TURNS, seq, 0)) for seq in (fact.seq, place))
-    return Belief(fact, replace(found, curve=curve), quote, place, first, last, last_at)
+    kind, last = rules.ontology[fact.kind], said[-1]
+    found, curve = strength(fact, kind, counted, said), rules.curve(kind.name, kind.tier)
+    first, latest = (round(counted.reading(Clock.TURNS, each.seq, 0) * turn_events) for each in (said[0], last))
+    quote = quotes.get(last.evidence or "", "")
+    return Belief(fact, replace(found, curve=curve), quote, last.seq, first, latest, last.at)
 
 
 def _quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:

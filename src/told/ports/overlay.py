@@ -18,6 +18,9 @@ class Overlay(Protocol):
     def ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
         """The last turns at the home of a scope up to a position (now, when None), in ledger order."""
 
+    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """How many turns and tokens all ticks at the home of a scope come to up to each of these positions."""
+
     # topics that came up together
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
         """Count that topics came up together; who came first is one, and a pair with an unknown end is dropped."""
@@ -40,9 +43,11 @@ class Overlay(Protocol):
 
     # what is to be thought over
     def enqueue(self, account: str, tasks: Sequence[Task], window: int) -> int:
-        """Queue tasks; one of a thread and reason that is already open and due within the window is one with it.
+        """Queue tasks; one waits together with the open task of its thread and reason that is due before it.
 
-        The more urgent priority counts. Threads that have no version here are dropped. Returns how many are new.
+        Or no later after it than the window. A task that somebody has taken is joined by what is due within the window
+        of it only: whatever is due later is not what is being thought over. The earlier due and the more urgent
+        priority count. Threads that have no version here are dropped. Returns how many are new.
         """
 
     def queue(self, account: str, limit: int = 100) -> Sequence[Task]:

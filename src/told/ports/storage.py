@@ -323,6 +323,9 @@ class Store(Blobs, Overlay, Turns, Protocol):
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers, in ledger order."""
 
+    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+        """Every version of these threads, in ledger order."""
+
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes at a position."""
 

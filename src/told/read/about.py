@@ -53,7 +53,7 @@ def _grouped(found: Sequence[Remembered]) -> list[Remembered]:
 
 
 def _looked_up(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[list[Remembered]]:
-    strong = yield from strengths(eye, facts, find)
+    strong = yield from strengths(eye, facts, find, paced=True)
     words = yield from _words(eye.store, find.scope.account, facts)
     return [Remembered(fact, eye.kinds.get(fact.kind), strong[fact.seq], words.get(fact.seq)) for fact in facts]
 

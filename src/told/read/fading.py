@@ -5,30 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from told.core.fact import Fact, Link
-from told.core.fading import Clocks, Strength, said_again, strength
+from told.core.fact import Fact
+from told.core.fading import Clocks, Saying, Strength, sayings, strength
 from told.core.query import Find
-from told.flow import Flow, call
-from told.ledger.clocks import clocks_of
+from told.flow import Flow
+from told.ledger.clocks import changed, clocks_of, said_of
 from told.read.gather import Eye
 from told.read.settle import at
 
 
-def strengths(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[Mapping[int, Strength]]:
-    """How strong each of these facts is at the point in time of a read, by its position in the ledger."""
-    clocks = yield from clocks_of(eye.store, facts, eye.kinds, find.as_of, eye.settings)
-    return (yield from _measured(eye, facts, find, clocks))
+def strengths(
+    eye: Eye, facts: Sequence[Fact], find: Find, *, paced: bool = False
+) -> Flow[Mapping[int, Strength]]:
+    """How strong each of these facts is at the point in time of a read, by its position in the ledger.
+
+    When one that fades by turns will have faded is known if the pace of turns is asked for.
+    """
+    said = yield from said_of(eye.store, find.scope.account, facts, at(find))
+    return (yield from _measured(eye, facts, said, find, paced=paced))
 
 
 def faded(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[frozenset[int]]:
     """The positions of those facts that have faded at the point in time of a read.
 
-    What has not faded since it was written is no weaker for being said again, so only the others are looked up.
+    What was not changed and has not faded since it was written is no weaker for being said again, so only the others
+    are looked up.
     """
     mortal = [fact for fact in facts if (kind := eye.kinds.get(fact.kind)) and not kind.curve().lasting]
-    clocks = yield from clocks_of(eye.store, mortal, eye.kinds, find.as_of, eye.settings)
-    weak = [fact for fact in mortal if _strength(eye, fact, clocks).faded]
-    found = (yield from _measured(eye, weak, find, clocks)) if weak else {}
+    first = [fact for fact in mortal if not changed(fact)]
+    alone = yield from _measured(eye, first, {fact.seq: sayings(fact) for fact in first}, find)
+    weak = [fact for fact in mortal if changed(fact) or alone[fact.seq].faded]
+    found = (yield from strengths(eye, weak, find)) if weak else {}
     return frozenset(seq for seq, each in found.items() if each.faded)
 
 
@@ -45,13 +52,14 @@ def alive(eye: Eye, facts: Iterable[Fact], find: Find, count: int) -> Flow[tuple
 
 
 def _measured(
-    eye: Eye, facts: Sequence[Fact], find: Find, clocks: Mapping[str, Clocks]
+    eye: Eye, facts: Sequence[Fact], said: Mapping[int, Sequence[Saying]], find: Find, *, paced: bool = False
 ) -> Flow[Mapping[int, Strength]]:
-    links = yield from call(eye.store.links, find.scope.account, [fact.id for fact in facts], at(find))
-    again = said_again(links)
-    return {fact.seq: _strength(eye, fact, clocks, again.get(fact.id, ())) for fact in facts}
-
-
-def _strength(eye: Eye, fact: Fact, clocks: Mapping[str, Clocks], again: Iterable[Link] = ()) -> Strength:
-    kind = eye.kinds.get(fact.kind)
-    return strength(fact, kind, clocks[fact.scope.home()], again, eye.settings.prune_threshold)
+    """How strong facts are that were said where it says."""
+    homes: Mapping[str, Clocks] = yield from clocks_of(
+        eye.store, facts, said, eye.kinds, find.as_of, eye.settings, paced=paced
+    )
+    floor = eye.settings.prune_threshold
+    return {
+        fact.seq: strength(fact, eye.kinds.get(fact.kind), homes[fact.scope.home()], said[fact.seq], floor)
+        for fact in facts
+    }

@@ -28,7 +28,8 @@ class Recalls:
     """What this process recalled and the store does not know yet.
 
     The newest `keep` of each memory are noted, none at all when that is 0. Where they are `queued`, each memory is also
-    put into the queue of what is to be thought over, once in a `window` of seconds.
+    put into the queue of what is to be thought over: once while it waits there, and anew while somebody is at it if
+    that is a `window` of seconds later.
     """
 
     def __init__(self, keep: int = 50, window: int = 300, *, queued: bool = True) -> None:

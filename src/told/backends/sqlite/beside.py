@@ -50,7 +50,7 @@ def _move(db: apsw.Connection, account: int, recall: Recalled) -> None:
 
 
 def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int) -> int:
-    """Queue tasks, each as one with the first that is like it; how many were new."""
+    """Queue tasks, each as one with the first that it can wait with; how many were new."""
     known, new = _known(db, account, (task.thread for task in tasks)), 0
     for task in tasks:
         if task.thread in known:
@@ -60,7 +60,7 @@ def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: in
                 run(db, "add_task", *whose, task.priority, task.due)
                 new += 1
             else:
-                run(db, "urge_task", task.priority, alike)
+                run(db, "urge_task", task.priority, task.due, alike)
     return new
 
 

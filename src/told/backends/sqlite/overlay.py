@@ -51,6 +51,14 @@ class SqliteOverlay:
             scopes = Scopes(db, scope.account)
             return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
 
+    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """What the turns at the home of a scope come to up to some positions."""
+        with self._in(scope.account) as (db, number):
+            part = run(db, "part", number, scope.home()).get
+            asked = [position(number, place) for place in places]
+            rows = run(db, "ticked", part, json_list(asked)).fetchall()
+        return {place: (turns, tokens) for place, (_, turns, tokens) in zip(places, rows, strict=True)}
+
     # Topics that came up together -------------------------------------------------------------------------------------
 
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:

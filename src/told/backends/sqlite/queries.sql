@@ -81,9 +81,9 @@ FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: evidence_by_source
 SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
 FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
--- name: evidence_of_account
+-- name: evidence_named
 SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
-FROM evidence WHERE id > ? AND id < ? ORDER BY id
+FROM evidence WHERE +id > ? AND +id < ? AND name IN (SELECT value FROM json_each(?)) ORDER BY id
 
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
@@ -164,13 +164,27 @@ ORDER BY o.id DESC LIMIT ?6
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
+-- name: tellings
+SELECT f.* FROM fact f WHERE +f.id > ?1 AND +f.id < ?2 AND f.thread IN (SELECT value FROM json_each(?3)) ORDER BY f.id
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 -- name: add_tick
-INSERT INTO tick (id, space, part, at, turns, tokens) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO tick (id, space, part, at, turns, tokens, turns_so_far, tokens_so_far)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?5 + ifnull(last.turns_so_far, 0), ?6 + ifnull(last.tokens_so_far, 0)
+FROM (SELECT 1) LEFT JOIN (
+    SELECT turns_so_far, tokens_so_far FROM tick WHERE part = ?3 AND id < ?1 ORDER BY id DESC LIMIT 1) last
 -- name: ticks
 SELECT id & 1099511627775, space, at, turns, tokens FROM tick WHERE part = ? AND id <= ? ORDER BY id DESC LIMIT ?
+-- name: ticked
+SELECT p.key, ifnull(t.turns_so_far, 0), ifnull(t.tokens_so_far, 0) FROM json_each(?2) p
+LEFT JOIN tick t ON t.id = (SELECT id FROM tick WHERE part = ?1 AND id <= p.value ORDER BY id DESC LIMIT 1)
+ORDER BY p.key
+-- name: recount_ticks
+UPDATE tick SET turns_so_far = s.turns, tokens_so_far = s.tokens
+FROM (SELECT id, sum(turns) OVER whole AS turns, sum(tokens) OVER whole AS tokens
+    FROM tick WHERE part = ? WINDOW whole AS (ORDER BY id)) s
+WHERE tick.id = s.id
 -- name: any_link
 SELECT 1 FROM link LIMIT 1
 -- name: links
@@ -342,11 +356,12 @@ WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) ORDER BY thread
 DELETE FROM recall_state WHERE id IN (
     SELECT id FROM recall_state WHERE account = ? AND thread = ? ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
 -- name: task_alike
-SELECT id FROM task WHERE account = ? AND thread = ? AND reason = ? AND due >= ? AND due <= ? ORDER BY due, id LIMIT 1
+SELECT id FROM task
+WHERE account = ?1 AND thread = ?2 AND reason = ?3 AND due <= ?5 AND (claimed = 0 OR due >= ?4) ORDER BY due, id LIMIT 1
 -- name: add_task
 INSERT INTO task (account, thread, reason, priority, due) VALUES (?, ?, ?, ?, ?)
 -- name: urge_task
-UPDATE task SET priority = ?1 WHERE id = ?2 AND priority < ?1
+UPDATE task SET priority = max(priority, ?1), due = min(due, ?2) WHERE id = ?3 AND (priority < ?1 OR due > ?2)
 -- name: tasks
 SELECT thread, reason, priority, due, id, claimed, attempts FROM task WHERE account = ?
 ORDER BY priority DESC, due, id LIMIT ?
@@ -446,7 +461,7 @@ DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_evidence
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_ticks
-DELETE FROM tick WHERE id IN (SELECT value FROM json_each(?))
+DELETE FROM tick WHERE id IN (SELECT value FROM json_each(?)) RETURNING part
 -- name: drop_orphan_embedding
 DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
 -- name: tickets

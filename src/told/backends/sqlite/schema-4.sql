@@ -1,5 +1,6 @@
 -- Schema 4: the clock of a conversation, and what is kept beside the ledger -------------------------------------------
--- A tick is folded from the ledger, from an entry that is evidence too: it keeps no space alive of its own.
+-- A tick is folded from the ledger, from an entry that is evidence too: it keeps no space alive of its own. What has been
+-- counted in its part up to it stands beside it, so that a clock is read at any position without adding up.
 
 CREATE TABLE tick (
     id INTEGER PRIMARY KEY,
@@ -7,7 +8,9 @@ CREATE TABLE tick (
     part INTEGER NOT NULL,
     at INTEGER NOT NULL,
     turns INTEGER NOT NULL,
-    tokens INTEGER NOT NULL
+    tokens INTEGER NOT NULL,
+    turns_so_far INTEGER NOT NULL,
+    tokens_so_far INTEGER NOT NULL
 );
 CREATE INDEX tick_part ON tick (part);
 
@@ -87,4 +90,12 @@ CREATE INDEX note_key ON note (account, key);
 -- What was said in one exact scope, in the order of the ledger: an index row ends with the position -----------------------
 
 CREATE INDEX fact_said ON fact (space) WHERE evidence IS NOT NULL;
+<<<<<<< HEAD
 CREATE INDEX link_space ON link (space);
+=======
+CREATE INDEX link_space ON link (space, rel, dst);
+
+-- Evidence by its id, so that the words behind a memory are found without looking through all that was ever said ----------
+
+CREATE INDEX evidence_name ON evidence (name);
+>>>>>>> fixfade

@@ -39,7 +39,8 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
         counts[name] = db.changes()
-    run(db, "drop_ticks", listed)
+    for part in {part for (part,) in run(db, "drop_ticks", listed).fetchall()}:
+        run(db, "recount_ticks", part)
     for part in parts:
         dropped += repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():

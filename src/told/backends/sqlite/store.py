@@ -201,6 +201,12 @@ class SqliteStore(SqliteOverlay):
             rows = run(db, "lives", json_list(list(spaces_of(db, number, scope)))).fetchall()
             return Scopes(db, scope.account).facts(rows)
 
+    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+        """Every version of some threads."""
+        with self._in(account) as (db, number):
+            rows = run(db, "tellings", *span(number), json_list(threads)).fetchall()
+            return Scopes(db, account).facts(rows)
+
     def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes."""
         at = LATEST if seq is None else seq
@@ -241,7 +247,7 @@ class SqliteStore(SqliteOverlay):
             elif source is not None:
                 rows = run(db, "evidence_by_source", source, *span(number))
             else:
-                rows = run(db, "evidence_of_account", *span(number))
+                rows = run(db, "evidence_named", *span(number), json_list(ids))
             scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
             return [
                 Witness(name, id_ - base(number), scopes[space], digest, said_by, tuple(json.loads(held)))

@@ -1,7 +1,7 @@
 """Facts kept in this process: plain objects, one counter for the clock, and nothing that ticks.
 
 A turn moves the counter. What a fact weighs follows from when it was last said, so it is worked out when somebody
-looks, and what has faded by then goes to the archive.
+looks, and what has faded by then goes to the archive, which keeps the newest.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from told.faces.ontology.fact import Fact, Facts
 
 DAY: Final = 86_400_000_000
 SECOND: Final = 1_000_000
+ARCHIVED: Final = 1_000
+"""How many facts that have faded are kept for `recall`; those that faded first go first."""
 
 
 @dataclass(slots=True)
@@ -204,6 +206,8 @@ class Inside:
             return True
         self._drop(fact.id)
         self._archive[fact.id] = fact, mark
+        while len(self._archive) > ARCHIVED:
+            del self._archive[next(iter(self._archive))]
         return False
 
     def _weigh(self, fact: Fact, mark: Mark) -> Curve:

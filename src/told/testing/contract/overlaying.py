@@ -105,6 +105,21 @@ class OverlayLaws(Laws):
         assert [tick.seq for tick in book.store.ticks(ALICE, 1 << 50)] == seqs
         assert (list(book.store.ticks(ALICE, 0)), list(book.store.ticks(ALICE, limit=0))) == ([], [])
 
+    def test_ticks_add_up_to_each_position(self, book: Scribe) -> None:
+        one = said(book, "", sort="tick", meta={"turns": 1, "tokens": 10})
+        said(book, "", BOB, sort="tick", meta={"turns": 50, "tokens": 50})
+        two = said(book, "", AT_WORK, sort="tick", meta={"turns": 4, "tokens": 0})
+        last = said(book, "", sort="tick", meta={"turns": 2, "tokens": 7})
+        places = [last, 0, one, two - 1, two, 1 << 50, NEVER, last]
+        assert dict(book.store.ticked(AT_WORK, places)) == {
+            0: (0, 0), one: (1, 10), two - 1: (1, 10), two: (5, 10), last: (7, 17), 1 << 50: (7, 17), NEVER: (7, 17)
+        }  # fmt: skip
+        assert dict(book.store.ticked(ALICE, [])) == {}
+        for nobody in (Scope(ACCOUNT, user_id="nobody"), Scope(THEIRS, user_id="alice"), Scope(ACCOUNT, user_id=HALF)):
+            assert dict(book.store.ticked(nobody, [last])) == {last: (0, 0)}
+        erase(book, [one])
+        assert dict(book.store.ticked(ALICE, [last])) == {last: (6, 7)}
+
     def test_erased_turns_are_no_ticks_and_a_rebuild_agrees(self, book: Scribe) -> None:
         seqs = [said(book, f"turn {number}", scope) for number, scope in enumerate((ALICE, AT_WORK, BOB, ALICE))]
         erase(book, [seqs[0], seqs[2]])
@@ -226,9 +241,25 @@ class OverlayLaws(Laws):
         assert book.store.enqueue(ACCOUNT, tasks, 50) == 1
         assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, 0.1, 50)], 50) == 0
         [task] = book.store.queue(ACCOUNT)
-        assert (task.due, task.priority) == (100, 0.7)
-        others = [Task("t1", Reason.RECALL, due=151), Task("t1", Reason.EXPLICIT, due=100), Task("t2", Reason.RECALL)]
+        assert (task.due, task.priority) == (50, 0.7)
+        others = [Task("t1", Reason.RECALL, due=-1), Task("t1", Reason.EXPLICIT, due=100), Task("t2", Reason.RECALL)]
         assert book.store.enqueue(ACCOUNT, others, 50) == 3
+
+    def test_what_nobody_has_taken_is_one_task_however_long_it_waits(self, book: Scribe) -> None:
+        known(book, "t1")
+        for due in range(0, 5000, 100):
+            book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due / 5000, due)], 50)
+        [task] = book.store.queue(ACCOUNT)
+        assert (task.due, task.priority) == (0, 0.98)
+
+    def test_a_task_that_is_being_worked_on_is_joined_within_the_window_only(self, book: Scribe) -> None:
+        known(book, "t1")
+        book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=100)], 50)
+        [taken] = book.store.claim(ACCOUNT, 100, 9, 20)
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=150)], 50) == 0
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=151)], 50) == 1
+        assert book.store.enqueue(ACCOUNT, [Task("t1", Reason.RECALL, due=999)], 50) == 0
+        assert [(task.id == taken.id, task.due) for task in book.store.queue(ACCOUNT)] == [(True, 100), (False, 151)]
 
     def test_a_claimed_task_is_nobody_elses_until_its_lease_is_over(self, book: Scribe) -> None:
         known(book, "t1", "t2", "t3")

@@ -67,6 +67,16 @@ class ReadingLaws(Laws):
         lives = [(fact.seq, fact.until, fact.gone) for fact in book.store.lives(ALICE)]
         assert lives == [(1, 2, 2), (3, 4, 4)]
 
+    def test_tellings_are_every_version_of_some_threads(self, book: Scribe) -> None:
+        book.tell("one", "t")
+        book.tell("other", "u")
+        book.tell("two", "t")
+        book.tell("third", "v")
+        book.retract("t")
+        found = [(fact.text, fact.seq, fact.gone) for fact in book.store.tellings(ACCOUNT, ["v", "t", "nobody"])]
+        assert found == [("one", 1, 5), ("two", 3, 5), ("third", 4, NEVER)]
+        assert list(book.store.tellings(ACCOUNT, [])) == list(book.store.tellings("umbrella", ["t"])) == []
+
     def test_versions_of_one_batch_follow_each_other(self, book: Scribe) -> None:
         book.write(Asserted("t", Claim("one")), Asserted("t", Claim("two")))
         assert book.texts() == ["two"]

@@ -22,7 +22,6 @@ from told.core.fact import Fact
 from told.core.fading import strength
 from told.core.ids import made_at
 from told.core.kind import Eviction, Field, Kind, Semantics, Write
-from told.core.query import LATEST
 from told.core.text import sentences, shown
 from told.core.trust import STAMP, channel, source_of
 from told.write.curate.scene import Scene
@@ -191,9 +190,8 @@ def _last_said(scene: Scene, _: Kind, fact: Fact) -> float:
 
 
 def _salience(scene: Scene, kind: Kind, fact: Fact) -> float:
-    """What a memory weighs by now; one that this write made or changed has no place in the ledger but after all."""
-    here = replace(fact, seq=LATEST) if fact.id in scene.fresh else fact
-    return strength(here, kind, scene.clocks, scene.again.get(fact.id, ())).weight
+    """What a memory weighs by now."""
+    return strength(fact, kind, scene.clocks, scene.said(fact)).weight
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from told.core.entry import Claim
 from told.core.fact import NEVER, UNLISTED, Fact, Link
-from told.core.fading import Clocks, said_again
+from told.core.fading import Clocks, Saying, said_again, sayings
 from told.core.kind import Kind, Ontology, Write
 from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
 from told.core.text import md5
 from told.core.trust import GUESSED, STAMP, channel, safe_kind, source_of, trust_of
 from told.flow import Flow, call
-from told.ledger.clocks import clocks_of
+from told.ledger.clocks import clocks_of, tellings
 from told.ports import Store
 from told.settings import Settings
 from told.write.curate.slots import about, eats_meat, says_outright
@@ -25,7 +25,7 @@ from told.write.shape import Decision, Found, Heard, made
 class Scene:
     """The memories that claims are held against; it changes as decisions are made, so that later claims see them.
 
-    `clocks` and `again` tell how strong those are by now that a full kind may have to choose among.
+    `clocks`, `again` and `before` tell how strong those are by now that a full kind may have to choose among.
     """
 
     scope: Scope
@@ -35,6 +35,7 @@ class Scene:
     texts: dict[str, Fact]
     clocks: Clocks
     again: Mapping[str, Sequence[Link]] = field(default_factory=dict)
+    before: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     fresh: set[str] = field(default_factory=set)
     """The memories that this write makes or changes."""
@@ -46,6 +47,11 @@ class Scene:
             for fact in reversed(self.held)
             if fact.subject == subject and fact.predicate in names and fact.kind not in UNLISTED
         ]
+
+    def said(self, fact: Fact) -> Sequence[Saying]:
+        """Where a memory was said, in this write after all else."""
+        here = replace(fact, seq=LATEST) if fact.id in self.fresh else fact
+        return sayings(here, self.again.get(fact.id, ()), self.before.get(fact.id, ()))
 
     def kind(self, name: str) -> Kind | None:
         """The rules of a kind, if it has any here."""
@@ -99,9 +105,12 @@ def look(store: Store, heard: Heard, claims: Sequence[Found], settings: Settings
     rivals = [fact for fact in held if _crowded(heard.ontology.get(fact.kind))]
     links = (yield from call(store.links, heard.scope.account, [fact.id for fact in rivals])) if rivals else ()
     now = AsOf(LATEST, heard.now)
-    clocks = yield from clocks_of(store, rivals, heard.ontology, now, settings)
+    again, told = said_again(links), (yield from tellings(store, heard.scope.account, rivals))
+    before = {fact.id: told.get(fact.id, [fact]) for fact in rivals}
+    said = {fact.seq: sayings(fact, again.get(fact.id, ()), before[fact.id]) for fact in rivals}
+    clocks = yield from clocks_of(store, rivals, said, heard.ontology, now, settings)
     here = clocks.get(heard.scope.home(), Clocks(heard.now))
-    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), here, said_again(links))
+    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), here, again, before)
 
 
 def _crowded(kind: Kind | None) -> bool:
