@@ -90,12 +90,8 @@ CREATE INDEX note_key ON note (account, key);
 -- What was said in one exact scope, in the order of the ledger: an index row ends with the position -----------------------
 
 CREATE INDEX fact_said ON fact (space) WHERE evidence IS NOT NULL;
-<<<<<<< HEAD
 CREATE INDEX link_space ON link (space);
-=======
-CREATE INDEX link_space ON link (space, rel, dst);
 
 -- Evidence by its id, so that the words behind a memory are found without looking through all that was ever said ----------
 
 CREATE INDEX evidence_name ON evidence (name);
->>>>>>> fixfade
