@@ -244,7 +244,7 @@ class Settings:
     sweep: bool = knob(False, "Consolidate in the background for as long as a memory is open.")
     sweep_seconds: float = knob(300.0, "Seconds between two sweeps in the background.", least=0.01, most=604_800.0)
     recalls_kept: int = knob(
-        50, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
+        10, "How many recalls of each memory are noted one by one; 0 notes none and counts them only.", least=0
     )
     reconsolidate: bool = knob(True, "Whether what is recalled is queued to be thought over once somebody asks.")
     reconsolidate_window: int = knob(

@@ -32,7 +32,7 @@ class Recalls:
     that is a `window` of seconds later.
     """
 
-    def __init__(self, keep: int = 50, window: int = 300, *, queued: bool = True) -> None:
+    def __init__(self, keep: int = 10, window: int = 300, *, queued: bool = True) -> None:
         self._keep = keep
         self._window = window
         self._queued = queued
