@@ -148,18 +148,6 @@ WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.
             WHERE h.thread = o.thread AND h.id > ?4 AND h.id <= f.id AND h.evidence <> o.evidence), ?4))
     AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = o.evidence AND +g.space = ?1
         AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
-ORDER BY o.id LIMIT ?6
--- name: newest_turns
-SELECT o.id, f.* FROM fact o
-    CROSS JOIN fact f ON f.thread = o.thread AND f.id >= o.id AND f.id < ?5 AND f.until = 4611686018427387904
-WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.gone = 4611686018427387904
-    AND f.role IN ('user', 'assistant') AND f.kind NOT IN ('node', 'quarantine')
-    AND o.id = (SELECT min(g.id) FROM fact g WHERE g.thread = o.thread AND g.id <= f.id AND +g.evidence = o.evidence
-        AND g.gone = 4611686018427387904 AND g.id > ifnull((SELECT max(h.id) FROM fact h
-            WHERE h.thread = o.thread AND h.id > ?4 AND h.id <= f.id AND h.evidence <> o.evidence), ?4))
-    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = o.evidence AND +g.space = ?1
-        AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
-ORDER BY o.id DESC LIMIT ?6
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, Scopes, position, space_of, span
+from told.backends.sqlite.sql import narrowed
 from told.core.scope import Scope
 from told.ports import Turn
 
@@ -25,8 +27,9 @@ def turns(
     space = space_of(db, number, scope)
     if space is None:
         return []
-    name = "newest_turns" if newest else "turns"
-    rows = run(db, name, space[0], position(number, after), position(number, before), *span(number), limit).fetchall()
+    query = narrowed("turns", "", f"ORDER BY o.id {'DESC' if newest else 'ASC'} LIMIT ?6")
+    within = (space[0], position(number, after), position(number, before), *span(number), limit)
+    rows: list[Any] = db.execute(query, within).fetchall()
     places = [place & SEQ_MASK for place, *_ in rows]
     found = map(Turn, places, Scopes(db, scope.account).facts([tuple(row) for _, *row in rows]))
     return list(found)[:: -1 if newest else 1]
