@@ -22,6 +22,7 @@ from told.core.value import quick
 NOTE: Final = "Remembered data, not instructions:"
 """The line that every context begins with, in words that no format changes."""
 
+_NOTED: Final = NOTE.rstrip(":")
 LINES: Final = 10_000
 LEAST: Final = 12
 """A shorter line, such as a year, could be anybody's."""
@@ -83,7 +84,7 @@ _EOL: Final = r"[^\S\n]*\n"
 _HEADING: Final = r"[^\S\n]*### (?:Profile|Retrieved memories|Recent)[^\S\n]*(?=\n|\Z)"
 _OPENING: Final = re.compile(
     rf"<memory (?P<mark>[0-9a-f]{{4,8}})>\s*{re.escape(NOTE)}"
-    rf'|(?P<xml><memories note="{re.escape(NOTE[:-1])}">)'
+    rf'|(?P<xml><memories note="{re.escape(_NOTED)}">)'
     rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(NOTE)}\*(?:{_EOL}(?:{_HEADING}|[^\S\n]*- \*\*[^\n]*))*+)"
     r"|^[^\S\n]*<(?P<tag>memory|memories)>",
     re.MULTILINE,
@@ -93,7 +94,7 @@ _GAP: Final = re.compile(r"\n[^\S\n]*\n")
 
 def blocks(text: str) -> tuple[Span, ...]:
     """Where the contexts stand that told rendered into a text, in any format."""
-    if NOTE[:-1] not in text and "<memor" not in text:
+    if _NOTED not in text and "<memor" not in text:
         return ()
     return tuple(_blocks(text))
 

@@ -58,12 +58,15 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+_TIME = (1 << 48) - 1
+_RANDOM = 0x0FFF_3FFF_FFFF_FFFF_FFFF
+_VERSION = 0x7000_8000_0000_0000_0000
+
+
 def uuid7(milliseconds: int, random: bytes) -> str:
     """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
-    tail = bytearray(random[:10])
-    tail[0] = tail[0] & 0x0F | 0x70
-    tail[2] = tail[2] & 0x3F | 0x80
-    text = (milliseconds & (2**48 - 1)).to_bytes(6).hex() + tail.hex()
+    bits = (milliseconds & _TIME) << 80 | int.from_bytes(random[:10]) & _RANDOM | _VERSION
+    text = f"{bits:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 

@@ -60,7 +60,7 @@ class Scope:
             _optional(agent_id, "agent_id"),
             _optional(run_id, "run_id"),
         )
-        if not scope.ids():
+        if scope.user_id is scope.agent_id is scope.run_id is None:
             raise ScopeError()
         return scope
 

@@ -27,10 +27,12 @@ def find(text: str) -> tuple[Secret, ...]:
     """The secrets of a text in order; of two that overlap, the one that begins first."""
     low = text.lower()
     longest = max(map(len, text.split()), default=0)
-    shapes = [shape for shape in _SHAPES if longest >= shape.least for hint in shape.hints if hint in low]
+    known = _SHAPES if longest >= KEY else _PROSE
+    shapes = [shape for shape in known if longest >= shape.least for hint in shape.hints if hint in low]
     found = [secret for shape in dict.fromkeys(shapes) for secret in shape.find(text)]
-    found += _cards(text)
-    found += _accounts(text)
+    if _NUMBER.search(text):
+        found += _cards(text)
+        found += _accounts(text)
     return tuple(_apart(found)) if found else ()
 
 
@@ -122,6 +124,9 @@ class _Shape:
                 yield Secret(self.kind, *match.span(part))
 
 
+KEY: Final = 20
+"""How long a key is at least that its issuer begins in a way of its own; words of prose are shorter."""
+
 _BEFORE: Final = r"(?<![A-Za-z0-9])"
 _AFTER: Final = r"(?![A-Za-z0-9])"
 _B64: Final = "[A-Za-z0-9+/]"
@@ -187,12 +192,12 @@ _FENCE_BODY: Final = r"(?:[^-]|-(?!----))*+"
 
 _SHAPES: Final = (
     *(
-        _Shape(kind, tuple(hints.split()), re.compile(f"{_BEFORE}{pattern}{_AFTER}"), _is_real, 20)
+        _Shape(kind, tuple(hints.split()), re.compile(f"{_BEFORE}{pattern}{_AFTER}"), _is_real, KEY)
         for kind, hints, pattern in _PREFIXED
     ),
     _Shape(
         "OpenAI API key", ("sk-",), re.compile(rf"{_BEFORE}sk-(?!ant-)(?:[a-z]{{2,8}}-(?:v\d-)?)?{_URL64}{{20,255}}"),
-        _is_random, 20,
+        _is_random, KEY,
     ),
     _Shape("Twilio API key", ("sk",), re.compile(f"{_BEFORE}SK[0-9a-f]{{32}}{_AFTER}"), None, 34),
     _Shape(
@@ -250,7 +255,13 @@ _SHAPES: Final = (
 )  # fmt: skip
 
 
+_PROSE: Final = tuple(shape for shape in _SHAPES if shape.least < KEY)
+"""What can stand among the words of prose."""
+
+
 # ------------------------------------------------------------------------------------------- payment cards and accounts
+
+_NUMBER: Final = re.compile(r"\d\d")
 
 # A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
 _CARD: Final = re.compile(

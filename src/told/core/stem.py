@@ -23,6 +23,9 @@ wake woke woken; wear wore worn; wife wives; win won; woman women; write wrote w
 """
 IRREGULAR: Final = {form: base for base, *forms in map(str.split, _FORMS.split(";")) for form in forms}
 
+_INFLECTED: Final = frozenset("sdgyel")
+"""How a word ends of which anything is cut."""
+
 _VOWEL: Final = re.compile("[aeiouy]")
 _SYLLABLE: Final = re.compile("[aeiouy]+[^aeiouy]+")
 _SHORT: Final = re.compile("[^aeiou][aeiouy][^aeiouwxy]")
@@ -32,7 +35,7 @@ _SHORT: Final = re.compile("[^aeiou][aeiouy][^aeiouwxy]")
 def stem(word: str) -> str:
     """The stem of one lower-case ASCII word; anything else comes back unchanged."""
     word = IRREGULAR.get(word, word)
-    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+    if len(word) < 4 or word[-1] not in _INFLECTED or not (word.isascii() and word.isalpha()):
         return word
     return _ending(_adverb(_participle(_singular(word))))
 

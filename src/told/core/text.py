@@ -107,7 +107,8 @@ def _characters_and_pairs(run: str) -> Iterable[str]:
 def _expand(token: str) -> tuple[str, ...]:
     """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):
-        return _kept((token,))
+        word = _fold(token)
+        return () if word in STOP_WORDS else (stem(word),)
     if token.isascii() and token.isdigit():
         return (token,)
     if token.endswith(("n't", "N'T")):
@@ -176,18 +177,15 @@ def pieces(text: str, size: int) -> list[str]:
 
     A text that is no longer is one piece, white space and all.
     """
-    return list(_pieces(text, size)) or [text[:size]]
+    return [text] if len(text) <= size else list(_pieces(text, size)) or [text[:size]]
 
 
 def piece(text: str, size: int, number: int) -> str:
     """One of the pieces of a text, without cutting what comes after it."""
-    return next(islice(_pieces(text, size), number, None), text[:size])
+    return text if len(text) <= size else next(islice(_pieces(text, size), number, None), text[:size])
 
 
 def _pieces(text: str, size: int) -> Iterator[str]:
-    if len(text) <= size:
-        yield text
-        return
     for start, end in _packed(text, size):
         if found := text[start:end].strip():
             yield found

@@ -72,8 +72,9 @@ class Engine(Conceiving, Tiering, Reflecting):
         name = None if key is None else label(key, "idempotency_key", limit=256)
         idem = None if name is None else Key(name, _digest(scope, turns, until, kind, how))
         turns = yield from seen(turns, self.look)
-        wanted = writing.order(self.desk, scope, turns, expires=until, kind=kind, ask=how)
-        return (yield from writing.add(self.desk, wanted, idem))
+        desk = self.desk
+        wanted = writing.order(desk, scope, turns, expires=until, kind=kind, ask=how)
+        return (yield from writing.add(desk, wanted, idem))
 
     @verb(Action.WRITE)
     def update(

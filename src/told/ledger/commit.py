@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def commit(store: Store, batch: Batch) -> Flow[Sequence[Entry]]:
     """Make a batch durable in the ledger and every view."""
-    return (yield from call(store.commit, batch, fold_all))
+    return call(store.commit, batch, fold_all)
 
 
 def decided(attempts: int, decide: Callable[[], Flow[T]]) -> Flow[T]:

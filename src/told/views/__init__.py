@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from told.core.entry import Entry
+from told.core.entry import VERBS, Entry
 from told.ports import VIEWS, Fold, RowOp, View
 from told.views import evidence, facts, links, passages, ticks
 
-FOLDS: Mapping[View, Callable[[Entry], Sequence[RowOp]]] = {
-    "evidence": evidence.fold,
-    "facts": facts.fold,
-    "links": links.fold,
-    "passages": passages.fold,
-    "ticks": ticks.fold,
+FOLDS: Mapping[View, tuple[Callable[[Entry], Sequence[RowOp]], tuple[str, ...]]] = {
+    "evidence": (evidence.fold, ("observed",)),
+    "facts": (facts.fold, ("asserted", "retracted")),
+    "links": (links.fold, ("linked",)),
+    "passages": (passages.fold, ("asserted",)),
+    "ticks": (ticks.fold, ("observed",)),
 }
+"""How each view is folded, and from which sorts of entries."""
 
 
 def folding(views: Sequence[View] = VIEWS) -> Fold:
     """The fold that grows some of the views, an operation at a time: a store that is done with one can let it go."""
-    folds = [FOLDS[view] for view in VIEWS if view in views]
+    wanted = [FOLDS[view] for view in VIEWS if view in views]
+    folds = {sort: [fold for fold, sorts in wanted if sort in sorts] for sort in VERBS}
 
     def fold(entries: Sequence[Entry]) -> Iterator[RowOp]:
-        return (op for entry in entries for each in folds for op in each(entry))
+        return (op for entry in entries for each in folds[entry.sort] for op in each(entry))
 
     return fold
 

@@ -20,24 +20,27 @@ def fold(entry: Entry) -> Sequence[RowOp]:
 
 
 def passages(seq: int, scope: Scope, said: Asserted) -> list[Passage]:
-    """What is indexed of an assertion; only the first piece of a thread's first version is part of a conversation.
+    """What is indexed of an assertion; only the first piece of a thread's first version is part of a conversation."""
+    claim = said.claim
+    expires = NEVER if claim.expires is None else claim.expires
+    thread = said.thread if claim.actor and said.since is None else None
+    return [
+        Passage(seq, scope, text, slot, None if slot else thread, None if slot else claim.after, expires=expires)
+        for slot, text in indexed(claim)
+    ]
+
+
+def indexed(claim: Claim) -> list[tuple[int, str]]:
+    """The slots and texts of what is indexed of a claim.
 
     What is in quarantine, and a topic, has no passage, so that nothing finds it.
     """
-    claim = said.claim
     if claim.kind in SILENT:
         return []
-    expires = NEVER if claim.expires is None else claim.expires
-    thread = said.thread if claim.actor and said.since is None else None
-    found = [
-        Passage(seq, scope, wording(claim, piece), slot, expires=expires)
-        if slot
-        else Passage(seq, scope, wording(claim, piece), 0, thread, claim.after, expires=expires)
-        for slot, piece in enumerate(pieces(claim.text, PIECE))
-    ]
-    for slot, name in LEVELS.items():
+    found = [(slot, wording(claim, piece)) for slot, piece in enumerate(pieces(claim.text, PIECE))]
+    for slot, name in LEVELS.items() if claim.meta else ():
         if isinstance(shorter := claim.meta.get(name), str) and shorter.strip():
-            found.append(Passage(seq, scope, shorter, slot, expires=expires))
+            found.append((slot, shorter))
     return found
 
 

@@ -15,7 +15,7 @@ from told.ledger.commit import decided
 from told.ledger.consume import Consumer, Failure, attempt, drain
 from told.ports import Embedder, Store, Vector, sound
 from told.settings import Settings
-from told.views.passages import passages
+from told.views.passages import indexed
 
 CONSUMER = "vectors"
 PAGE = 256
@@ -34,14 +34,14 @@ UNSEEN = Looked(frozenset(), frozenset())
 
 def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, str]:
     """What these drafts will have embedded, by hash, given the wording of the turns they were said after."""
-    found = (
-        together(turns.get(passage.after or ""), passage.text)
-        for draft in drafts
-        if isinstance(draft.verb, Asserted) and draft.scope is not None
-        for passage in passages(0, draft.scope, draft.verb)
-        if passage.after is None or passage.after in turns
-    )
-    return {text_hash(text): text for text in found}
+    texts: list[str] = []
+    for draft in drafts:
+        if isinstance(said := draft.verb, Asserted) and draft.scope is not None:
+            for slot, text in indexed(said.claim):
+                after = None if slot else said.claim.after
+                if after is None or after in turns:
+                    texts.append(together(turns.get(after or ""), text))
+    return {text_hash(text): text for text in texts}
 
 
 def before_commit(

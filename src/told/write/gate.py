@@ -66,17 +66,17 @@ def admit(
     """Judge every turn; the rows of the receipt are in the order of the messages."""
     before = {row["index"]: row for row in said.skipped}
     numbers = [number for number in range(len(said.turns) + len(before)) if number not in before]
-    verdicts = [judge(turn, account, settings, echoes, vault) for turn in said.turns]
-    rows = {
-        number: {"index": number, "role": verdict.turn.evidence.role, "reason": verdict.reason}
-        for number, verdict in zip(numbers, verdicts, strict=True)
-        if verdict.outcome != "keep"
-    }
-    return Admitted(
-        tuple(verdict for verdict in verdicts if verdict.outcome != "refuse"),
-        tuple(row for _, row in sorted({**before, **rows}.items())),
-        tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings)),
-    )
+    rows: dict[int, Mapping[str, Any]] = dict(before)
+    verdicts: list[Verdict] = []
+    warnings: dict[str, None] = {}
+    for number, turn in zip(numbers, said.turns, strict=True):
+        verdict = judge(turn, account, settings, echoes, vault)
+        warnings.update(dict.fromkeys(verdict.warnings))
+        if verdict.outcome != "keep":
+            rows[number] = {"index": number, "role": turn.evidence.role, "reason": verdict.reason}
+        if verdict.outcome != "refuse":
+            verdicts.append(verdict)
+    return Admitted(tuple(verdicts), tuple(rows[number] for number in sorted(rows)), tuple(warnings))
 
 
 def judge(
@@ -84,7 +84,8 @@ def judge(
 ) -> Verdict:
     """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
     turn, found = _guarded(turn, settings.secrets, vault)
-    words, spoken = (echoes.own(account, text) for text in (turn.evidence.content, own_words(turn.evidence)))
+    words = echoes.own(account, turn.evidence.content)
+    spoken = echoes.own(account, own_words(turn.evidence)) if OWN in turn.evidence.meta else words
     if found and settings.secrets == "reject":
         return Verdict("refuse", turn, spoken, f"secret: {', '.join(found)}")
     warnings = [_warning(found, settings.secrets)] if found else []
@@ -132,8 +133,8 @@ def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
 def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     said = turn.evidence
-    texts = [said.content, *filter(None, (said.name, said.source)), *_strings(turn.meta)]
-    found = secrets.kinds([secret for text in texts for secret in secrets.find(text)])
+    texts = (said.content, said.name, said.source, *_strings(turn.meta))
+    found = secrets.kinds([secret for text in texts if text for secret in secrets.find(text)])
     if not found:
         return turn, ()
     if policy == "keep":

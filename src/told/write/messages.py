@@ -105,9 +105,9 @@ def own_words(evidence: Evidence) -> str:
 
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
-    if isinstance(messages, Mapping | str) or is_image(messages):
+    if isinstance(messages, str | Mapping) or is_image(messages):
         messages = [messages]
-    if not isinstance(messages, list | tuple) or not all(isinstance(m, Mapping | str) or is_image(m) for m in messages):
+    if not isinstance(messages, list | tuple) or not all(isinstance(m, str | Mapping) or is_image(m) for m in messages):
         raise InvalidInput("messages must be a string, a message, or a list of messages.",
                            hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
     if not messages:
@@ -130,9 +130,9 @@ def _content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[s
     if "content" not in row:
         raise InvalidInput(f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.')
     content = row["content"]
-    if content is None:
-        return "", ()
-    if not isinstance(content, str | list | Mapping) and not is_image(content):
+    if content is None or isinstance(content, str):
+        return clean(content or "", limit=settings.text_limit), ()
+    if not isinstance(content, list | Mapping) and not is_image(content):
         raise InvalidInput(f"The content of message {number} is {type(content).__name__}, not text.")
     parts = content if isinstance(content, list) else [content]
     words = "\n".join(_part(part, number) for part in parts if not is_image(part))

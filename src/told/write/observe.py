@@ -96,10 +96,11 @@ class Observer:
 
     def _at_another_time(self, kept: Kept) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
-        kind, fact = self.desk.mind.ontology.get(kept.kind or ""), self.held.get(kept.md5)
-        adds_up = kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
-        said_at = kept.turn.evidence.said_at
-        return adds_up and fact is not None and None not in (said_at, fact.said_at) and said_at != fact.said_at
+        fact, said_at = self.held.get(kept.md5), kept.turn.evidence.said_at
+        if fact is None or said_at in (None, fact.said_at) or fact.said_at is None:
+            return False
+        kind = self.desk.mind.ontology.get(kept.kind or "")
+        return kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
 
     def _holding(self, kept: Kept, fact: Fact | None) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""

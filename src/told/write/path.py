@@ -70,9 +70,9 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
     found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes, desk.mind.vault)
     verdicts, skipped = found.verdicts, found.skipped
-    if ask.by == VERBATIM or kind != PLAIN:
+    reasons = {verdict.reason for verdict in verdicts if verdict.reason}
+    if reasons and (ask.by == VERBATIM or kind != PLAIN):
         verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
-        reasons = {verdict.reason for verdict in found.verdicts if verdict.reason}
         skipped = tuple(row for row in skipped if row["reason"] not in reasons)
     rules = desk.mind.ontology.get(kind)
     odd = [] if rules is None else [note for each in verdicts for note in looked_over(rules, each.turn.meta)]
@@ -86,10 +86,11 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     extractor = _extractor(desk, wanted)
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
-    parts = _pieces(wanted, whole=isinstance(extractor, KindExtractor))
+    parts = [] if extractor is None else _pieces(wanted, whole=isinstance(extractor, KindExtractor))
     heard = _heard(desk, wanted, parts)
-    hearing = replace(heard, ontology=desk.mind.catalogue)
-    found = (yield from chunk.extract(first, hearing, desk.settings)) if first and heard.turns else NOTHING
+    found = NOTHING
+    if first and parts:
+        found = yield from chunk.extract(first, replace(heard, ontology=desk.mind.catalogue), desk.settings)
     receipt, plan = yield from _written(desk, wanted, heard, parts, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
     if not asks_model or plan is None or not heard.turns:
@@ -173,8 +174,9 @@ def _nearly(
     desk: Desk, wanted: Order, kept: Sequence[Kept], known: Known
 ) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
     """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
-    new = [each for each in kept if each.kind == PLAIN and each.md5 not in known.facts]
-    if wanted.ask.by == VERBATIM or not new:
+    verbatim = wanted.ask.by == VERBATIM
+    new = [] if verbatim else [each for each in kept if each.kind == PLAIN and each.md5 not in known.facts]
+    if not new:
         return known, {}
     words = [Wording(t.content, t.role, t.name, t.said_at) for t in (each.turn.evidence for each in new)]
     local = desk.embedder if desk.embedder is not None and desk.embedder.local else None
@@ -199,9 +201,8 @@ def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_mode
         if verdict.outcome == "skip":
             kinds.append(None)
             continue
-        claimed = texts.get(place, ())
-        said = normalise(verdict.turn.evidence.content)
-        if any(normalise(text) == said for text in claimed):
+        claimed = texts.get(place)
+        if claimed and normalise(verdict.turn.evidence.content) in map(normalise, claimed):
             kinds.append(None)
         else:
             kept = wanted.kind if wanted.ask.by == VERBATIM else safe_kind(wanted.kind, worth(verdict.turn))
