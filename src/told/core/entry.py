@@ -278,9 +278,9 @@ def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
 def _pack(verb: Verb) -> dict[str, Any]:
     match verb:
         case Observed(id=id, evidence=evidence):
-            return {"id": id, **_evidence(evidence)}
+            return _evidence(evidence) | {"id": id}
         case Asserted(thread=thread, claim=claim, since=since):
-            body = {"thread": thread, **_claim(claim)}
+            body = _claim(claim) | {"thread": thread}
             if claim.valid is not ALWAYS:
                 body["valid"] = claim.valid.as_json()
             return body if since is None else {**body, "since": since}
@@ -311,17 +311,14 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 
 
 def _sparse(cls: type[Any], own: str) -> Callable[[Any], dict[str, Any]]:
-    """What gives the fields that differ from their defaults, so that a plain turn is a short line."""
-    names = tuple(field.name for field in fields(cls) if field.name not in (own, "valid"))
-    values = attrgetter(own, *names)
-    _, *defaults = values(cls(""))
+    """What gives its own text and the fields that differ from their defaults, so that a plain turn is a short line."""
+    names = tuple(field.name for field in fields(cls) if field.name != "valid")
+    values = attrgetter(*names)
+    defaults = values(cls(**{own: object()}))
 
     def sparse(value: Any) -> dict[str, Any]:
-        text, *given = values(value)
-        differing = {
-            name: held for name, held, default in zip(names, given, defaults, strict=True) if held != default
-        }
-        return {own: text, **differing}
+        given = zip(names, values(value), defaults, strict=True)
+        return {name: held for name, held, default in given if held != default}
 
     return sparse
 

@@ -181,11 +181,13 @@ _NUMBERED: Final = frozenset("status ok success code".split())
 
 def is_noise(text: str) -> bool:
     """Whether machines talk to each other here: every line is a log, a sign of life, an error, a frame of a stack."""
-    if text.lstrip().startswith(("{", "[")) and _is_ping(text):
+    said = text.strip()
+    if said.startswith(("{", "[")) and _is_ping(text):
         return True
-    first, _, rest = text.strip().partition("\n")
-    known = _NOISE.fullmatch(first.strip()) is not None
-    if not (known or _RAISED.fullmatch(first.strip())):
+    first, _, rest = said.partition("\n")
+    first = first.rstrip()
+    known = _NOISE.fullmatch(first) is not None
+    if not (known or _RAISED.fullmatch(first)):
         return False
     traced = bool(rest) and _TRACE.search(text) is not None
     if not (known or traced):

@@ -66,8 +66,8 @@ class Scope:
 
     def ids(self) -> dict[str, str]:
         """The ids that are set."""
-        pairs = (("user_id", self.user_id), ("agent_id", self.agent_id), ("run_id", self.run_id))
-        return {name: value for name, value in pairs if value is not None}
+        ids = {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+        return {name: value for name, value in ids.items() if value is not None}
 
     def covers(self, other: Scope) -> bool:
         """Whether a read in this scope may see what was written in the other."""

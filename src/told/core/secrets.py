@@ -261,7 +261,7 @@ _PROSE: Final = tuple(shape for shape in _SHAPES if shape.least < KEY)
 
 # ------------------------------------------------------------------------------------------- payment cards and accounts
 
-_NUMBER: Final = re.compile(r"\d\d")
+_NUMBER: Final = re.compile("[0-9][0-9]")
 
 # A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
 _CARD: Final = re.compile(

@@ -29,8 +29,10 @@ STOP_WORDS: Final = frozenset(
     your yours yourself yourselves""".split()
 )
 
-_JOINT: Final = r"(?:[-.@&']|(?<=\d),(?=\d{3}(?!\d)))"
-_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}(?:{_JOINT}\w{{1,64}}){{0,7}}(?:(?<=\b\w)(?:\+\+|#)(?!\w))?", re.ASCII)
+# Most characters end a token: what follows is looked at before what stands in front, and nothing is tried twice.
+_JOINT: Final = r"(?:[-.@&']|,(?<=\d,)(?=\d{3}(?!\d)))"
+_SHARP: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
+_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}+{_SHARP}", re.ASCII)
 
 # `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
 _MARKS: Final = (
@@ -40,8 +42,8 @@ _MARKS: Final = (
     r"\ua802-\ua827\ua880-\ua8c5\ua8e0-\ua953\ua980-\ua9c0\uaa29-\uaa4d\uabe3-\uabed\ufe20-\ufe2f"
     r"\U00011000-\U00011fff"
 )
-_WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}"
-_TOKEN: Final = re.compile(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}(?:(?<=\b\w)(?:\+\+|#)(?!\w))?")
+_WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}+"
+_TOKEN: Final = re.compile(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}+{_SHARP}")
 
 # Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
 _UNSPACED: Final = (

@@ -133,10 +133,11 @@ def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
 def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     said = turn.evidence
-    texts = (said.content, said.name, said.source, *_strings(turn.meta))
-    found = secrets.kinds([secret for text in texts if text for secret in secrets.find(text)])
-    if not found:
+    texts = (said.content, said.name, said.source, *(_strings(turn.meta) if turn.meta else ()))
+    secret = [each for text in texts if text for each in secrets.find(text)]
+    if not secret:
         return turn, ()
+    found = secrets.kinds(secret)
     if policy == "keep":
         marked = replace(said, meta={**said.meta, SECRETS: list(found)})
         return replace(turn, evidence=marked, meta={SECRETS: list(found), **turn.meta}), found

@@ -60,11 +60,6 @@ class Order:
     ask: Ask
     blobs: tuple[Blob, ...] = ()
 
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """What is kept, as it is kept."""
-        return tuple(verdict.turn for verdict in self.verdicts)
-
 
 def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
@@ -129,14 +124,11 @@ def _written(
     key: Key | None, *, asks_model: bool,
 ) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
-    scope, turns = wanted.scope, wanted.turns
-    md5s = [md5(turn.evidence.content) for turn in turns]
-    digests = [turn.evidence.digest() for turn in turns]
-    hashes = [text_hash(_wording(turn)) for turn in turns] if desk.embedder and desk.embedder.local else ()
-    answering = bool(turns) and turns[0].evidence.said_at is not None and talk.answerable(turns[0])
-    kinds = _kinds(wanted, parts, found, asks_model=asks_model)
-    owns = [verdict.own for verdict in wanted.verdicts]
-    kept = [Kept(*each) for each in zip(turns, kinds, md5s, digests, owns, strict=True)]
+    scope, kinds = wanted.scope, _kinds(wanted, parts, found, asks_model=asks_model)
+    kept = [_kept(verdict, kind) for verdict, kind in zip(wanted.verdicts, kinds, strict=True)]
+    md5s, digests = [each.md5 for each in kept], [each.digest for each in kept]
+    hashes = [text_hash(_wording(each.turn)) for each in kept] if desk.embedder and desk.embedder.local else ()
+    answering = bool(kept) and kept[0].turn.evidence.said_at is not None and talk.answerable(kept[0].turn)
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
         name = key.name if key else None
@@ -155,6 +147,12 @@ def _written(
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _kept(verdict: Verdict, kind: str | None) -> Kept:
+    """A turn as it is kept, under the names the store knows it by."""
+    said = verdict.turn.evidence
+    return Kept(verdict.turn, kind, md5(said.content), said.digest(), verdict.own)
 
 
 def _speak_for_themselves(plan: Plan, kept: Sequence[Kept], kind: str) -> None:

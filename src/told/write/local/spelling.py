@@ -123,6 +123,8 @@ def _meant(word: str) -> str:
 
 def _is_slip(word: str, known: str) -> bool:
     """Whether one letter inside is missing, too many or wrong, or two have changed places."""
+    if word[-1] != known[-1]:
+        return False
     least = min(len(word), len(known))
     before = next((i for i in range(least) if word[i] != known[i]), least)
     after = next((i for i in range(least - before) if word[-1 - i] != known[-1 - i]), least - before)
