@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from told.core.errors import InvalidInput
 from told.core.reading import meant
+from told.core.value import quick
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -247,6 +248,7 @@ class Grant:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Yes or no, and why; true when it is yes."""

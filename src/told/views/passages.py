@@ -37,14 +37,14 @@ def indexed(claim: Claim) -> list[tuple[int, str]]:
     """
     if claim.kind in SILENT:
         return []
-    found = [(slot, wording(claim, piece)) for slot, piece in enumerate(pieces(claim.text, PIECE))]
+    speaker = claim.actor or claim.role
+    found = [(slot, wording(speaker, piece)) for slot, piece in enumerate(pieces(claim.text, PIECE))]
     for slot, name in LEVELS.items() if claim.meta else ():
         if isinstance(shorter := claim.meta.get(name), str) and shorter.strip():
             found.append((slot, shorter))
     return found
 
 
-def wording(claim: Claim, text: str) -> str:
-    """What is embedded and indexed of a claim's text: who said it, by name or else by role, and the text."""
-    speaker = claim.actor or claim.role
+def wording(speaker: str | None, text: str) -> str:
+    """What is embedded and indexed of a text: who said it, by name or else by role, and the text."""
     return f"{speaker}: {text}" if speaker else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from told.core.entry import Claim
 from told.core.errors import ModelMismatch
 from told.core.fact import NODE, SILENT, Fact
 from told.core.ids import text_hash
@@ -45,7 +44,7 @@ class Wording:
     @property
     def passage(self) -> str:
         """What the vector is of: the text as the index sees it, after the name or the role of who says it."""
-        return spelt(Claim(self.text, role=self.role, actor=self.actor), self.text)
+        return spelt(self.actor or self.role, self.text)
 
 
 def with_vectors(embedder: Embedder | None, wordings: Sequence[Wording]) -> Flow[Sequence[Wording]]:

@@ -61,16 +61,15 @@ class Admitted:
 
 
 def admit(
-    said: Said, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None
+    said: Said, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None, *, verbatim: bool = False
 ) -> Admitted:
     """Judge every turn; the rows of the receipt are in the order of the messages."""
-    before = {row["index"]: row for row in said.skipped}
-    numbers = [number for number in range(len(said.turns) + len(before)) if number not in before]
-    rows: dict[int, Mapping[str, Any]] = dict(before)
+    rows = {row["index"]: row for row in said.skipped}
+    numbers = [number for number in range(len(said.turns) + len(rows)) if number not in rows]
     verdicts: list[Verdict] = []
     warnings: dict[str, None] = {}
     for number, turn in zip(numbers, said.turns, strict=True):
-        verdict = judge(turn, account, settings, echoes, vault)
+        verdict = judge(turn, account, settings, echoes, vault, verbatim=verbatim)
         warnings.update(dict.fromkeys(verdict.warnings))
         if verdict.outcome != "keep":
             rows[number] = {"index": number, "role": turn.evidence.role, "reason": verdict.reason}
@@ -80,9 +79,12 @@ def admit(
 
 
 def judge(
-    turn: Turn, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None
+    turn: Turn, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None, *, verbatim: bool = False
 ) -> Verdict:
-    """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open."""
+    """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open.
+
+    A turn that is to be a memory word for word is never skipped, whatever it says.
+    """
     turn, found = _guarded(turn, settings.secrets, vault)
     words = echoes.own(account, turn.evidence.content)
     spoken = echoes.own(account, own_words(turn.evidence)) if OWN in turn.evidence.meta else words
@@ -91,7 +93,7 @@ def judge(
     warnings = [_warning(found, settings.secrets)] if found else []
     if len(words.text) < len(turn.evidence.content) and words.text:
         warnings.append(ECHOED)
-    reason = _reason(turn, words.text, settings)
+    reason = "" if verbatim else _reason(turn, words.text, settings)
     return Verdict("skip" if reason else "keep", turn, spoken, reason, tuple(warnings))
 
 

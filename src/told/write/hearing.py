@@ -35,10 +35,16 @@ def pieces(turns: Iterable[tuple[int, Turn, Own]]) -> list[Piece]:
     found: list[Piece] = []
     for place, turn, own in turns:
         if own.text.strip():
-            found.append(Piece(place, replace(turn, evidence=replace(turn.evidence, content=own.text)), own))
+            found.append(Piece(place, _spoken(turn, own.text), own))
         if (seen := _seen(turn.evidence)) is not None:
             found.append(Piece(place, _document(turn, seen.text), seen))
     return found
+
+
+def _spoken(turn: Turn, text: str) -> Turn:
+    """A turn with its speaker's own words only."""
+    said = turn.evidence
+    return turn if said.content == text else replace(turn, evidence=replace(said, content=text))
 
 
 def _seen(said: Evidence) -> Own | None:

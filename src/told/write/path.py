@@ -24,6 +24,7 @@ from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
 from told.ports import Known, Store, Vector
+from told.views.passages import wording as spelt
 from told.write import chunk, gate, talk, understand
 from told.write.claims import curated, understanding
 from told.write.curate.policies import looked_over
@@ -63,16 +64,13 @@ class Order:
 
 def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
-    found = gate.admit(said, scope.account, desk.settings, desk.mind.echoes, desk.mind.vault)
-    verdicts, skipped = found.verdicts, found.skipped
-    reasons = {verdict.reason for verdict in verdicts if verdict.reason}
-    if reasons and (ask.by == VERBATIM or kind != PLAIN):
-        verdicts = tuple(replace(verdict, outcome="keep") for verdict in verdicts)
-        skipped = tuple(row for row in skipped if row["reason"] not in reasons)
-    rules = desk.mind.ontology.get(kind)
-    odd = [] if rules is None else [note for each in verdicts for note in looked_over(rules, each.turn.meta)]
+    verbatim = ask.by == VERBATIM or kind != PLAIN
+    mind = desk.mind
+    found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
+    rules = mind.ontology.get(kind)
+    odd = [] if rules is None else [note for each in found.verdicts for note in looked_over(rules, each.turn.meta)]
     warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
-    return Order(scope, verdicts, skipped, warnings, kind, expires, ask, said.blobs)
+    return Order(scope, found.verdicts, found.skipped, warnings, kind, expires, ask, said.blobs)
 
 
 def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
@@ -211,7 +209,7 @@ def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_mode
 def _wording(turn: Turn) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
     said = turn.evidence
-    return f"{said.name or said.role}: {said.content}"
+    return spelt(said.name or said.role, said.content)
 
 
 # Asking a model -------------------------------------------------------------------------------------------------------
