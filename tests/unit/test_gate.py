@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.echo import NOTE, Echoes
+from told.core.echo import NOTE, Echoes, own
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput
 from told.core.noise import is_filler, is_noise, is_prompt, is_short
@@ -355,6 +355,18 @@ def admitted(messages: Any, **knobs: Any) -> Admitted:
     settings = Settings(**knobs)
     said = read(messages, metadata=None, timestamp=None, source=None, settings=settings)
     return admit(said, "default", settings, Echoes())
+
+
+@pytest.mark.parametrize("text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."])
+def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
+    turn = Turn(Evidence(text), {})
+    assert judge(turn, "default", Settings(), Echoes()).outcome == "skip"
+    assert judge(turn, "default", Settings(), Echoes(), verbatim=True) == Verdict("keep", turn, own(text))
+
+
+def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:
+    turn = Turn(Evidence(KEY), {})
+    assert judge(turn, "default", Settings(secrets="reject"), Echoes(), verbatim=True).outcome == "refuse"
 
 
 def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> None:

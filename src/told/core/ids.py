@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -23,13 +23,15 @@ _encoder = json.JSONEncoder(
 )
 
 
-def _encode_once() -> Callable[[Any], str]:
+def _encode_once() -> Callable[[Any, int], Iterable[str]]:
     """The C encoder made once: `JSONEncoder.encode` makes a new one for every call, at twice the cost of its use."""
-    make = getattr(json.encoder, "c_make_encoder", None)
+    make: Callable[..., Any] | None = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return _encoder.encode
-    encode = make(None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False)
-    return lambda value: "".join(encode(value, 0))
+        return lambda value, _: _encoder.iterencode(value)
+    encode: Callable[[Any, int], Iterable[str]] = make(
+        None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
+    )
+    return encode
 
 
 _encode = _encode_once()
@@ -38,7 +40,7 @@ _encode = _encode_once()
 def canonical(value: Any) -> bytes:
     """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN."""
     try:
-        return _encode(value).encode("utf-8")
+        return "".join(_encode(value, 0)).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.") from error
 

@@ -24,7 +24,7 @@ def folding(views: Sequence[View] = VIEWS) -> Fold:
     folds = {sort: [fold for fold, sorts in wanted if sort in sorts] for sort in VERBS}
 
     def fold(entries: Sequence[Entry]) -> Iterator[RowOp]:
-        return (op for entry in entries for each in folds[entry.sort] for op in each(entry))
+        return (op for entry in entries for each in folds.get(entry.sort, ()) for op in each(entry))
 
     return fold
 

@@ -46,10 +46,11 @@ class Turn:
 @quick
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an add was given, read and checked; `blobs` and `warnings` come from looking at its images."""
+    """What an add was given, read and checked; `blobs` and `warnings` come from looking at so many `images`."""
 
     turns: tuple[Turn, ...]
     skipped: tuple[Mapping[str, Any], ...]
+    images: int = 0
     blobs: tuple[Blob, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -66,6 +67,7 @@ def read(
     shared = check_metadata(metadata, settings)
     turns: list[Turn] = []
     skipped: list[Mapping[str, Any]] = []
+    count = 0
     for number, row in enumerate(rows):
         role = _role(row, number)
         content, images = _content(row, number, settings)
@@ -80,9 +82,10 @@ def read(
         sort = DOCUMENT if role == DOCUMENT else "turn"
         evidence = _marked(Evidence(content, role, name, valid.start, sort, origin), images)
         turns.append(Turn(evidence, meta, valid, images))
-    if (count := sum(len(turn.images) for turn in turns)) > settings.images_limit:
+        count += len(images)
+    if count > settings.images_limit:
         raise TooLarge(f"{count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
-    return Said(tuple(turns), tuple(skipped))
+    return Said(tuple(turns), tuple(skipped), count)
 
 
 def _marked(said: Evidence, images: Sequence[Image]) -> Evidence:

@@ -55,7 +55,7 @@ class Look:
 
 def seen(said: Said, look: Look) -> Flow[Said]:
     """What was said, with what its images say; a turn without images is as it was."""
-    if not any(turn.images for turn in said.turns):
+    if not said.images:
         return said
     turns: list[Turn] = []
     blobs: dict[str, Blob] = {}
@@ -65,7 +65,7 @@ def seen(said: Said, look: Look) -> Flow[Said]:
         turns.append(_told(turn, sights, look.settings.text_limit))
         blobs |= {sight.blob.hash: sight.blob for sight in sights if sight.blob is not None}
         warnings |= dict.fromkeys(problem for sight in sights for problem in sight.problems)
-    return replace(said, turns=tuple(turns), blobs=tuple(blobs.values()), warnings=(*said.warnings, *warnings))
+    return Said(tuple(turns), said.skipped, 0, tuple(blobs.values()), (*said.warnings, *warnings))
 
 
 def _sights(turn: Turn, look: Look) -> Flow[list[Sight]]:
