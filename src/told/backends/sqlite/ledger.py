@@ -133,7 +133,7 @@ def commit(
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
-    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
+    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows, memo.clocks).grow(fold(entries))
     watch("folded")
     if batch.blobs:
         blobs.put(db, account.id, batch.blobs)
@@ -181,8 +181,8 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
     for guard in guards:
         match guard:
             case ThreadAt(thread=thread, seq=seq):
-                held = run(db, "held", thread, *span(account)).get
-                broken = held != (None if seq is None else position(account, seq))
+                latest = run(db, "held", thread, *span(account)).fetchone()
+                broken = latest != (None if seq is None else (position(account, seq), thread))
             case NoFact(scope=scope, md5=md5):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "text_held", space[0], md5).get is not None
@@ -300,6 +300,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     while rows := run(db, "scan", after, hi, PAGE).fetchall():
         grower.grow(fold([entry_of(row, name) for row in rows]))
         after = rows[-1][0]
+    if "facts" in views and "passages" not in views:
+        run(db, "place_facts", lo, hi)
     run(db, "caught_up", account.id, json_list(views))
     return {view: sum(1 for _ in run(db, f"rows_{view}", lo, hi)) for view in views}
 
