@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import pack
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run, run_each, run_many
+from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span, spoken
 from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Tick, Witness, together
@@ -154,9 +154,9 @@ class Grower:
         self._end({thread: seq})
 
     def _end(self, ends: Mapping[str, int]) -> None:
-        """End the latest versions of threads, each at a position."""
+        """End the latest version of each of some threads at a position."""
         lo, hi = span(self.account)
-        for id_, thread in list(run_each(self.db, "held", [(thread, lo, hi) for thread in ends])):
+        for id_, thread in run_many(self.db, "held", [(thread, lo, hi) for thread in ends]).fetchall():
             run(self.db, "close_fact", ends[thread], id_)
             closed = run(self.db, "close_passages", ends[thread], id_).fetchall()
             self.touched.update(part for (part,) in closed)
@@ -224,23 +224,25 @@ class Grower:
         return turn
 
 
-def fold_terms(db: apsw.Connection, part: int, first: int, rows: int, fresh: dict[int, list[str]]) -> None:
+def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dict[int, list[str]]) -> None:
     """Move the terms of every full stretch of passages into postings.
 
     Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
     them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
     """
-    folded, goal = first - first % STRETCH, rows - rows % STRETCH
+    folded, goal = first - first % STRETCH, size - size % STRETCH
     if goal <= folded:
         return
     lo, _ = part_span(part)
-    postings: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
-    for ordinal in range(folded, goal):
-        chunk, place = ordinal >> CHUNK_BITS, ordinal << TF_BITS
-        for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
-            postings[term, chunk].append(place | count)
-    run_many(db, "add_posting", [(part, *key, pack(f"<{len(docs)}I", *docs)) for key, docs in sorted(postings.items())])
+    for chunk in range(folded >> CHUNK_BITS, (goal - 1 >> CHUNK_BITS) + 1):
+        postings: defaultdict[str, list[int]] = defaultdict(list)
+        for ordinal in range(max(folded, chunk << CHUNK_BITS), min(goal, chunk + 1 << CHUNK_BITS)):
+            place = ordinal << TF_BITS
+            for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
+                postings[term].append(place | count)
+        rows = [(part, term, chunk, array("I", postings[term]).tobytes()) for term in sorted(postings)]
+        run_many(db, "add_posting", rows)
     run(db, "drop_terms", lo + folded, lo + goal)
 
 

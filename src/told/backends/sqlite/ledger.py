@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from operator import attrgetter
 from typing import Any, Final, assert_never
 
 import apsw
@@ -75,9 +74,9 @@ def known(
     The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
     """
     seen, ticket, home = None, None, None
-    facts: dict[str, Fact] = {}
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
+    held: list[int] = []
     whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
     marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
     for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
@@ -88,8 +87,9 @@ def known(
         if row[8] is not None:
             vectors.add(row[8])
         if row[9] is not None:
-            fact = fact_of(row[9:], scope)
-            facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
+            held.append(row[9])
+    rows = sorted(run(db, "versions", json_list(held))) if held else ()
+    facts = {fact.md5: fact for fact in (fact_of(row, scope) for row in rows)}
     turn = _last(db, scope, home) if last and home is not None else None
     return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
 

@@ -29,7 +29,7 @@ SELECT hash FROM entry WHERE id = ?
 SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
 
 -- name: known
-SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.id FROM account a
 LEFT JOIN ticket t ON t.account = a.id AND t.key = ?5
 LEFT JOIN space s ON s.account = a.id AND s.user_id IS ?2 AND ifnull(s.agent_id, '') = ifnull(?3, '')
     AND ifnull(s.run_id, '') = ifnull(?4, '')
