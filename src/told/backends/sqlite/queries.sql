@@ -288,7 +288,8 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
 SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
-    AND NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.first AND p.fact = f.id)
+    AND (NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.first AND p.fact = f.id)
+        OR NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.last AND p.fact = f.id))
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
