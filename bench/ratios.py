@@ -258,7 +258,7 @@ class Bare:
     def _ids(self, threads: Sequence[str]) -> list[int]:
         if len(threads) != ROWS:
             raise SystemExit(f"a search found {len(threads)} memories where {ROWS} were expected")
-        find = "SELECT id FROM fact WHERE thread = ?"
+        find = "SELECT f.id FROM entry e JOIN fact f ON f.id = e.id WHERE e.thread = ?"
         return [int(str(self.db.execute(find, (thread,)).get)) for thread in threads]
 
 

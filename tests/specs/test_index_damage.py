@@ -159,8 +159,9 @@ def test_rebuilding_mends_damaged_postings(path: Path, whole: tuple[bytes, Any],
         assert asked(memory) == whole[1]
 
 
-def test_passages_deleted_by_hand_are_named_and_mended(path: Path, whole: tuple[bytes, Any]) -> None:
-    damage(path, "DELETE FROM passage WHERE id & 4294967295 BETWEEN 5 AND 9")
+@pytest.mark.parametrize("which", ["BETWEEN 5 AND 9", "> (SELECT max(id & 4294967295) - 3 FROM passage)"])
+def test_passages_deleted_by_hand_are_named_and_mended(path: Path, whole: tuple[bytes, Any], which: str) -> None:
+    damage(path, f"DELETE FROM passage WHERE id & 4294967295 {which}")
     with opened(path) as memory:
         try:
             asked(memory)

@@ -77,7 +77,7 @@ def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", group_limit=10) as memory:
         steps = held_up(memory, THREADS - 1)
         together(lambda n: memory.add(f"number {n}", user_id="alice"))
-        assert steps["committed"] == 1 + -(-(THREADS - 1) // 10)
+        assert steps["committed"] >= -(-THREADS // 10)
 
 
 def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory: Memory) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import pack
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span
+from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span, spoken
 from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Tick, Witness, together
 from told.core.ids import text_hash
@@ -25,9 +25,15 @@ CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
 DOC_BYTES: Final = 4
 STRETCH: Final = 64
+"""How many passages are folded at a time; the view `extent` knows it too."""
+MOST: Final = 2**63 - 1
+NOWHERE: Final = (None, None)
 
 Turn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
+
+Said: TypeAlias = tuple[int, str] | tuple[None, None]
+"""Until when a fact is the latest of its thread, and what it says."""
 
 
 @dataclass(slots=True)
@@ -41,10 +47,12 @@ class Grower:
     fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
-    threads: set[str] = field(default_factory=set)
+    ends: dict[str, int] = field(default_factory=dict)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
     facts: list[tuple[Any, ...]] = field(default_factory=list)
     links: list[tuple[Any, ...]] = field(default_factory=list)
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
@@ -54,6 +62,7 @@ class Grower:
     vectors: list[bytes] = field(default_factory=list)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
+    latest: tuple[int, Said] = (0, NOWHERE)
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
@@ -83,8 +92,7 @@ class Grower:
     def settle(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
         for part, rows in self.rows.items():
-            folded = fold_terms(self.db, part, self.starts[part], rows, self.terms)
-            run(self.db, "touch_part", rows, folded, part)
+            fold_terms(self.db, part, self.starts[part], rows, self.terms)
             self.sizes[part] = rows
         self._flush()
         for part in self.touched - self.rows.keys():
@@ -97,7 +105,10 @@ class Grower:
             gathered.clear()
 
     def _flush(self) -> None:
-        """Write the rows of the views, facts before the passages that look at them."""
+        """End the versions that have a later one, and write the rows of the views."""
+        self._end(self.ends)
+        self.ends.clear()
+        self.facts = [(*row, *self.places.pop(row[0], NOWHERE)) for row in self.facts]
         tables = {"evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks}
         for name, rows in tables.items():
             if rows:
@@ -107,7 +118,9 @@ class Grower:
             words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
             run_many(self.db, "add_passage", ((*row, None if said is None else " ".join(said)) for row, said in words))
             self.passages.clear()
-        self.threads.clear()
+        if self.places:
+            run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
+            self.places.clear()
 
     def space(self, scope: Scope) -> tuple[int, int]:
         """The space and partition of a scope, made at its first use."""
@@ -127,17 +140,26 @@ class Grower:
         return found
 
     def _fact(self, fact: Fact) -> None:
-        self._close(fact.id, fact.seq)
-        self.threads.add(fact.id)
-        self.facts.append(fact_row(fact, self.account, self.space(fact.scope)[0]))
+        if fact.id in self.ends:
+            self._flush()
+        self.ends[fact.id] = fact.seq
+        row = fact_row(fact, self.account, self.space(fact.scope)[0])
+        self.facts.append(row)
+        self.latest = (row[0], (fact.until, spoken(fact)))
 
     def _close(self, thread: str, seq: int) -> None:
         """End the thread's latest version, which may still be among the rows gathered."""
-        if thread in self.threads:
+        if thread in self.ends:
             self._flush()
-        for (id_,) in run(self.db, "held", thread, *span(self.account)).fetchall():
-            run(self.db, "close_fact", seq, id_)
-            self.touched.update(part for (part,) in run(self.db, "close_passages", seq, id_).fetchall())
+        self._end({thread: seq})
+
+    def _end(self, ends: Mapping[str, int]) -> None:
+        """End the latest version of each of some threads at a position."""
+        lo, hi = span(self.account)
+        for id_, thread in run_many(self.db, "held", [(thread, lo, hi) for thread in ends]).fetchall():
+            run(self.db, "close_fact", ends[thread], id_)
+            closed = run(self.db, "close_passages", ends[thread], id_).fetchall()
+            self.touched.update(part for (part,) in closed)
 
     def _link(self, link: Link) -> None:
         space, _ = self.space(link.scope)
@@ -153,7 +175,9 @@ class Grower:
 
     def _tick(self, tick: Tick) -> None:
         space, part = self.space(tick.scope)
-        self.ticks.append((position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens))
+        turns, tokens = self.clocks.get(part) or run(self.db, "last_tick", part).fetchone() or (0, 0)
+        clock = self.clocks[part] = (min(turns + tick.turns, MOST), min(tokens + tick.tokens, MOST))
+        self.ticks.append((position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock))
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
@@ -168,6 +192,13 @@ class Grower:
         row = None if gathered else run(self.db, "turn", passage.after, space).fetchone()
         return gathered or (None if row is None else (row[0], row[1]))
 
+    def _said(self, fact: int) -> Said:
+        """What a passage's fact says, which may still be among the rows gathered."""
+        if fact == self.latest[0]:
+            return self.latest[1]
+        row = run(self.db, "spoken", fact).fetchone()
+        return NOWHERE if row is None else (row[0], row[1])
+
     def index(self, part: int, fact: int, space: int, passage: Passage, before: Turn | None) -> Turn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.rows.get(part)
@@ -178,9 +209,12 @@ class Grower:
         digest = text_hash(together(said, passage.text))
         id_ = part << PART_BITS | ordinal
         self.terms[id_] = words
+        until, text = self._said(fact)
         self.passages.append((
-            id_, fact, passage.slot, space, passage.until, passage.expires, earlier, len(words), digest, passage.text,
+            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
+            len(words), digest, None if text == passage.text else passage.text,
         ))  # fmt: skip
+        self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
         if digest in self.fresh:
             self.vectors.append(digest)
         self.rows[part] = ordinal + 1
@@ -190,25 +224,26 @@ class Grower:
         return turn
 
 
-def fold_terms(db: apsw.Connection, part: int, first: int, rows: int, fresh: dict[int, list[str]]) -> int:
-    """Move the terms of every full stretch of passages into postings; return how far that has come.
+def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dict[int, list[str]]) -> None:
+    """Move the terms of every full stretch of passages into postings.
 
     Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
     them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
     """
-    folded, goal = first - first % STRETCH, rows - rows % STRETCH
+    folded, goal = first - first % STRETCH, size - size % STRETCH
     if goal <= folded:
-        return folded
+        return
     lo, _ = part_span(part)
-    postings: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
-    for ordinal in range(folded, goal):
-        chunk, place = ordinal >> CHUNK_BITS, ordinal << TF_BITS
-        for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
-            postings[term, chunk].append(place | count)
-    run_many(db, "add_posting", [(part, *key, pack(f"<{len(docs)}I", *docs)) for key, docs in sorted(postings.items())])
+    for chunk in range(folded >> CHUNK_BITS, (goal - 1 >> CHUNK_BITS) + 1):
+        postings: defaultdict[str, list[int]] = defaultdict(list)
+        for ordinal in range(max(folded, chunk << CHUNK_BITS), min(goal, chunk + 1 << CHUNK_BITS)):
+            place = ordinal << TF_BITS
+            for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
+                postings[term].append(place | count)
+        rows = [(part, term, chunk, array("I", postings[term]).tobytes()) for term in sorted(postings)]
+        run_many(db, "add_posting", rows)
     run(db, "drop_terms", lo + folded, lo + goal)
-    return goal
 
 
 def docs_of(ordinal: int, words: str) -> Iterator[tuple[str, int]]:

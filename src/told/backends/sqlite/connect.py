@@ -333,6 +333,7 @@ def run_each(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) ->
         yield from db.executemany(QUERIES[name], rows)
 
 
-def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> Result:
     """Execute a named query once for each row."""
-    db.executemany(QUERIES[name], rows)
+    found: Result = db.executemany(QUERIES[name], rows)
+    return found

@@ -36,7 +36,7 @@ def check(db: apsw.Connection) -> list[str]:
     if damaged := run(db, "misfit_vectors").get:
         problems.append(f"vectors: {damaged} are not of their model's size; {REBUILD}, then `told reindex`")
     if bare := run(db, "facts_without_passage").get:
-        problems.append(f"passages: {bare} facts have none; {REBUILD}")
+        problems.append(f"passages: {bare} facts lack theirs; {REBUILD}")
     for part, _, *shape in run(db, "part_shapes").fetchall():
         if what := _misfit(db, part, *shape):
             problems.append(f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from operator import attrgetter
 from typing import Any, Final, assert_never
 
 import apsw
@@ -75,9 +74,9 @@ def known(
     The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
     """
     seen, ticket, home = None, None, None
-    facts: dict[str, Fact] = {}
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
+    held: list[int] = []
     whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
     marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
     for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
@@ -88,8 +87,9 @@ def known(
         if row[8] is not None:
             vectors.add(row[8])
         if row[9] is not None:
-            fact = fact_of(row[9:], scope)
-            facts[fact.md5] = max(fact, facts.get(fact.md5, fact), key=attrgetter("seq"))
+            held.append(row[9])
+    rows = sorted(run(db, "versions", json_list(held))) if held else ()
+    facts = {fact.md5: fact for fact in (fact_of(row, scope) for row in rows)}
     turn = _last(db, scope, home) if last and home is not None else None
     return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
 
@@ -133,7 +133,7 @@ def commit(
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
     fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
-    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows).grow(fold(entries))
+    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows, memo.clocks).grow(fold(entries))
     watch("folded")
     if batch.blobs:
         blobs.put(db, account.id, batch.blobs)
@@ -181,8 +181,8 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
     for guard in guards:
         match guard:
             case ThreadAt(thread=thread, seq=seq):
-                held = run(db, "held", thread, *span(account)).get
-                broken = held != (None if seq is None else position(account, seq))
+                latest = run(db, "held", thread, *span(account)).fetchone()
+                broken = latest != (None if seq is None else (position(account, seq), thread))
             case NoFact(scope=scope, md5=md5):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 broken = space is not None and run(db, "text_held", space[0], md5).get is not None
@@ -300,6 +300,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     while rows := run(db, "scan", after, hi, PAGE).fetchall():
         grower.grow(fold([entry_of(row, name) for row in rows]))
         after = rows[-1][0]
+    if "facts" in views and "passages" not in views:
+        run(db, "place_facts", lo, hi)
     run(db, "caught_up", account.id, json_list(views))
     return {view: sum(1 for _ in run(db, f"rows_{view}", lo, hi)) for view in views}
 

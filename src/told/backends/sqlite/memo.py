@@ -25,7 +25,7 @@ class Account:
 
 @dataclass(slots=True)
 class Memo:
-    """Heads, spaces, partition sizes and the model, good for one version of the file.
+    """Heads, spaces, sizes and clocks of partitions and the model, good for one version of the file.
 
     The version is unknown while a transaction runs. Only a commit makes it known again, so whatever was noted by one
     that failed, or before somebody else wrote, is never looked at.
@@ -35,6 +35,7 @@ class Memo:
     accounts: dict[str, Account] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
+    clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
     model: tuple[Model | None] | None = None
 
     def at(self, version: int) -> Memo:

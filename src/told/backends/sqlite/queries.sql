@@ -29,7 +29,7 @@ SELECT hash FROM entry WHERE id = ?
 SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each(?))
 
 -- name: known
-SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.* FROM account a
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.id FROM account a
 LEFT JOIN ticket t ON t.account = a.id AND t.key = ?5
 LEFT JOIN space s ON s.account = a.id AND s.user_id IS ?2 AND ifnull(s.agent_id, '') = ifnull(?3, '')
     AND ifnull(s.run_id, '') = ifnull(?4, '')
@@ -61,13 +61,11 @@ INSERT INTO part (account, home) VALUES (?, ?) RETURNING id
 -- name: add_space
 INSERT INTO space (account, part, user_id, agent_id, run_id) VALUES (?, ?, ?, ?, ?) RETURNING id
 -- name: part_state
-SELECT rows, folded, version, epoch FROM part WHERE id = ?
--- name: touch_part
-UPDATE part SET rows = ?, folded = ?, version = version + 1 WHERE id = ?
+SELECT rows, folded, version, epoch FROM extent WHERE id = ?
 -- name: bump_part
 UPDATE part SET version = version + 1 WHERE id = ?
 -- name: renew_part
-UPDATE part SET rows = 0, folded = 0, version = version + 1, epoch = epoch + 1 WHERE id = ?
+UPDATE part SET version = version + (1 << 32), epoch = epoch + 1 WHERE id = ?
 -- name: parts_of_account
 SELECT id FROM part WHERE account = ?
 
@@ -88,16 +86,25 @@ FROM evidence WHERE +id > ? AND +id < ? AND name IN (SELECT value FROM json_each
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
     precision, expires, said_at, role, actor, author, evidence, source, subject, predicate, object, polarity, modality,
-    confidence, after, meta)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    confidence, after, meta, first, last)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: place_fact
+UPDATE fact SET first = ?2, last = ?3 WHERE id = ?1
+-- name: place_facts
+UPDATE fact SET first = p.first, last = p.last
+FROM (SELECT fact, min(id) AS first, max(id) AS last FROM passage WHERE fact > ?1 AND fact < ?2 GROUP BY fact) p
+WHERE fact.id = p.fact
 -- name: held
-SELECT id FROM fact WHERE thread = ? AND id > ? AND id < ? AND until = 4611686018427387904
+SELECT f.id, e.thread FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE e.thread = ? AND e.id > ? AND e.id < ? AND f.until = 4611686018427387904
 -- name: close_fact
 UPDATE fact SET until = ? WHERE id = ?
 -- name: close_passages
-UPDATE passage SET until = ? WHERE fact = ? AND until = 4611686018427387904 RETURNING id >> 32
+UPDATE passage SET until = ?1 WHERE id >= (SELECT first FROM fact WHERE id = ?2)
+    AND id <= (SELECT last FROM fact WHERE id = ?2) AND fact = ?2 AND until = 4611686018427387904 RETURNING id >> 32
 -- name: retire_thread
-UPDATE fact SET gone = ? WHERE thread = ? AND id > ? AND id < ? AND gone = 4611686018427387904
+UPDATE fact SET gone = ?1 WHERE gone = 4611686018427387904
+    AND id IN (SELECT id FROM entry WHERE thread = ?2 AND id > ?3 AND id < ?4)
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
 -- name: held_about
@@ -121,31 +128,35 @@ WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > 
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.gone > ?3 AND (?4 OR f.expires > ?5)
     AND f.valid_from <= ?6 AND f.valid_to > ?6
-    AND NOT EXISTS (SELECT 1 FROM fact g WHERE g.thread = f.thread AND g.id > f.id AND g.id <= ?2
-        AND g.gone > ?3 AND g.valid_from <= ?6 AND g.valid_to > ?6)
+    AND NOT EXISTS (SELECT 1 FROM entry e CROSS JOIN fact g ON g.id = e.id
+        WHERE e.thread = f.thread AND e.id > f.id AND e.id <= ?2
+            AND g.gone > ?3 AND g.valid_from <= ?6 AND g.valid_to > ?6)
 -- name: fact_latest
-SELECT f.* FROM fact f WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.until > :seq
+SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.until > :seq
 -- name: fact_valid
-SELECT f.* FROM fact f
-WHERE f.thread = :thread AND f.id > :base AND f.id <= :pos AND f.gone > :seq
-    AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY f.id DESC LIMIT 1
+SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.gone > :seq
+    AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY e.id DESC LIMIT 1
 -- name: derived
 SELECT DISTINCT thread FROM fact WHERE +id > ? AND +id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: taken
-SELECT f.* FROM fact f
-WHERE +f.id > ?1 AND +f.id < ?2
-    AND f.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
+SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE +e.id > ?1 AND +e.id < ?2
+    AND e.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
 ORDER BY f.id
 -- name: scopes
 SELECT user_id, agent_id, run_id FROM space WHERE account = ?
 -- name: turns
 SELECT o.id, f.* FROM fact o
-    CROSS JOIN fact f ON f.thread = o.thread AND f.id >= o.id AND f.id < ?5 AND f.until = 4611686018427387904
+    CROSS JOIN entry e ON e.thread = o.thread AND e.id >= o.id AND e.id < ?5
+    CROSS JOIN fact f ON f.id = e.id AND f.until = 4611686018427387904
 WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.gone = 4611686018427387904
     AND f.role IN ('user', 'assistant') AND f.kind NOT IN ('node', 'quarantine')
-    AND o.id = (SELECT min(g.id) FROM fact g WHERE g.thread = o.thread AND g.id <= f.id AND +g.evidence = o.evidence
-        AND g.gone = 4611686018427387904 AND g.id > ifnull((SELECT max(h.id) FROM fact h
-            WHERE h.thread = o.thread AND h.id > ?4 AND h.id <= f.id AND h.evidence <> o.evidence), ?4))
+    AND o.id = (SELECT min(g.id) FROM entry v CROSS JOIN fact g ON g.id = v.id
+        WHERE v.thread = o.thread AND v.id <= f.id AND g.evidence = o.evidence AND g.gone = 4611686018427387904
+            AND v.id > ifnull((SELECT max(h.id) FROM entry w CROSS JOIN fact h ON h.id = w.id
+                WHERE w.thread = o.thread AND w.id > ?4 AND w.id <= f.id AND h.evidence <> o.evidence), ?4))
     AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = o.evidence AND +g.space = ?1
         AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
 -- name: versions
@@ -153,26 +164,27 @@ SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: lives
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
 -- name: tellings
-SELECT f.* FROM fact f WHERE +f.id > ?1 AND +f.id < ?2 AND f.thread IN (SELECT value FROM json_each(?3)) ORDER BY f.id
+SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE +e.id > ?1 AND +e.id < ?2 AND e.thread IN (SELECT value FROM json_each(?3)) ORDER BY f.id
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 -- name: add_tick
-INSERT INTO tick (id, space, part, at, turns, tokens, turns_so_far, tokens_so_far)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?5 + ifnull(last.turns_so_far, 0), ?6 + ifnull(last.tokens_so_far, 0)
-FROM (SELECT 1) LEFT JOIN (
-    SELECT turns_so_far, tokens_so_far FROM tick WHERE part = ?3 AND id < ?1 ORDER BY id DESC LIMIT 1) last
+INSERT INTO tick (id, space, part, at, turns, tokens, turns_so_far, tokens_so_far) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- name: last_tick
+SELECT turns_so_far, tokens_so_far FROM tick WHERE part = ? ORDER BY id DESC LIMIT 1
 -- name: ticks
 SELECT id & 1099511627775, space, at, turns, tokens FROM tick WHERE part = ? AND id <= ? ORDER BY id DESC LIMIT ?
 -- name: ticked
 SELECT p.key, ifnull(t.turns_so_far, 0), ifnull(t.tokens_so_far, 0) FROM json_each(?2) p
-LEFT JOIN tick t ON t.id = (SELECT id FROM tick WHERE part = ?1 AND id <= p.value ORDER BY id DESC LIMIT 1)
+LEFT JOIN tick t ON t.part = ?1
+    AND t.id = (SELECT id FROM tick WHERE part = ?1 AND id <= p.value ORDER BY id DESC LIMIT 1)
 ORDER BY p.key
 -- name: recount_ticks
 UPDATE tick SET turns_so_far = s.turns, tokens_so_far = s.tokens
-FROM (SELECT id, sum(turns) OVER whole AS turns, sum(tokens) OVER whole AS tokens
+FROM (SELECT part, id, sum(turns) OVER whole AS turns, sum(tokens) OVER whole AS tokens
     FROM tick WHERE part = ? WINDOW whole AS (ORDER BY id)) s
-WHERE tick.id = s.id
+WHERE tick.part = s.part AND tick.id = s.id
 -- name: any_link
 SELECT 1 FROM link LIMIT 1
 -- name: links
@@ -183,23 +195,28 @@ ORDER BY l.id
 
 -- name: add_passage
 INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
-VALUES (?1, ?2, ?3, ?4, ifnull((SELECT until FROM fact WHERE id = ?2), ?5), ?6, ?7, ?8, ?9,
-    CASE WHEN ?10 IS (SELECT text FROM spoken WHERE id = ?2) THEN NULL ELSE ?10 END, ?11)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- name: spoken
+SELECT f.until, s.text FROM fact f JOIN spoken s ON s.id = f.id WHERE f.id = ?
 -- name: turn
-SELECT w.id & 4294967295, w.text FROM fact f JOIN wording w ON w.fact = f.id AND w.slot = 0
-WHERE f.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
-ORDER BY f.id LIMIT 1
+SELECT w.id & 4294967295, w.text FROM entry e CROSS JOIN fact f ON f.id = e.id
+    JOIN wording w ON w.id BETWEEN f.first AND f.last AND +w.fact = f.id AND w.slot = 0
+WHERE e.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
+ORDER BY e.id LIMIT 1
 -- name: last_of_part
 SELECT p.fact FROM passage p JOIN fact f ON f.id = p.fact
 WHERE p.id >= ? AND p.id < ? AND f.predicate IS NULL AND f.kind <> 'node' ORDER BY p.id DESC LIMIT 1
 -- name: texts
-SELECT hash, earlier, text FROM wording WHERE fact IN (SELECT value FROM json_each(?)) ORDER BY id
+SELECT w.hash, w.earlier, w.text FROM fact f
+    CROSS JOIN wording w ON w.id BETWEEN f.first AND f.last AND +w.fact = f.id
+WHERE f.id IN (SELECT value FROM json_each(?)) ORDER BY w.id
 -- name: part_terms
 SELECT id & 4294967295, terms FROM passage WHERE id >= ? AND id < ? ORDER BY id
 -- name: drop_terms
 UPDATE passage SET terms = NULL WHERE id >= ? AND id < ?
 -- name: passages_of_facts
-SELECT id, fact FROM passage WHERE fact IN (SELECT value FROM json_each(?))
+SELECT p.id, p.fact FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND f.last AND +p.fact = f.id
+WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: part_rows
 SELECT p.id & 4294967295, p.fact & 1099511627775, p.space, p.until, p.expires, p.length, p.slot, ifnull(p.before, -1),
     ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor
@@ -270,8 +287,9 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_postings
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
-SELECT count(*) FROM fact f
-WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.fact = f.id) AND f.kind NOT IN ('quarantine', 'topic')
+SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
+    AND (NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.first AND p.fact = f.id)
+        OR NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.last AND p.fact = f.id))
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -306,7 +324,8 @@ SELECT id, consumer, seq, error, at, attempts, raw FROM fault WHERE account = ? 
 -- name: touch
 INSERT INTO access (account, thread, count, last)
 SELECT ?1, r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM json_each(?2) r
-WHERE EXISTS (SELECT 1 FROM fact f WHERE f.thread = r.value ->> 0 AND f.id > ?3 AND f.id < ?4)
+WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
+    WHERE e.thread = r.value ->> 0 AND e.id > ?3 AND e.id < ?4)
 ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
 -- name: touched
 SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
@@ -315,7 +334,8 @@ DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(
 
 -- name: known_threads
 SELECT j.value FROM json_each(?1) j
-WHERE EXISTS (SELECT 1 FROM fact f WHERE f.thread = j.value AND f.id > ?2 AND f.id < ?3)
+WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
+    WHERE e.thread = j.value AND e.id > ?2 AND e.id < ?3)
 -- name: meet
 INSERT INTO met (account, one, other, count, last) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (account, one, other) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
@@ -437,9 +457,11 @@ INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id > ? A
 -- name: facts_of_entries
 SELECT id FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: parts_of_facts
-SELECT DISTINCT id >> 32 FROM passage WHERE fact IN (SELECT value FROM json_each(?))
+SELECT DISTINCT first >> 32 FROM fact WHERE first IS NOT NULL AND id IN (SELECT value FROM json_each(?))
 -- name: drop_passages_of_facts
-DELETE FROM passage WHERE fact IN (SELECT value FROM json_each(?)) RETURNING hash
+DELETE FROM passage WHERE id IN (
+    SELECT p.id FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND f.last AND +p.fact = f.id
+    WHERE f.id IN (SELECT value FROM json_each(?))) RETURNING hash
 -- name: threads_of_facts
 SELECT DISTINCT thread FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_facts
@@ -449,7 +471,8 @@ DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_evidence
 DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_ticks
-DELETE FROM tick WHERE id IN (SELECT value FROM json_each(?)) RETURNING part
+DELETE FROM tick WHERE (part, id) IN (SELECT s.part, e.id FROM evidence e JOIN space s ON s.id = e.space
+    WHERE e.id IN (SELECT value FROM json_each(?))) RETURNING part
 -- name: drop_orphan_embedding
 DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
 -- name: tickets
@@ -487,7 +510,7 @@ DELETE FROM link WHERE id > ? AND id < ?
 -- name: range_evidence
 DELETE FROM evidence WHERE id > ? AND id < ?
 -- name: range_tick
-DELETE FROM tick WHERE id > ? AND id < ?
+DELETE FROM tick WHERE part IN (SELECT p.id FROM part p WHERE p.account = ?1 >> 40) AND id > ?1 AND id < ?2
 -- name: drop_account_tickets
 DELETE FROM ticket WHERE account = ?
 -- name: drop_account_cursors
@@ -514,13 +537,15 @@ FROM fact f JOIN space s ON s.id = f.space WHERE f.id > ? AND f.id < ? ORDER BY 
 SELECT l.id & 1099511627775, l.src, l.rel, l.dst, s.user_id, s.agent_id, s.run_id, l.weight, l.until, l.meta
 FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id < ? ORDER BY l.id
 -- name: rows_passages
-SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, f.text), p.slot, p.until, p.expires,
+SELECT p.fact & 1099511627775, s.user_id, s.agent_id, s.run_id, ifnull(p.text, g.text), p.slot, p.until, p.expires,
     p.before, p.length, p.hash, p.terms, p.id & 4294967295
-FROM passage p JOIN space s ON s.id = p.space JOIN spoken f ON f.id = p.fact
-WHERE p.fact > ? AND p.fact < ? ORDER BY p.fact, p.id
+FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND f.last AND +p.fact = f.id
+    JOIN space s ON s.id = p.space JOIN spoken g ON g.id = p.fact
+WHERE f.id > ? AND f.id < ? ORDER BY p.fact, p.id
 -- name: rows_ticks
 SELECT t.id & 1099511627775, s.user_id, s.agent_id, s.run_id, t.at, t.turns, t.tokens
-FROM tick t JOIN space s ON s.id = t.space WHERE t.id > ? AND t.id < ? ORDER BY t.id
+FROM part p CROSS JOIN tick t ON t.part = p.id JOIN space s ON s.id = t.space
+WHERE p.account = ?1 >> 40 AND t.id > ?1 AND t.id < ?2 ORDER BY t.id
 -- name: rows_postings
 SELECT o.part, o.term, o.chunk, o.docs FROM posting o JOIN part p ON p.id = o.part WHERE p.account = ?
 ORDER BY o.part, o.term, o.chunk
@@ -553,9 +578,9 @@ INSERT INTO meta (key, value) VALUES ('resetting', 1)
 -- name: end_reset
 DELETE FROM meta WHERE key = 'resetting'
 -- name: all_parts
-SELECT id, rows FROM part
+SELECT id, rows FROM extent
 -- name: part_shapes
-SELECT id, account, rows, folded FROM part ORDER BY id
+SELECT id, account, rows, folded FROM extent ORDER BY id
 -- name: owe_scrub
 INSERT OR REPLACE INTO meta (key, value) VALUES ('scrub', 1)
 -- name: scrub_owed

@@ -64,18 +64,24 @@ def meta_text(meta: Mapping[str, Any]) -> str:
 
 
 def fact_row(fact: Fact, account: int, space: int) -> tuple[Any, ...]:
-    """A fact for the fact table."""
+    """A fact for the fact table, but for where its passages stand."""
     return (
         position(account, fact.seq), fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
         *_middle(fact), meta_text(fact.meta),
     )  # fmt: skip
 
 
+def spoken(fact: Fact) -> str:
+    """What a fact's only passage says: its text after whoever said it, as the view `spoken` has it."""
+    speaker = fact.actor or fact.role
+    return f"{speaker}: {fact.text}" if speaker else fact.text
+
+
 def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
     id_, thread, tx, _, until, gone, text, md5, kind = row[:9]
-    meta = json.loads(row[-1]) if row[-1] != "{}" else {}
-    rest: tuple[Any, ...] = (*row[9:-1], meta)
+    meta = json.loads(row[-3]) if row[-3] != "{}" else {}
+    rest: tuple[Any, ...] = (*row[9:-3], meta)
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 

@@ -36,11 +36,11 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     counts["passages"] = len(dropped)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
     counts["blobs"] = blobs.release(db, account, listed)
+    for part in {part for (part,) in run(db, "drop_ticks", listed).fetchall()}:
+        run(db, "recount_ticks", part)
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
         counts[name] = db.changes()
-    for part in {part for (part,) in run(db, "drop_ticks", listed).fetchall()}:
-        run(db, "recount_ticks", part)
     for part in parts:
         dropped += repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():

@@ -6,7 +6,7 @@ One that does not fit is never used: the cache answers in its place, and the nex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,17 +22,18 @@ BLOCK: Final = 256
 BUILDER: Final = 2
 
 
-def pack(rows: Sequence[Sequence[float]]) -> list[bytes]:
+def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
     """Vectors as stored; faster where NumPy is installed, and the same bytes where it is not."""
     try:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    values = np.asarray(rows, dtype=np.float64)
-    peaks = np.maximum.reduce(np.abs(values), axis=1, keepdims=True)
-    peaks[peaks == 0.0] = 127.0
-    values *= 127.0 / peaks
-    return [row.tobytes() for row in np.rint(values, out=values).astype(np.int8)]
+    codes: list[bytes] = []
+    for row in rows:
+        values = np.array(row, dtype=np.float64)
+        values *= 127.0 / (np.abs(values).max(initial=0.0) or 127.0)
+        codes.append(np.rint(values, out=values).astype(np.int8).tobytes())
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Model:
         if not vectors:
             return
         self.check_all(vectors)
-        codes = pack(list(vectors.values()))
+        codes = pack(vectors.values())
         run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
 
 

@@ -1,0 +1,64 @@
+"""What an add costs the file: a handful of statements and pages, and no look through a whole table."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from told import Memory
+from told.backends.sqlite.sql import QUERIES
+from told.testing import hashing_embedder
+
+ADDS, STATEMENTS, PAGES = 300, 12, 19
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal") as memory:
+        yield memory
+
+
+def add(memory: Memory, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        memory.add(f"memory number {number} is about tea", user_id=f"user{number % 20}", infer=False)
+
+
+def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memory) -> None:
+    add(memory, 0, 20)
+    db: apsw.Connection = memory.engine.store._database.writer
+    before, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
+    add(memory, 20, ADDS)
+    after, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
+    assert (after - before) / ADDS <= PAGES
+
+
+def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) -> None:
+    add(memory, 0, 40)
+    asked: list[str] = []
+
+    def trace(_: apsw.Cursor, query: str, __: Any) -> bool:
+        asked.append(query)
+        return True
+
+    memory.engine.store._database.writer.exec_trace = trace
+    add(memory, 40, 1)
+    assert len(asked) <= STATEMENTS, asked
+
+
+BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
+ASKED: dict[str, Any] = {
+    "close_passages": (9, 1), "drop_passages_of_facts": ("[1]",), "drop_ticks": ("[1]",), "fact_latest": BY_THREAD,
+    "fact_valid": BY_THREAD, "held": ("t", 0, 9), "known_threads": ('["t"]', 0, 9), "part_state": (1,),
+    "passages_of_facts": ("[1]",), "retire_thread": (9, "t", 0, 9), "taken": (0, 9, '["e"]'), "texts": ("[1]",),
+    "turn": ("t", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ASKED)
+def test_what_has_no_index_of_its_own_is_found_without_a_look_through_a_table(memory: Memory, query: str) -> None:
+    db: apsw.Connection = memory.engine.store._database.writer
+    plan = [str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])]
+    assert not [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
+    assert not [step for step in plan if "AUTOMATIC" in step]
