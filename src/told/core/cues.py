@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+from told.core.lazy import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,13 @@ class Cue:
 
 def _cue(*rows: str) -> Cue:
     rows = tuple(re.sub(r"\n\s*", "", row) for row in rows)
-    spaced = "|".join(row for row in rows if not _UNSPACED.search(row))
-    unspaced = "|".join(row for row in rows if _UNSPACED.search(row))
-    return Cue(re.compile(rf"\b(?<!['’])(?:{spaced})(?!\w)"), re.compile(unspaced))
+    unspaced = [row for row in rows if _is_unspaced(row)]
+    spaced = "|".join(row for row in rows if row not in unspaced)
+    return Cue(re.compile(rf"\b(?<!['’])(?:{spaced})(?!\w)"), regex("|".join(unspaced)))
+
+
+def _is_unspaced(row: str) -> bool:
+    return not row.isascii() and any("\u3040" <= char <= "\u9fff" for char in row)
 
 
 # ----------------------------------------------------------------------------------------------------------------- when
@@ -150,7 +154,7 @@ PAST: Final = _cue(
 )
 
 # "Have I ever been there before?" asks for nothing that has changed.
-EVER: Final = re.compile(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
+EVER: Final = regex(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
 
 # --------------------------------------------------------------------------------------------------------------- intent
 

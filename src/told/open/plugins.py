@@ -11,13 +11,14 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.lazy import regex
 from told.core.text import shown
 
 STORES = "told.stores"
 EMBEDDERS = "told.embedders"
 LLMS = "told.llms"
 
-SPEC = re.compile(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
+SPEC = regex(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
 OTHERWISE = {"azure_openai": "azure", "gemini": "google", "lm_studio": "lmstudio", "claude": "anthropic"}
 """Other names that providers go by."""
 

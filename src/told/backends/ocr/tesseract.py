@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from told.core.errors import ConfigError, MediaError, ReaderMissing
+from told.core.lazy import regex
 from told.core.text import shown, snippet
 
 PROGRAM: Final = "tesseract"
 LANGUAGES: Final = "eng"
 INSTALL: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
-_LANGUAGES: Final = re.compile(r"\w+(?:\+\w+)*", re.ASCII)
+_LANGUAGES: Final = regex(r"\w+(?:\+\w+)*", re.ASCII)
 _KEPT: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 
