@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +37,8 @@ class Tesseract:
 
     def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002 - it looks for itself
         """The words of an image, line by line; empty when it has none."""
+        import subprocess
+
         try:
             done = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
                 [self.program, "stdin", "stdout", "-l", self.languages],
