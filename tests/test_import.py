@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ALLOWED = {"told", "yaml", "_yaml", "platformdirs"}
+ALLOWED = {"told", "platformdirs"}
 """The only modules from outside the standard library that `import told` may load."""
 
 CLIENTS = {"sqlite3", "http.client", "http.server", "urllib.request", "socketserver", "xmlrpc", "ftplib", "smtplib"}
