@@ -22,12 +22,13 @@ from bench._told import Precomputed, Told
 
 CROWD = 64
 ROUNDS = 3
-MOST = 200_000
+A_SECOND = 40_000
+"""More texts than all rounds together use up in a second of each."""
 
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
     """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms up before."""
-    fresh = Maker.seeded(4).memories([f"user{number % CROWD}" for number in range(MOST)])
+    fresh = Maker.seeded(4).memories([f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))])
     told = Told(folder, Precomputed(fresh), "full")
     numbers = count()
 
@@ -50,6 +51,8 @@ def measured(folder: Path, seconds: float) -> dict[str, Any]:
     rate(CROWD)
     rounds = [(rate(1), rate(CROWD)) for _ in range(ROUNDS)]
     told.close()
+    if next(numbers) > len(fresh):
+        raise SystemExit(f"{len(fresh)} texts were too few")
     return {"alone": [alone for alone, _ in rounds], "crowd": [crowd for _, crowd in rounds]}
 
 
