@@ -3,10 +3,11 @@
     python bench/latency.py              1 k, 10 k and 100 k memories over 1 000 users, and one user with 50 k
     python bench/latency.py --quick      a few minutes
     python bench/latency.py --no-peer    without mem0 (which gets an environment of its own, bench/.venv-peer)
+    python bench/latency.py --sync 5     adds also on a disk whose every sync takes 5 ms (2 if not said, 0 for none)
 
-Each contender is a process of its own that takes its own times. Contenders take turns in short rounds; a figure is the
-median over the rounds, and a ratio is the median of the ratios within each round, so that noise which slows a whole
-round down does not count.
+Each contender is a process of its own that takes its own times. Contenders take turns in short rounds, each round begun
+by another one; a figure is the median over the rounds, and a ratio is the median of the ratios within each round, so
+that noise which slows a whole round down does not count.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ import statistics
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import _corpus, _report, _table
-from bench._report import quantile
+from bench import _corpus, _report, _sync, _table
+from bench._report import Rounds, quantile
+from bench._sync import OWN, Disk
 
 HERE = Path(__file__).resolve().parent
 PEER = HERE / ".venv-peer"
@@ -62,14 +64,16 @@ class Process:
     corpus: Path
     store: Path
     python: str
+    disk: Disk
     pipe: subprocess.Popen[str] = field(init=False)
 
     def __post_init__(self) -> None:
         command = [self.python, str(HERE / "_serve.py"), self.name, str(self.corpus), str(self.store)]
         quiet = subprocess.DEVNULL if self.name == "mem0" else None
         self.pipe = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment(self.name)
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, text=True,
+            env=environment(self.name) | self.disk.environment,
+        )  # fmt: skip
         self._answer()
 
     def __call__(self, do: str, **options: Any) -> dict[str, Any]:
@@ -134,6 +138,7 @@ class Scenario:
     folder: Path
     effort: Effort
     peer: str | None
+    slow: Disk | None
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -149,22 +154,25 @@ class Scenario:
     def run(self) -> dict[str, Any]:
         """Everything, from the first text to the last figure."""
         effort = self.effort
-        each = effort.adds + effort.bulk
-        _corpus.make(self.corpus, self.owners, extra=(effort.rounds + 1) * each, questions=1000)
+        turns = effort.rounds + 1
+        extra = turns * (2 * effort.adds + effort.bulk)
+        _corpus.make(self.corpus, self.owners, extra=extra, questions=turns * effort.searches)
         self._fill()
-        rounds = self._rounds()
+        rounds = self._in_turns(OWN, self._turn)
+        slowly = {} if self.slow is None else self._in_turns(self.slow, self._slow_turn)
         self._cold()
         for name in self.names:
             self.figures[name].update(_summary(rounds[name]))
         shutil.rmtree(self.folder)
         return {
             "title": self.title, "memories": len(self.owners), "users": len(set(self.owners)),
-            "figures": self.figures, "rounds": rounds,
+            "figures": self.figures, "rounds": rounds, "sync": self.slow.least if self.slow else None,
+            "slow": {name: _summary(turns) for name, turns in slowly.items()}, "slow_rounds": slowly,
         }  # fmt: skip
 
-    def _process(self, name: str) -> Process:
+    def _process(self, name: str, disk: Disk = OWN) -> Process:
         python = self.peer if name == "mem0" and self.peer else sys.executable
-        return Process(name, self.corpus, self.folder / name, python)
+        return Process(name, self.corpus, self.folder / name, python, disk)
 
     def _fill(self) -> None:
         """Fill each kind of store once; the other durability gets a copy of the file."""
@@ -184,17 +192,26 @@ class Scenario:
                 shutil.copytree(self.folder / name, self.folder / full, dirs_exist_ok=True)
                 self.figures[full] = dict(figures)
 
-    def _rounds(self) -> dict[str, list[dict[str, Any]]]:
-        """Contenders take turns; the first round warms them up and is thrown away."""
-        processes = {name: self._process(name) for name in self.names}
+    def _in_turns(self, disk: Disk, work: Callable[[Process, int], dict[str, Any]]) -> Rounds:
+        """Contenders take turns, each round begun by the next; the first round warms them up and is thrown away."""
+        processes = {name: self._process(name, disk) for name in self.names}
         rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
         for turn in range(self.effort.rounds + 1):
-            self._say(f"round {turn} of {self.effort.rounds}")
-            for name, process in processes.items():
-                rounds[name].append(self._turn(process, turn))
+            self._say(f"round {turn} of {self.effort.rounds}, {disk.title}")
+            first = turn % len(self.names)
+            for name in (*self.names[first:], *self.names[:first]):
+                rounds[name].append(work(processes[name], turn))
         for process in processes.values():
             process.end()
         return {name: turns[1:] for name, turns in rounds.items()}
+
+    def _slow_turn(self, process: Process, turn: int) -> dict[str, Any]:
+        """Adds alone, of memories that the other rounds have not added."""
+        effort, mem0 = self.effort, process.name == "mem0"
+        if turn == 0:
+            process("skip", count=(effort.rounds + 1) * (effort.adds + effort.bulk))
+        add = process("add", count=effort.peer_adds if mem0 else effort.adds)
+        return {"add": add["nanos"], "add_cpu": add["cpu"], "syncs": add["syncs"]}
 
     def _turn(self, process: Process, turn: int) -> dict[str, Any]:
         effort, mem0 = self.effort, process.name == "mem0"
@@ -241,9 +258,9 @@ class Scenario:
         print(f"  {self.title}: {what}".ljust(79), end="\r", file=sys.stderr, flush=True)
 
 
-def _summary(turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The median over the rounds of what each round measured."""
-    single = ("bulk", "add_cpu", "search_cpu")
+    single = [what for what in ("bulk", "add_cpu", "search_cpu", "syncs") if what in turns[0]]
     found: dict[str, Any] = {what: statistics.median(turn[what] for turn in turns) for what in single}
     for what in ("add", "search", "embedded"):
         if all(what in turn for turn in turns):
@@ -265,6 +282,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", help="totals over 1 000 users, such as 1000,10000,100000", default=None)
     parser.add_argument("--one-user", type=int, default=None, help="memories of the scenario with one user; 0 for none")
     parser.add_argument("--no-peer", action="store_true", help="leave mem0 out")
+    parser.add_argument("--sync", type=float, default=2.0, metavar="MS", help="add also where every sync takes so long")
     parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
     return parser.parse_args()
 
@@ -276,6 +294,9 @@ def main() -> None:
     sizes = [int(size) for size in (asked.sizes or ("1000,10000" if asked.quick else "1000,10000,100000")).split(",")]
     alone = (5_000 if asked.quick else 50_000) if asked.one_user is None else asked.one_user
     facts = _table.machine()
+    slow = _sync.slow(asked.sync) if asked.sync > 0 else None
+    disks = [(disk.title, disk.measured()) for disk in (OWN, slow) if disk is not None]
+    print(_report.about_disks(disks))
     peer = None if asked.no_peer else peer_python()
     work = _table.RESULTS / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -284,12 +305,15 @@ def main() -> None:
         plan.append((f"{_table.number(alone)} memories, one user", ["user0"] * alone))
     scenarios: list[dict[str, Any]] = []
     for title, owners in plan:
-        met = peer if len(owners) <= effort.peer_most or (len(set(owners)) == 1 and not asked.quick) else None
-        scenario = Scenario(title, owners, work / str(len(scenarios)), effort, met).run()
+        met = peer if len(owners) <= effort.peer_most else None
+        scenario = Scenario(title, owners, work / str(len(scenarios)), effort, met, slow).run()
         scenarios.append(scenario)
-        table = _table.plain(_report.HEAD, _report.rows(scenario))
-        print(f"\n{title}".ljust(80), table, _report.notes(scenario), sep="\n", flush=True)
-    results: dict[str, Any] = {"machine": facts, "scenarios": scenarios, "verdicts": _report.verdicts(scenarios)}
+        for head, (columns, rows) in _report.tables(scenario).items():
+            print(f"\n{head}".ljust(80), _table.plain(columns, rows), sep="\n")
+        print(_report.notes(scenario), flush=True)
+    results: dict[str, Any] = {
+        "machine": facts, "disks": disks, "scenarios": scenarios, "verdicts": _report.verdicts(scenarios)
+    }  # fmt: skip
     print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])), sep="\n")
     print(f"\nkept in {_table.save('latency', results).relative_to(HERE.parent)}")
     if asked.publish:

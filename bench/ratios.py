@@ -2,11 +2,12 @@
 
     python bench/ratios.py           all of them
     python bench/ratios.py --quick   smaller sizes, about a minute
+    python bench/ratios.py --sync 3  a group commit also where a sync takes 3 ms (1, 2 and 5 if not said, 0 for none)
 
 - a scoped query when there are ten times as many other scopes: warm, right after an add, and not yet in memory
 - hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id on the same file
 - a context of 1000 tokens from 10 000 passages, embedding excluded, against a bare scan, full-text query and fetch
-- 64 threads that add at once against one that adds alone, at full durability
+- 64 threads that add at once against one that adds alone, at full durability, on disks that sync fast and slowly
 - the ten nearest by the index against the ten nearest by exact single-precision search
 - BM25 by the index against a plain BM25 over the one scope
 """
@@ -14,16 +15,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import shutil
 import statistics
+import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from math import log
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import _bare as bare
-from bench import _table
+from bench import _sync, _table
 from bench._corpus import Maker, Memories
+from bench._sync import OWN
 from bench._told import SPEAKER, Precomputed
 from told import Memory
 from told.core.fact import NEVER
@@ -61,6 +64,7 @@ class Effort:
     rounds: int
     seconds: float
     sizes: tuple[int, ...]
+    syncs: tuple[float, ...] = (1.0, 2.0, 5.0)
 
 
 QUICK = Effort(30, 100, 60, 5, 1.0, (1_000, 10_000))
@@ -264,39 +268,20 @@ class Bare:
 
 def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
     """Sixty-four threads that add at once against one that adds alone; each add is durable when it returns."""
-    maker = Maker.seeded(4)
-    stored = maker.memories([f"user{number % 64}" for number in range(200_000)])
-    queries = maker.queries(stored, [0])
-    empty = Memories([], [], stored.vectors[:0])
-    filled = Filled.of("group", empty, queries, durability="full")
-    filled.adding(stored)
-    numbers = count()
-
-    def rate(threads: int) -> float:
-        stop = time.perf_counter() + effort.seconds
-        done = [0] * threads
-
-        def work(place: int) -> None:
-            while time.perf_counter() < stop:
-                number = next(numbers)
-                filled.memory.add(stored.texts[number], user_id=stored.users[number], infer=False)
-                done[place] += 1
-
-        crowd = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
-        start = time.perf_counter()
-        for one in crowd:
-            one.start()
-        for one in crowd:
-            one.join()
-        return sum(done) / (time.perf_counter() - start)
-
-    rate(64)
-    rounds = [(rate(1), rate(64)) for _ in range(3)]
-    alone, crowded = [one for one, _ in rounds], [many for _, many in rounds]
-    yield _table.verdict("64 threads / 1 thread, adds at full durability", middle(crowded, alone), ">=", 5)
-    yield _table.figure("1 thread", statistics.median(alone), " adds/s")
-    yield _table.figure("64 threads", statistics.median(crowded), " adds/s")
-    filled.memory.close()
+    disks = (OWN, *filter(None, map(_sync.slow, effort.syncs)))
+    for number, disk in enumerate(disks):
+        folder = WORK / f"group{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(_table.HERE / "_group.py"), str(folder), str(effort.seconds)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ, **disk.environment})
+        found = json.loads(done.stdout)
+        alone, crowd = ([rate for rate, _ in found[who]] for who in ("alone", "crowd"))
+        title = f"{disk.title} (a sync takes {_table.number(disk.measured())} ms)"
+        yield _table.verdict(f"64 threads / 1 thread, adds at full durability, {title}", middle(crowd, alone), ">=", 5)
+        yield _table.figure("1 thread", statistics.median(alone), " adds/s")
+        yield _table.figure("64 threads", statistics.median(crowd), " adds/s")
+        if disk is not OWN:
+            yield _table.figure("64 threads", statistics.median(shared for _, shared in found["crowd"]), " adds a sync")
 
 
 def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
@@ -371,9 +356,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The ratios that must hold")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--only", choices=MEASURES, action="append", help="one of them; may be given again")
+    parser.add_argument("--sync", type=float, action="append", metavar="MS", help="slow syncs; may be given again")
     parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
     asked = parser.parse_args()
     effort = QUICK if asked.quick else FULL
+    if asked.sync is not None:
+        effort = replace(effort, syncs=tuple(least for least in asked.sync if least > 0))
     facts = _table.machine()
     shutil.rmtree(WORK, ignore_errors=True)
     verdicts: list[dict[str, Any]] = []

@@ -42,7 +42,7 @@ from told.read.tokens import counts
 from told.settings import Settings
 from told.write import gate, messages
 from told.write.curate.rules import RuleCurator
-from told.write.extract.choose import NAMES
+from told.write.extract.names import NAMES
 from told.write.local import LocalExtractor
 from told.write.shape import Extracted, Heard
 

@@ -209,7 +209,7 @@ KEEPS = {
     "except: handed to a flow": (narrow_excepts, {"engine.py": "try: f()\nexcept BaseException as e:\n    error = e"}),
     "exports": (true_exports, {"__init__.py": "from told.core import a, b as _b\n__all__ = ['__version__', 'a']\n__version__ = '1'"}),
     "exports: lazily": (true_exports, {"__init__.py": "_LAZY = {'A': 'm'}\n__all__ = ['A']\ndef __getattr__(name): ..."}),
-    "core: yaml in kind": (core_of_the_standard_library, {"core/kind.py": "import yaml\nfrom told.core import ids\nfrom . import a"}),
+    "core: yaml in its place": (core_of_the_standard_library, {"core/yaml_once.py": "import yaml\nfrom told.core import ids\nfrom . import a"}),
     "core: others may": (core_of_the_standard_library, {"faces/cli.py": "import typer"}),
     "sql: named": (named_queries, {"backends/a.py": "db.execute(QUERIES['find'], (x,))\ndb.execute(query, rows)"}),
     "sql: a pragma": (named_queries, {"backends/a.py": "db.execute('PRAGMA data_version')\ndb.execute('BEGIN IMMEDIATE')"}),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ALLOWED = {"told", "yaml", "_yaml", "platformdirs"}
+ALLOWED = {"told", "platformdirs"}
 """The only modules from outside the standard library that `import told` may load."""
 
 CLIENTS = {"sqlite3", "http.client", "http.server", "urllib.request", "socketserver", "xmlrpc", "ftplib", "smtplib"}
@@ -74,3 +74,34 @@ def test_the_demo_never_leaves_this_machine(refusals):
     done = subprocess.run([told, "demo"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert refusals.take() == []
+
+
+PATTERNS = 45
+"""How many of told's own regular expressions may be compiled before the first answer; there are more than 250."""
+
+COUNTING = """
+import re._compiler, sys
+compiled, compile_ = [], re._compiler.compile
+
+def counted(pattern, flags=0):
+    frame = sys._getframe(1)
+    while frame.f_globals["__name__"] in ("re", "functools", "told.core.lazy"):
+        frame = frame.f_back
+    if frame.f_globals["__name__"].startswith("told."):
+        compiled.append(pattern)
+    return compile_(pattern, flags)
+
+re._compiler.compile = counted
+"""
+
+
+def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
+    code = (
+        f"{COUNTING}\n"
+        "from told import Memory\n"
+        "with Memory('ram://', embedder='none') as memory:\n"
+        "    memory.add('I moved to Lisbon', user_id='alice', infer=False)\n"
+        "    assert len(memory.search('where did I move?', user_id='alice')['results']) == 1\n"
+        "print(len(compiled))"
+    )
+    assert 0 < int(python(code)) <= PATTERNS, "where neither needs it, write told.core.lazy.regex"

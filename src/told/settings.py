@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.lazy import regex
 from told.core.salience import PRUNE
 from told.core.text import shown
 
@@ -402,5 +402,5 @@ def _read(name: str, value: Any, kind: type, where: str) -> Any:
     raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {shown(value)}.")
 
 
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_UNWRITABLE = regex("[\0\ud800-\udfff]")
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

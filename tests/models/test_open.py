@@ -13,7 +13,7 @@ from told import Settings
 from told.core.errors import ConfigError, LLMError
 from told.faces import config
 from told.flow import call, run
-from told.open import CallableLLM, configured, open_embedder, open_llm, open_store
+from told.open import CallableLLM, configured, open_embedder, open_llm, open_store, plugin
 from told.ports import LLM, Line, Reply, Tool, ToolLLM, Usage
 from told.testing import ScriptedLLM
 
@@ -362,6 +362,11 @@ def test_a_plug_in_needs_no_more_than_a_function(monkeypatch):
     assert ask(llm) == "yes"
     with pytest.raises(ConfigError, match="acme cannot be opened like that"):
         open_llm({"provider": "acme", "config": {"model": "small", "colour": "red"}}, SETTINGS)
+
+
+def test_what_told_brings_along_is_found_without_a_look_at_all_that_is_installed(monkeypatch):
+    monkeypatch.setattr("told.open.plugins.entry_points", lambda group: pytest.fail(f"looked for {group}"))
+    assert plugin("told.stores", "ram").__module__ == "told.backends.ram"
 
 
 # Embedders

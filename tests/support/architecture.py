@@ -29,7 +29,7 @@ ASYNC_HOMES = ("flow.py", "faces/", "backends/http/", "testing/replay.py")
 """Where `async def` may stand; a backend that speaks an asynchronous protocol is added by name."""
 
 BROAD_EXCEPT_HOME = "ledger/consume.py"
-THIRD_PARTY_IN_CORE = {"core/kind.py": {"yaml"}}
+THIRD_PARTY_IN_CORE = {"core/yaml_once.py": {"yaml"}}
 FILE_LINES, FUNCTION_LINES = 500, 50
 
 PLACE = {unit: (floor, column) for floor, units in enumerate(FLOORS) for column, unit in enumerate(units)}

@@ -7,8 +7,9 @@ from told.core.errors import ConfigError
 from told.core.kind import Kind, Ontology, builtin
 from told.settings import Settings
 from told.testing import ScriptedLLM
-from told.write.extract.choose import NAMES, extractor_of
+from told.write.extract.choose import extractor_of
 from told.write.extract.closed import ClosedExtractor
+from told.write.extract.names import NAMES
 from told.write.extract.verbatim import VerbatimExtractor
 from told.write.shape import Extracted, Extractor
 

@@ -3,11 +3,13 @@
 import json
 import warnings
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import told.core
 from told.core.errors import ConfigError, InvalidInput
 from told.core.ids import canonical
 from told.core.kind import (
@@ -485,3 +487,7 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
     write("b.yaml", OURS)
     with pytest.raises(ConfigError, match=r"b\.yaml: name: found 'decision'"):
         load_ontology(tmp_path)
+
+
+def test_the_kinds_that_come_with_told_are_those_of_their_files():
+    assert builtin() == load_ontology(Path(told.core.__file__).with_name("kinds")), "run `make docs`"

@@ -14,10 +14,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from told.core.errors import UriError
+from told.core.lazy import regex
 from told.core.reading import Spot
 from told.core.scope import Scope, Uri
 
-PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+PLACEHOLDER = regex(r"\{\{\s*(\w+)\s*\}\}")
 SCOPE_NAMES = ("account_id", "user_id", "agent_id", "run_id", "owner_space")
 UNIQUE_NAMES = ("id", "ts")
 SLUG_LIMIT = 120

@@ -14,12 +14,13 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
+from told.core.lazy import regex
 from told.core.stem import stem
 
-_TOKEN: Final = re.compile(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
-_WORD: Final = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
-_DIGIT: Final = re.compile(r"\d")
-_FIGURE: Final = re.compile(r"\d+")
+_TOKEN: Final = regex(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
+_WORD: Final = regex(r"[^\W_]+(?:['.-][^\W_]+)*")
+_DIGIT: Final = regex(r"\d")
+_FIGURE: Final = regex(r"\d+")
 _ARTICLES: Final = frozenset("a an the my his her their our your its".split())
 _BREAK: Final = ","
 _BREAKS: Final = frozenset(",;:(")

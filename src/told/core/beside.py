@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from told.core.almanac import plain
+from told.core.lazy import regex
 
 
 def _words(text: str) -> frozenset[str]:
@@ -62,7 +63,7 @@ LEADS: Final = _table(
     }
 )
 _ARTICLE: Final = "(?: (?:the|el|la|le|les|dem|den|der|die))?"
-LEAD: Final = re.compile(rf"(?<![a-z])(?P<lead>{_any(LEADS)}){_ARTICLE} $", re.ASCII)
+LEAD: Final = regex(rf"(?<![a-z])(?P<lead>{_any(LEADS)}){_ARTICLE} $", re.ASCII)
 TRAILS: Final = _table(
     {
         "before": "之前 以前",
@@ -71,7 +72,7 @@ TRAILS: Final = _table(
         "until": "まで 为止",
     }
 )
-TRAIL: Final = re.compile(rf"(?P<trail>{_any(TRAILS)})")
+TRAIL: Final = regex(rf"(?P<trail>{_any(TRAILS)})")
 
 # ------------------------------------------------------------------------------- where a name alone may stand as a time
 
@@ -80,7 +81,7 @@ _RANGE: Final = (
     r"(?:and|to|through|until|till|y|und|et|bis|hasta|au|al|a)"
 )
 NAME_AFTER: Final = {
-    unit: re.compile(rf"(?:^|[^a-z])(?:{words}|{_RANGE}) ?$", re.ASCII)
+    unit: regex(rf"(?:^|[^a-z])(?:{words}|{_RANGE}) ?$", re.ASCII)
     for unit, words in {
         "month": """(?:in|since|until|till|during|throughout|before|after|by|between|through|month of|en|im|seit|bis|ab|
             desde|hasta|durante|depuis|entre|zwischen|mes de|mois de|mois d'|early|mid|late|back in)""",
@@ -91,9 +92,9 @@ NAME_AFTER: Final = {
     }.items()
     for words in [re.sub(r"\n\s*", "", words)]
 }
-FROM_NAME: Final = re.compile(r"(?:^|[^a-z])(?:from|von|vom|du|de) $")
-TO_NAME: Final = re.compile(r" (?:to|through|until|till|and|bis|au|al|a|hasta) ")
-YEAR_AFTER: Final = re.compile(
+FROM_NAME: Final = regex(r"(?:^|[^a-z])(?:from|von|vom|du|de) $")
+TO_NAME: Final = regex(r" (?:to|through|until|till|and|bis|au|al|a|hasta) ")
+YEAR_AFTER: Final = regex(
     r"(?:^|[^a-z])(?:in|since|until|till|during|throughout|before|after|by|between|through|early|mid|late|from|of|en|seit|"
     rf"bis|ab|desde|hasta|durante|depuis|avant|entre|zwischen|von|summer|winter|spring|fall|autumn|{_RANGE}) $",
     re.ASCII,
@@ -103,9 +104,9 @@ _CLAUSE: Final = """and or but to through until till with when while that which 
     were is are has have had will would should can could about for from at by on in as than regarding because so if then
     before after since i we you he she they it my our her his their the a an this compared including during y und et o
     ou oder con mit avec hice hizo gemacht bis hasta passiert gewesen"""
-GOES_ON: Final = re.compile(rf"\s*(?:$|[^\sa-z0-9]|(?:{_any(_words(_CLAUSE))})(?![a-z]))", re.ASCII)
+GOES_ON: Final = regex(rf"\s*(?:$|[^\sa-z0-9]|(?:{_any(_words(_CLAUSE))})(?![a-z]))", re.ASCII)
 # "In the last year" are twelve months up to now, "last year" is the one before this.
-UP_TO_NOW: Final = re.compile(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
+UP_TO_NOW: Final = regex(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
 # Counts that are no numbers, and what they may mean.
 VAGUE: Final = {
     "a few": (2, 5),
@@ -114,18 +115,18 @@ VAGUE: Final = {
     "a couple of": (2, 3),
     "couple of": (2, 3),
 }
-ANCHORS: Final = re.compile(
+ANCHORS: Final = regex(
     r" (?:before|after|prior to|following|preceding|of|vor|nach|antes|despues|avant|apres)(?![a-z])"
 )
 # A number before a number, or before "ago", says that the number that was found is not the whole of it.
-COUNTED: Final = re.compile(
+COUNTED: Final = regex(
     r"(?:[a-z]-|\d[.,]|(?<![a-z])(?:and|und|y|et|than|over|least|most|under|hundred|thousand|dozen|half|twenty|"
     r"thirty|forty|"
     r"fifty|sixty|seventy|eighty|ninety|mehr als|mas de|plus de|por lo menos|mindestens) )$",
     re.ASCII,
 )
-NOT_A_TURN: Final = re.compile("[晚早以网線线楼地脚未后後本原起首优祖日基根成版上下]$")
-HAN: Final = re.compile("[\u3400-\u9fff]")
+NOT_A_TURN: Final = regex("[晚早以网線线楼地脚未后後本原起首优祖日基根成版上下]$")
+HAN: Final = regex("[\u3400-\u9fff]")
 
 # ------------------------------------------------------------------------------------------ parts, edges, ranges, tense
 
@@ -144,12 +145,12 @@ NTH: Final = rf"(?P<nth>{_any(ORDINALS)}) (?:half|{{thing}}) (?:of|in|de|del|im|
 OF_WEEK: Final = "(?P<thing>week|weekend) of (?:the )?"
 EDGE: Final = "{edge}(?P<of>(?:[- ](?:of|de|del|des|du|von))?)[- ](?:the |el |le )?"
 EDGES_WITH_OF: Final = _words("beginning start middle end fin")
-SPAN_WORDS: Final = re.compile(
+SPAN_WORDS: Final = regex(
     r" ?(?P<join>to|through|until|till|bis|hasta|al|au|and|und|y|et|-|–|—|到|至|から) ?(?:the )?"
 )
 JOINS_BETWEEN: Final = _words("and und y et")
-BETWEEN: Final = re.compile(r"(?<![a-z])(?:between|zwischen|entre)(?: the| el| le)? $")
-SAID_FROM: Final = re.compile(r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $")
+BETWEEN: Final = regex(r"(?<![a-z])(?:between|zwischen|entre)(?: the| el| le)? $")
+SAID_FROM: Final = regex(r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $")
 _TO: Final = "(?: ?[-–] ?| (?:to|through|until|till|and|bis|al|au|y|und|et) )"
 _NTH_DAY: Final = r"\d{{1,2}})(?:st|nd|rd|th|\.)?"
 DAYS: Final = (
@@ -159,26 +160,26 @@ DAYS: Final = (
 OFFSET: Final = r"(?<![a-z0-9])(?:{{n}} )?{{thing}} (?P<way>{ways}){article} $".format(
     ways=_any({word: way for word, way in LEADS.items() if way in ("before", "after")}), article=_ARTICLE
 )
-NESTED: Final = re.compile(r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII)
+NESTED: Final = regex(r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII)
 PART_OF_DAY: Final = (
     ",? (?:(?:in the|at|am|in der|por la|de la|um|a las|at around) )?(?:{part}|{clock})",
     "(?=[早上下晚])(?:{part}|{clock})",
 )
 TURNED_PART: Final = "(?:last|this) {part}"
 
-PAST: Final = re.compile(
+PAST: Final = regex(
     r"(?<![a-z])(?:did|was|were|had|happened|went|said|told|hice|hizo|fue|fui|dije|dijo|hicimos|war|waren|habe|hat|"
     r"haben|"
     r"hatte|etait|etais|ai|avons|avez)(?![a-z])|了|过|ました|でした|した",
     re.ASCII,
 )
-FUTURE: Final = re.compile(
+FUTURE: Final = regex(
     r"(?<![a-z])(?:will|going to|gonna|upcoming|planning|scheduled|due|shall|plans? for|plan to|wird|werde|werden|"
     r"voy a|vamos a|vas a|vais|allons)(?![a-z])|'ll |将|会|打算|计划|予定|つもり",
     re.ASCII,
 )
-UNDER_WAY: Final = re.compile(r"(?<![a-z])(?:am|are|is) (?:[a-z]+ ){1,3}?[a-z]{2,}ing(?![a-z])", re.ASCII)
-HABIT: Final = re.compile(
+UNDER_WAY: Final = regex(r"(?<![a-z])(?:am|are|is) (?:[a-z]+ ){1,3}?[a-z]{2,}ing(?![a-z])", re.ASCII)
+HABIT: Final = regex(
     r"(?<![a-z])(?:every|each|usually|always|typically|normally|often|generally|cada|siempre|jeden|immer|chaque|"
     r"toujours|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days|mornings|afternoons|evenings|nights|weekends|montags|sonntags)"

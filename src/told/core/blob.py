@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from told.core.ids import HASH, tagged
+from told.core.lazy import regex
 
 NAMED: Final = "blobs"
 """The metadata of evidence that lists the hashes of its blobs."""
 
-_HASH: Final = re.compile(rf"{HASH}:[0-9a-f]{{64}}")
+_HASH: Final = regex(rf"{HASH}:[0-9a-f]{{64}}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ A row in a spaced script must begin at a word and is matched against lower case;
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+from told.core.lazy import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,16 @@ class Cue:
         return self.spaced.search(text) is not None or (not text.isascii() and self.unspaced.search(text) is not None)
 
 
-def _cue(*rows: str) -> Cue:
+def _cue(*rows: str, compiled: Callable[[str], re.Pattern[str]] = re.compile) -> Cue:
+    """A cue that every question is looked at for; `compiled=regex` where few are."""
     rows = tuple(re.sub(r"\n\s*", "", row) for row in rows)
-    spaced = "|".join(row for row in rows if not _UNSPACED.search(row))
-    unspaced = "|".join(row for row in rows if _UNSPACED.search(row))
-    return Cue(re.compile(rf"\b(?<!['’])(?:{spaced})(?!\w)"), re.compile(unspaced))
+    unspaced = [row for row in rows if _is_unspaced(row)]
+    spaced = "|".join(row for row in rows if row not in unspaced)
+    return Cue(compiled(rf"\b(?<!['’])(?:{spaced})(?!\w)"), regex("|".join(unspaced)))
+
+
+def _is_unspaced(row: str) -> bool:
+    return not row.isascii() and any("\u3040" <= char <= "\u9fff" for char in row)
 
 
 # ----------------------------------------------------------------------------------------------------------------- when
@@ -150,7 +156,7 @@ PAST: Final = _cue(
 )
 
 # "Have I ever been there before?" asks for nothing that has changed.
-EVER: Final = re.compile(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
+EVER: Final = regex(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
 
 # --------------------------------------------------------------------------------------------------------------- intent
 
@@ -165,6 +171,7 @@ DECISIONS: Final = _cue(
     r"décid\w+|décision\w*|choisi\w*|convenu\w*|opté",
     r"决定|決定|选择了|選擇了|选了|為什麼選|为什么选|为什么用|商定|敲定|定下来|拍板",
     r"決め|選んだ|選びました|合意|なぜ[^。]{0,12}(?:選|使)",
+    compiled=regex,
 )
 OPEN_ITEMS: Final = _cue(
     r"to-?dos?|to do lists?|open (?:items?|tasks?|questions?|issues?|points?|loops?|threads?|tickets?)|pending|"
@@ -184,6 +191,7 @@ OPEN_ITEMS: Final = _cue(
     r"en suspens|à faire|reste(?:-t-il)? (?:à|encore)|non résolu\w*|inachevé\w*|prochaines étapes|en attente",
     r"待办|待辦|未完成|未解决|没完成|还没|還沒|尚未|还要做|下一步|截止|还需要",
     r"未完了|未解決|やること|残って|まだ(?:終|完|や)|次のステップ|締め切り|締切|宿題",
+    compiled=regex,
 )
 SKILLS: Final = _cue(
     r"how to|how (?:do|can|should|could|would|did) (?:i|we|you|one)(?! (?:feel|meet|know|like|get along|react|"
@@ -205,6 +213,7 @@ SKILLS: Final = _cue(
     r"mode d'emploi",
     r"怎么(?:做|办|用|写|安装|配置|部署|修|设置|操作|弄)|如何|步骤|流程|怎樣|怎样(?:做|才)|教程|操作方法|最佳实践",
     r"やり方|手順|どうやって|作り方|使い方|方法",
+    compiled=regex,
 )
 _KIN: Final = """(?:brother|sister|mother|father|mom|mum|dad|parents?|sons?|daughters?|wife|husband|spouse|partner|
     cousins?|aunt|uncle|niece|nephew|grand\\w+|girlfriend|boyfriend|fianc[eé]e?|siblings?|boss|manager|colleagues?|
@@ -221,6 +230,7 @@ RELATIONS: Final = _cue(
     r"relations?|liens?|liées?|qui (?:est|sont|était)|lien entre|en commun|appartient",
     r"关系|關係|有关联|相关|认识|谁是|是谁|誰是|是誰|属于|联系",
     r"関係|つながり|誰です|は誰|関連|知り合い",
+    compiled=regex,
 )
 
 # ----------------------------------------------------------------------------------------------------------------- sort

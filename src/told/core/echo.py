@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from told.core.lazy import regex
 from told.core.text import normalise
 from told.core.value import quick
 
@@ -82,14 +83,14 @@ def _between(text: str, gone: Iterable[Span]) -> Iterator[Span]:
 
 _EOL: Final = r"[^\S\n]*\n"
 _HEADING: Final = r"[^\S\n]*### (?:Profile|Retrieved memories|Recent)[^\S\n]*(?=\n|\Z)"
-_OPENING: Final = re.compile(
+_OPENING: Final = regex(
     rf"<memory (?P<mark>[0-9a-f]{{4,8}})>\s*{re.escape(NOTE)}"
     rf'|(?P<xml><memories note="{re.escape(_NOTED)}">)'
     rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(NOTE)}\*(?:{_EOL}(?:{_HEADING}|[^\S\n]*- \*\*[^\n]*))*+)"
     r"|^[^\S\n]*<(?P<tag>memory|memories)>",
     re.MULTILINE,
 )
-_GAP: Final = re.compile(r"\n[^\S\n]*\n")
+_GAP: Final = regex(r"\n[^\S\n]*\n")
 
 
 def blocks(text: str) -> tuple[Span, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from told.core.echo import Span
+from told.core.lazy import regex
 
 OWN: Final = "own"
 """The metadata of evidence that says how many of its characters the speaker said; the rest stood in images."""
@@ -14,8 +15,8 @@ OWN: Final = "own"
 READ, SEEN = "OCR text from", "Description of"
 """How the words under the heading of an image came about."""
 
-_HEADING: Final = re.compile(rf"^[^\S\n]*\[(?:{READ}|{SEEN}) image #\d+\]", re.MULTILINE)
-_QUOTED: Final = re.compile(
+_HEADING: Final = regex(rf"^[^\S\n]*\[(?:{READ}|{SEEN}) image #\d+\]", re.MULTILINE)
+_QUOTED: Final = regex(
     r"^[^\S\n]*(?P<fence>```|~~~)(?![^\n]*(?P=fence)).*?(?:^[^\S\n]*(?P=fence)[^\S\n]*$|\Z)|^[^\S\n]*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )

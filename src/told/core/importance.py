@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from told.core.cues import COMMON, DECISIONS, NAMED, OPEN_ITEMS
+from told.core.lazy import regex
 from told.core.noise import is_filler, is_noise, is_prompt
 from told.core.text import STOP_WORDS, normalise
 
@@ -58,7 +59,7 @@ def is_question(text: str) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------- small talk
 
-_PHRASES: Final = re.compile(
+_PHRASES: Final = regex(
     r"""(?x)\b(?:
         how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning|evening)|everything)
             (?:\ (?:going|doing|today|so\ far|all))*
@@ -103,7 +104,7 @@ _CHATTER: Final = (
     )
 )
 _MOST_CHAT: Final = 160
-_WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_WORD: Final = regex(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_chat(text: str) -> bool:
@@ -128,19 +129,19 @@ def _merry(words: list[str]) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------------- signs
 
-_RULES: Final = re.compile(
+_RULES: Final = regex(
     r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
     r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|share|send)|make sure|"
     r"immer|niemals?|muss|müssen|darf|siempre|nunca|debe|toujours|jamais|doit)\b"
 )
-_CHOICES: Final = re.compile(
+_CHOICES: Final = regex(
     r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat\w+|"
     r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|target(?:ing)?|support)|"
     r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|replaced? \S+ (?:with|by)|"
     r"(?:is|are) (?:stored|hosted|deployed|written|built|configured|cached) (?:in|on|with|by|at)|"
     r"instead of|prefer(?:s|red)?|default(?:s)? to|root cause|fix(?:ed)? by|caused by|because of)\b"
 )
-_FACTS: Final = re.compile(
+_FACTS: Final = regex(
     r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|sister|brother|mother|"
     r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|favou?rite|doctor|password|"
     r"project|budget|goal|plan|flight|car|house|apartment|allergy)|"
@@ -151,14 +152,14 @@ _FACTS: Final = re.compile(
     r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
     r"remember that|for the record|note that|important)\b"
 )
-_DUE: Final = re.compile(
+_DUE: Final = regex(
     r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
     r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|"
     r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
     r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
 )
-_NUMBERS: Final = re.compile(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
-_NAME: Final = re.compile(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
+_NUMBERS: Final = regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
+_NAME: Final = regex(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
 _CUES: Final = (DECISIONS, OPEN_ITEMS)
 _SIGNS: Final = (_RULES, _CHOICES, _FACTS, _DUE, _NUMBERS)
 

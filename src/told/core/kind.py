@@ -18,11 +18,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
-
 from told.core import address
 from told.core.errors import ConfigError, InvalidInput
-from told.core.reading import Reader, Spot, flag, many, mapping, meant, number, once, one_of, parse_json, share, text
+from told.core.reading import Reader, Spot, flag, many, mapping, meant, number, one_of, parse_json, share, text
 from told.core.salience import PRUNE, Clock, Curve, Tier, per_day
 from told.core.scope import Scope, Uri
 
@@ -287,8 +285,9 @@ def load_ontology(source: Source) -> Ontology:
 
 @cache
 def builtin() -> Ontology:
-    """The kinds told knows from the start."""
-    return _load_folder(Path(__file__).with_name("kinds"))
+    """The kinds told knows from the start: those of the folder `kinds`, packed into one file that is quick to read."""
+    packed = parse_json(Path(__file__).with_name("kinds.json").read_text(encoding="utf-8"))
+    return Ontology(tuple(map(load_kind, packed)))
 
 
 def _is_folder(path: Path) -> bool:
@@ -431,9 +430,6 @@ _ONTOLOGY: Mapping[str, Reader] = {"version": _version, "description": text, "co
 
 # Files ----------------------------------------------------------------------------------------------------------------
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 def _open(source: Source, unnamed: str) -> tuple[Any, Spot]:
     """What a source holds, and the place to point at when it is wrong."""
     if isinstance(source, Mapping):
@@ -441,33 +437,16 @@ def _open(source: Source, unnamed: str) -> tuple[Any, Spot]:
     file = str(source)
     try:
         content = Path(source).read_text(encoding="utf-8-sig")
-        return (parse_json if file.endswith(".json") else _read_yaml)(content), Spot(file)
+        return (parse_json if file.endswith(".json") else _parse_yaml)(content), Spot(file)
     except OSError as error:
         hint = "Check the path and its permissions."
         raise ConfigError(f"{file}: {error.strerror}.", hint=hint, file=file) from error
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError) as error:
         hint = "Write plain YAML or JSON in UTF-8."
         raise ConfigError(f"{file}: cannot be read: {error}.", hint=hint, file=file) from error
 
 
-def _read_yaml(content: str) -> Any:
-    loader = _LOADER(content)
-    try:
-        node = loader.get_single_node()
-        _once_below(node)
-        return None if node is None else loader.construct_document(node)
-    finally:
-        loader.dispose()
+def _parse_yaml(content: str) -> Any:
+    from told.core.yaml_once import parse
 
-
-def _once_below(node: yaml.Node | None) -> None:
-    match node:
-        case yaml.MappingNode(value=pairs):
-            once(key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode))
-            for _, below in pairs:
-                _once_below(below)
-        case yaml.SequenceNode(value=items):
-            for below in items:
-                _once_below(below)
-        case _:
-            pass
+    return parse(content)

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from typing import Any, Final
 
+from told.core.lazy import regex
 from told.core.text import STOP_WORDS, normalise
 
 # --------------------------------------------------------------------------------------------------------------- filler
@@ -92,7 +93,7 @@ def _is_empty_sentence(words: list[str], text: str) -> bool:
     return ("?" in text or not _VERBS.isdisjoint(words)) and all(word in STOP_WORDS for word in words)
 
 
-_CAPITAL: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
+_CAPITAL: Final = regex(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
 
 
 def _names_somebody(text: str) -> bool:
@@ -164,7 +165,7 @@ _STACKS: Final = (
     r"[~^]+",
 )
 _NOISE: Final = re.compile("|".join(f"(?:{line})" for line in (*_LIFE, *_LOGS, *_FAULTS, *_TOOLS, *_STACKS)))
-_TRACE: Final = re.compile(r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE)
+_TRACE: Final = regex(r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE)
 _RAISED: Final = re.compile(r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?")
 _ALIVE: Final = frozenset(
     "ping pong heartbeat ok okay ack alive healthy success up true pass green ready keepalive keep-alive noop".split()
@@ -238,7 +239,7 @@ _PERSONA: Final = re.compile(
            (?:assistant|agent|ai|chatbot|bot|language\ model|llm|copilot|assistent|asistente)
           |you\ are\ (?:chatgpt|claude|gemini|copilot))\b"""
 )
-_FIRST_PERSON: Final = re.compile(r"(?i)\b(?:i|i'm|i've|i'd|i'll|my|mine|ich|mein\w*|yo|mis?|je|j'ai|mon|ma)\b")
+_FIRST_PERSON: Final = regex(r"(?i)\b(?:i|i'm|i've|i'd|i'll|my|mine|ich|mein\w*|yo|mis?|je|j'ai|mon|ma)\b")
 
 
 def is_prompt(text: str) -> bool:

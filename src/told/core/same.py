@@ -8,13 +8,13 @@ number, a name, a "not", a tense or a question mark more or less makes another t
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from told.core.lazy import regex
 from told.core.text import STOP_WORDS
 from told.core.tongue import language
 
@@ -52,15 +52,15 @@ _CANNOT: Final = {
 }
 
 # Everything but signs that mean something beside a word or a number: currencies, %, +, #, &, @, a minus.
-_GAP: Final = re.compile(
+_GAP: Final = regex(
     r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e\u3000-\u3004\u3008-\u3020"
     r"\u30fb\uff01-\uff0f\uff1a-\uff20\uff5e\ufe0f]+"
 )
-_DECIMAL: Final = re.compile(r"(?<=\d)[.,:/](?=\d)")
-_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_HYPHEN: Final = re.compile(r"(?<=\w)-(?=\w)|(?<!\S)-+(?!\d)|-(?!\w)")
+_DECIMAL: Final = regex(r"(?<=\d)[.,:/](?=\d)")
+_THOUSANDS: Final = regex(r"(?<=\d),(?=\d{3}(?!\d))")
+_HYPHEN: Final = regex(r"(?<=\w)-(?=\w)|(?<!\S)-+(?!\d)|-(?!\w)")
 _QUOTES: Final = str.maketrans("\u2018\u2019\u02bc\u201c\u201d", "'''\"\"")
-_ASKS: Final = re.compile("[?\uff1f\u061f]")
+_ASKS: Final = regex("[?\uff1f\u061f]")
 _POINT: Final = "\ue000"
 """Stands for a point inside a number, so that 3.5 does not fall apart."""
 
@@ -150,7 +150,7 @@ def _bare(word: str, *, english: bool) -> str:
     return _SPELLING.sub("or", word)
 
 
-_SPELLING: Final = re.compile(r"(?<=[a-z]{3})our(?=$|ite|able|ed|ful)")
+_SPELLING: Final = regex(r"(?<=[a-z]{3})our(?=$|ite|able|ed|ful)")
 
 
 def _listed(words: list[str]) -> list[str]:
@@ -187,7 +187,7 @@ def _numbers(tongue: str) -> dict[str, str]:
 
 # ---------------------------------------------------------------------------------------------- words that need a day
 
-_DEICTIC: Final = re.compile(
+_DEICTIC: Final = regex(
     r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|at the moment"
     r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|winter|spring|autumn|fall"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import log2
 from typing import Final
 
+from told.core.lazy import regex
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -66,14 +68,14 @@ def _apart(secrets: Iterable[Secret]) -> Iterator[Secret]:
 
 # ----------------------------------------------------------------------------------------------- is it random or chosen
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = regex(
     r"(?i)^(?:[<{$%*]|x{3,}|\.{3})|^(?:your|my|the|some|a)[_-]|placeholder|example|change_?me|redacted|^(?:password|passwd"
     r"|pass|pwd|secret|token|none|null|true|false|undefined|required|optional|string|hidden|unknown|test)$"
     r"|^(?:os\.|process\.|env\.|self\.|config\.|settings\.|getenv|ENV\[)|://"
 )
-_WORDS: Final = re.compile(r"(?:[A-Za-z]+|\d{1,8})(?:[-_./:](?:[A-Za-z]+|\d{1,8}))*+")
-_SIZE: Final = re.compile(r"\d{1,3}[-+]?[a-z]*")
-_NOT_IN_WORDS: Final = re.compile(r"[^\w\-'.,/:]")
+_WORDS: Final = regex(r"(?:[A-Za-z]+|\d{1,8})(?:[-_./:](?:[A-Za-z]+|\d{1,8}))*+")
+_SIZE: Final = regex(r"\d{1,3}[-+]?[a-z]*")
+_NOT_IN_WORDS: Final = regex(r"[^\w\-'.,/:]")
 RANDOM_BITS: Final = 3.0
 """How many bits a character of a random key has at least; English prose has more, but no digits inside its words."""
 
@@ -192,25 +194,25 @@ _FENCE_BODY: Final = r"(?:[^-]|-(?!----))*+"
 
 _SHAPES: Final = (
     *(
-        _Shape(kind, tuple(hints.split()), re.compile(f"{_BEFORE}{pattern}{_AFTER}"), _is_real, KEY)
+        _Shape(kind, tuple(hints.split()), regex(f"{_BEFORE}{pattern}{_AFTER}"), _is_real, KEY)
         for kind, hints, pattern in _PREFIXED
     ),
     _Shape(
-        "OpenAI API key", ("sk-",), re.compile(rf"{_BEFORE}sk-(?!ant-)(?:[a-z]{{2,8}}-(?:v\d-)?)?{_URL64}{{20,255}}"),
+        "OpenAI API key", ("sk-",), regex(rf"{_BEFORE}sk-(?!ant-)(?:[a-z]{{2,8}}-(?:v\d-)?)?{_URL64}{{20,255}}"),
         _is_random, KEY,
     ),
-    _Shape("Twilio API key", ("sk",), re.compile(f"{_BEFORE}SK[0-9a-f]{{32}}{_AFTER}"), None, 34),
+    _Shape("Twilio API key", ("sk",), regex(f"{_BEFORE}SK[0-9a-f]{{32}}{_AFTER}"), None, 34),
     _Shape(
         "Discord bot token", (".",),
-        re.compile(rf"(?<![\w.-])[MNO]{_URL64}{{23,27}}\.{_URL64}{{6}}\.{_URL64}{{27,40}}(?![\w.-])"), _is_random, 58,
+        regex(rf"(?<![\w.-])[MNO]{_URL64}{{23,27}}\.{_URL64}{{6}}\.{_URL64}{{27,40}}(?![\w.-])"), _is_random, 58,
     ),
     _Shape(
         "JSON web token", ("eyj",),
-        re.compile(rf"(?<![\w-])eyJ{_URL64}{{8,}}+\.eyJ{_URL64}{{8,}}+\.{_URL64}{{8,}}+"), None, 30,
+        regex(rf"(?<![\w-])eyJ{_URL64}{{8,}}+\.eyJ{_URL64}{{8,}}+\.{_URL64}{{8,}}+"), None, 30,
     ),
     _Shape(
         "private key", ("private key",),
-        re.compile(
+        regex(
             rf"-----BEGIN [A-Z0-9 ]{{0,32}}PRIVATE KEY(?: BLOCK)?-----"
             rf"(?:{_FENCE_BODY}-----END [A-Z0-9 ]{{0,32}}PRIVATE KEY(?: BLOCK)?-----"
             r"|(?:\s|\\n|[A-Za-z0-9+/=]{20,}+)*+)"
@@ -218,39 +220,39 @@ _SHAPES: Final = (
     ),
     _Shape(
         "private key", ("putty-user-key-file",),
-        re.compile(
+        regex(
             rf"PuTTY-User-Key-File-\d:[^\n]{{0,64}}\n(?:[A-Za-z-]{{4,20}}:[^\n]{{0,128}}\n|{_B64}{{1,64}}={{0,2}}\n?)*+"
         ),
     ),
-    _Shape("database password", ("://",), re.compile(rf"(?i){_BEFORE}(?:{_DATABASES}){_LOGIN}"), _is_real),
+    _Shape("database password", ("://",), regex(rf"(?i){_BEFORE}(?:{_DATABASES}){_LOGIN}"), _is_real),
     _Shape(
-        "password in a URL", ("://",), re.compile(rf"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9.-]{{1,20}}{_LOGIN}"), _is_real
+        "password in a URL", ("://",), regex(rf"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9.-]{{1,20}}{_LOGIN}"), _is_real
     ),
     _Shape(
-        "bearer token", ("bearer",), re.compile(r"(?i)\bbearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{20,2048})"),
+        "bearer token", ("bearer",), regex(r"(?i)\bbearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{20,2048})"),
         _is_random,
     ),
     _Shape(
         "basic credentials", ("authorization",),
-        re.compile(
+        regex(
             rf"(?i)authorization[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?basic\s{{1,3}}(?P<secret>{_B64}{{6,512}}={{0,2}})"
         ),
     ),
     _Shape(
         "AWS secret key", ("aws", "secretaccesskey"),
-        re.compile(rf"(?i)secret_?(?:access_?)?key{_IS}(?P<secret>{_B64}{{40}}){_AFTER}"), _is_random, 40,
+        regex(rf"(?i)secret_?(?:access_?)?key{_IS}(?P<secret>{_B64}{{40}}){_AFTER}"), _is_random, 40,
     ),
     _Shape(
         "password", ("passw", "passphrase", "passcode", "kennwort", "contrase", "mot de passe", "pwd"),
-        re.compile(rf"(?i){_LOGIN_NAME}{_IS}{_CHOSEN}"), _is_password,
+        regex(rf"(?i){_LOGIN_NAME}{_IS}{_CHOSEN}"), _is_password,
     ),
     _Shape(
         "key or token", ("key", "token", "secret", "credential"),
-        re.compile(rf"(?i){_KEY_NAME}{_IS}(?P<secret>[A-Za-z0-9_\-./+=~!@#$%^&*|:]{{12,512}})"), _is_random, 12,
+        regex(rf"(?i){_KEY_NAME}{_IS}(?P<secret>[A-Za-z0-9_\-./+=~!@#$%^&*|:]{{12,512}})"), _is_random, 12,
     ),
     _Shape(
         "social security number", ("ssn", "social security"),
-        re.compile(r"(?i)(?:\bssn|social security(?: number)?)\b\D{0,12}(?P<secret>\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)"),
+        regex(r"(?i)(?:\bssn|social security(?: number)?)\b\D{0,12}(?P<secret>\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)"),
     ),
 )  # fmt: skip
 
@@ -268,7 +270,7 @@ _CARD: Final = re.compile(
     r"[2-6](?<![\w.,+/#-].)\d{3}(?:(?P<four>[ -]?)\d{4}(?P=four)\d{4}(?P=four)\d{4}|(?P<six>[ -]?)\d{6}(?P=six)\d{4,5})"
     r"(?![\w/-]|[.,]\d)"
 )
-_ISSUER: Final = re.compile(
+_ISSUER: Final = regex(
     r"(?:4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|6(?:011|5|4[4-9]|2)|35(?:2[89]|[3-8]))\d*"
     r"|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
 )

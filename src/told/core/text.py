@@ -16,6 +16,7 @@ from operator import add
 from typing import Any, Final
 
 from told.core.errors import InvalidInput, TooLarge
+from told.core.lazy import regex
 from told.core.stem import stem
 
 # ---------------------------------------------------------------------------------------------------------- index terms
@@ -43,7 +44,7 @@ _MARKS: Final = (
     r"\U00011000-\U00011fff"
 )
 _WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}+"
-_TOKEN: Final = re.compile(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}+{_SHARP}")
+_TOKEN: Final = regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}+{_SHARP}")
 
 # Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
 _UNSPACED: Final = (
@@ -51,10 +52,10 @@ _UNSPACED: Final = (
     r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
     r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
-_RUN: Final = re.compile(f"([{_UNSPACED}]+)")
+_RUN: Final = regex(f"([{_UNSPACED}]+)")
 
-_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_APOSTROPHE: Final = re.compile("[\u2018\u2019\u02bc]")
+_INVISIBLE: Final = regex("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_APOSTROPHE: Final = regex("[\u2018\u2019\u02bc]")
 _CONTRACTION: Final = re.compile("'(?:s|re|ve|ll|d|m)$")
 _SEPARATOR: Final = re.compile(r"[-_.@&',]+")
 _HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
@@ -157,12 +158,12 @@ def normalise(text: str) -> str:
 
 # ----------------------------------------------------------------------------------------------- sentences and snippets
 
-_ABBREVIATION: Final = re.compile(
+_ABBREVIATION: Final = regex(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|ca|usw|z\.b|sra"
     r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[a-z]|\b(?:[a-z]\.)+[a-z])\.$",
     re.IGNORECASE,
 )
-_BOUNDARY: Final = re.compile(
+_BOUNDARY: Final = regex(
     r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"  # a full stop and a space
     r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"  # the full-width ones need none
     r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"  # a new line that does not go on in lower case
@@ -245,7 +246,7 @@ def _continues(line: str, index: int) -> bool:
     return line[index - 1] == "\u200d" or _JOINS.match(line, index) is not None
 
 
-_JOINS: Final = re.compile("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+_JOINS: Final = regex("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 
 
 # ---------------------------------------------------------------------------------------------------------- clean input
@@ -293,7 +294,7 @@ def label(value: Any, name: str, *, limit: int) -> str:
     return clean(text, limit=limit)
 
 
-_UNKEPT: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_UNKEPT: Final = regex("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
@@ -316,13 +317,13 @@ def _refuse_surrogates(text: str) -> None:
 # ---------------------------------------------------------------------------------------------------- JSON from a model
 
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
-_STRUCTURE: Final = re.compile(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
-_TRAILING_COMMA: Final = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
-_THOUGHT: Final = re.compile(
+_STRUCTURE: Final = regex(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
+_TRAILING_COMMA: Final = regex(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_THOUGHT: Final = regex(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE
 )
-_FENCED: Final = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_OPENING: Final = re.compile(r"[\[{]")
+_FENCED: Final = regex(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_OPENING: Final = regex(r"[\[{]")
 _CLOSER: Final = {"[": "]", "{": "}"}
 _MAX_ATTEMPTS: Final = 32
 _DEEPEST: Final = 100

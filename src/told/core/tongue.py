@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import Final
 
+from told.core.lazy import regex
+
 # A letter that only one language of a script uses comes before the script itself; the first row that fits wins.
 _SCRIPTS: Final = {
     "ja": "\u3041-\u3096\u30a1-\u30fa",
@@ -52,7 +54,7 @@ _COMMON: Final = {
         wij ze zich zijn gedaan""",
 }
 _ACCENTS: Final = {"es": "ñ¿¡", "de": "ßäöü", "fr": "êèœàù", "pt": "ãõ"}
-_LETTERS: Final = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS.items())
+_LETTERS: Final = tuple((name, regex(f"[{letters}]")) for name, letters in _SCRIPTS.items())
 _LATIN: Final = re.compile("[a-zß-ɏ]+(?:'[a-zß-ɏ]+)?")
 _VOTES: Final = {
     word: tuple(name for name, words in _COMMON.items() if word in words.split())

@@ -6,7 +6,6 @@ same members make the same topic, in whatever order they came.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from operator import mul
 from sys import byteorder
 from typing import NamedTuple, TypeAlias
 
+from told.core.lazy import regex
 from told.core.score import norm, quantise, share
 from told.core.text import terms
 
@@ -23,7 +23,7 @@ IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = "in_exchange", "in_topic"
 EXCHANGE, SUPER = "exchange", "super"
 """The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
 
-_WORD_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_WORD_EDGES = regex(r"^[\W_]+|[\W_]+$")
 
 LABEL = 80
 """How many characters of what a user said make a label."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from told.core import almanac
 from told.core.errors import TimeError
+from told.core.lazy import regex
 
 SECOND: Final = 1_000_000
 _UNIT_US: Final = {"instant": 1, "minute": 60 * SECOND, "hour": 3600 * SECOND}
@@ -218,12 +219,12 @@ def _zone(zone: str | tzinfo | None) -> tzinfo | None:
 
 _DATE_WIDTH: Final = {"year": 4, "month": 7, "day": 10}
 _TIME_WIDTH: Final = {"hour": 13, "minute": 16}
-_ISO_DATE: Final = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
-_ISO_TIME: Final = re.compile(
+_ISO_DATE: Final = regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
+_ISO_TIME: Final = regex(
     r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|[+-]\d\d(?::?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
-_EPOCH_TEXT: Final = re.compile(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
+_EPOCH_TEXT: Final = regex(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
 
 
 def _iso_interval(text: str, tz: tzinfo | None) -> Interval | None:

@@ -25,7 +25,7 @@ from told.read.cache import Overlay
 from told.read.guard import Guard
 from told.read.recalling import Recalls
 from told.settings import Settings, load
-from told.write.extract.choose import NAMES
+from told.write.extract.names import NAMES
 from told.write.mind import CURATE, Mind
 from told.write.path import PENDING
 

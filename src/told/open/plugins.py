@@ -7,17 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from typing import Any
 
 from told.core.errors import ConfigError
+from told.core.lazy import regex
 from told.core.text import shown
 
 STORES = "told.stores"
 EMBEDDERS = "told.embedders"
 LLMS = "told.llms"
 
-SPEC = re.compile(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
+SPEC = regex(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
 OTHERWISE = {"azure_openai": "azure", "gemini": "google", "lm_studio": "lmstudio", "claude": "anthropic"}
 """Other names that providers go by."""
 
@@ -32,13 +34,25 @@ class Named:
 
 
 def plugin(group: str, name: str) -> Any:
-    """What an entry point of a group loads; an unknown name is answered with the known ones."""
+    """What an entry point of a group loads, told's own first; an unknown name is answered with the known ones."""
+    own = {point.name: point for point in _own() if point.group == group}
+    if name in own:
+        return own[name].load()
     found = {point.name: point for point in entry_points(group=group)}
     if name not in found:
         near = get_close_matches(name, found, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(found)) or 'none'}."
         raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
     return found[name].load()
+
+
+@cache
+def _own() -> tuple[EntryPoint, ...]:
+    """What told brings along; looking through everything that is installed takes longer than opening a store."""
+    try:
+        return tuple(distribution("told").entry_points)
+    except PackageNotFoundError:
+        return ()
 
 
 def made(group: str, named: Named, **usual: Any) -> Any:

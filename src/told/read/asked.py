@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from told.core import almanac, beside, cues
+from told.core.lazy import regex
 from told.core.tongue import language
 from told.core.when import Interval
 from told.read.sentence import Time
@@ -117,10 +118,10 @@ _QUOTED: Final = re.compile(
     r"《([^》\n]{1,120})》|(?<![\w’])['‘]([^'’\n]{2,80})['’](?!\w)"
 )
 _WORD: Final = re.compile(r"[^\W\d_](?:\w|[-.&'’](?=\w)){0,63}\+{0,2}")
-_LINK: Final = re.compile(" (?:(?:of|the|de|la|van|von|der|den|del|di|da|du|&|[0-9]{1,4}) ){0,2}")
+_LINK: Final = regex(" (?:(?:of|the|de|la|van|von|der|den|del|di|da|du|&|[0-9]{1,4}) ){0,2}")
 _SENTENCE_END: Final = re.compile(r"(?:^|[.!?:;。！？¿¡\n])[\s\"'“‘(]*$")
 _POSSESSIVE: Final = re.compile("['’]s?$")
-_DERIVED: Final = re.compile("(?:ing|ed|ly|tion|ment|ness|able|ful)$")
+_DERIVED: Final = regex("(?:ing|ed|ly|tion|ment|ness|able|ful)$")
 _CALENDAR: Final = frozenset(almanac.NAMES) - beside.GIVEN_NAMES
 
 

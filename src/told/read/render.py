@@ -18,6 +18,7 @@ from typing import Final, Literal, TypeAlias
 from told.core.echo import NOTE
 from told.core.fact import Fact
 from told.core.ids import sha256
+from told.core.lazy import regex
 from told.core.scope import Caller
 from told.core.trust import FOREIGN, source_of
 
@@ -103,9 +104,9 @@ _UNSEEN: Final = (
     r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
 # Joiners shape emoji and several scripts; behind a Latin letter or a digit they only hide something.
-_HIDDEN: Final = re.compile(rf"(?<=[!-~])[\u200c\u200d{_UNSEEN}]+|[{_UNSEEN}]+")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_BROKEN: Final = re.compile(r"[\ud800-\udfff]")
+_HIDDEN: Final = regex(rf"(?<=[!-~])[\u200c\u200d{_UNSEEN}]+|[{_UNSEEN}]+")
+_CONTROL: Final = regex(r"[\x00-\x1f\x7f-\x9f]")
+_BROKEN: Final = regex(r"[\ud800-\udfff]")
 
 
 def flat(text: str) -> str:
@@ -160,8 +161,8 @@ def _plain(fact: Fact, day: datetime, text: str) -> str:
 
 
 # A backslash, code, a tag, an entity, a link or bold letters; an asterisk or a bracket alone is left as it is.
-_MARKUP: Final = re.compile(r"[\\`<]|&(?=#?\w+;)|(?<=\])\(|_{2,}|\*{2,}")
-_MARKUP_IN_BOLD: Final = re.compile(_MARKUP.pattern + r"|\*")
+_MARKUP: Final = regex(r"[\\`<]|&(?=#?\w+;)|(?<=\])\(|_{2,}|\*{2,}")
+_MARKUP_IN_BOLD: Final = regex(_MARKUP.pattern + r"|\*")
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from told.core import beside
+from told.core.lazy import regex
 from told.core.when import Interval, from_us, local, relative, to_us
 
 
@@ -82,10 +83,10 @@ def _letter(char: str) -> str:
     return unicodedata.normalize("NFKD", char)[0].lower()[:1] if not char.isspace() else " "
 
 
-_QUOTED: Final = re.compile(
+_QUOTED: Final = regex(
     '"[^"]{1,200}"|“[^”]{1,200}”|«[^»]{1,200}»|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》'
 )
-_TITLE: Final = re.compile(r"(?<!\w)'[^'\n]{2,80}'(?!\w)")
+_TITLE: Final = regex(r"(?<!\w)'[^'\n]{2,80}'(?!\w)")
 
 
 def _masked(plain: str) -> str:

@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Final
 
 from told.core import almanac, beside
+from told.core.lazy import regex
 from told.core.when import PRECISIONS, Interval, to_us
 from told.read.sentence import Sentence, Time
 from told.read.weigh import MAY_BE, YEARS, goes_on, is_at_home
@@ -41,7 +42,7 @@ def times(text: str, *, now: datetime, zone: str | tzinfo | None = None, languag
 
 # -------------------------------------------------------------------------------------------------------------- finding
 
-_WORD: Final = re.compile("[a-z]+|[0-9]+|[\u3040-\u30ff\u3400-\u9fff]")
+_WORD: Final = regex("[a-z]+|[0-9]+|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @cache
@@ -164,9 +165,9 @@ def _turned_part(sentence: Sentence, start: int) -> Time | None:
 
 # ------------------------------------------------------------------------------------------------------ dates in digits
 
-_ISO: Final = re.compile(r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?")
-_SLASHED: Final = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})")
-_YEAR: Final = re.compile(r"\d{4}")
+_ISO: Final = regex(r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?")
+_SLASHED: Final = regex(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})")
+_YEAR: Final = regex(r"\d{4}")
 
 
 def _written_date(sentence: Sentence, start: int) -> Time | None:
@@ -227,7 +228,7 @@ def _prefixed(sentence: Sentence, start: int) -> Time | None:
 
 
 _GENITIVE: Final = {"jahres": "jahr", "monats": "monat"}
-_UNIT: Final = re.compile("(?:week|month|quarter|year|jahres|monats|mes|ano|mois)(?![a-z])")
+_UNIT: Final = regex("(?:week|month|quarter|year|jahres|monats|mes|ano|mois)(?![a-z])")
 
 
 def _present_unit(sentence: Sentence, start: int) -> Time | None:

@@ -7,7 +7,6 @@ a span in the turn.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from itertools import pairwise
 from math import sqrt
 
 from told.core.entry import Entry, Observed
+from told.core.lazy import regex
 from told.core.scope import Scope
 from told.core.size import tokens, weight
 from told.core.text import pieces, terms
@@ -81,7 +81,7 @@ def _packed(talks: Iterable[Sequence[Slice]], most: int) -> Iterator[Sequence[Sl
         yield pack
 
 
-_PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n\s*)+")
+_PARAGRAPH = regex(r"\n[^\S\n]*(?:\n\s*)+")
 
 
 def _slices(number: int, turn: Turn, most: int) -> Iterator[Slice]:

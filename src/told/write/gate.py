@@ -6,7 +6,6 @@ is to extract nothing from it and to make no memory of it; the receipt names the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from told.core.echo import Echoes, Own
 from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
 from told.core.hearsay import OWN
+from told.core.lazy import regex
 from told.core.secrets import Secret
 from told.core.value import quick
 from told.ports import Vault
@@ -28,7 +28,7 @@ SECRETS = "secrets"
 SEALED = "sealed"
 """Where the metadata of a turn whose secrets are encrypted keeps them, by their marks."""
 
-_MARKED = re.compile(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
+_MARKED = regex(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
 ECHOED = "What told itself had put into the prompt was left out of what was said."
 
 Outcome = Literal["keep", "skip", "refuse"]

@@ -1,4 +1,7 @@
-"""What understands what is said: the extractors and curators there are, and the kinds they know."""
+"""What understands what is said: the extractors and curators there are, and the kinds they know.
+
+They are a third of told and are loaded when one of them is asked: who keeps words as they are needs none.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,11 @@ from told.flow import run
 from told.ports import LLM, Embedder, Store, Vault
 from told.settings import Settings
 from told.write.alone import Turnstile
-from told.write.curate.model import ModelCurator
-from told.write.curate.rules import RuleCurator
-from told.write.extract.choose import NAMES, extractor_of, unknown
-from told.write.extract.closed import ClosedExtractor
-from told.write.extract.react import ReactExtractor
-from told.write.extract.shelf import StoreShelf
-from told.write.local import LocalExtractor
+from told.write.extract.names import NAMES, unknown
 from told.write.messages import Turn
 from told.write.shape import Curator, Extractor, Heard
 
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
-RULED = (ClosedExtractor, ReactExtractor)
-"""Extractors whose claims are of kinds that say themselves how they are written, so that no model is asked twice."""
-
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -93,6 +87,9 @@ class Mind:
 
     def extractor(self, name: str, store: Store, now: Callable[[], int]) -> Extractor:
         """The extractor of a name."""
+        from told.write.extract.choose import extractor_of
+        from told.write.extract.shelf import StoreShelf
+        from told.write.local import LocalExtractor
 
         def shelf(scope: Scope) -> StoreShelf:
             return StoreShelf(store, scope, now())
@@ -101,8 +98,16 @@ class Mind:
         return extractor_of(name, self.llm, self.settings, self.catalogue, rules, reader=read, shelf=shelf)
 
     def curator(self, extractor: Extractor, store: Store, embedder: Embedder | None) -> Curator:
-        """Who decides about what an extractor found: rules about what rules and kinds say, the model about the rest."""
-        ruled = extractor.local or isinstance(extractor, RULED)
+        """Who decides about what an extractor found: rules about what rules and kinds say, the model about the rest.
+
+        The claims of some extractors are of kinds that say themselves how they are written: no model is asked twice.
+        """
+        from told.write.curate.model import ModelCurator
+        from told.write.curate.rules import RuleCurator
+        from told.write.extract.closed import ClosedExtractor
+        from told.write.extract.react import ReactExtractor
+
+        ruled = extractor.local or isinstance(extractor, ClosedExtractor | ReactExtractor)
         by_model = self.settings.curate == "model" or (self.settings.curate == "auto" and not ruled)
         llm = self.curating or self.llm
         if not by_model or llm is None:
@@ -115,6 +120,8 @@ _NOWHERE = Scope("reading", user_id="reading")
 
 def read(sentence: str) -> Claim | None:
     """A sentence in the third person as a claim, if it says one thing that rules can read."""
+    from told.write.local import LocalExtractor
+
     heard = Heard((Turn(Evidence(sentence), {}),), 0, _NOWHERE)
     found = run(LocalExtractor().extract(heard)).claims
     return found[0].claim if len(found) == 1 else None

@@ -31,7 +31,6 @@ from told.write.curate.policies import looked_over
 from told.write.desk import Desk, Key, Plan, settle
 from told.write.duplicate import Wording, near_duplicate, with_vectors
 from told.write.embed import Looked, catch_up
-from told.write.extract.given import GivenExtractor
 from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
 from told.write.hearing import Piece, pieces
@@ -100,7 +99,11 @@ def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
         return KindExtractor(kind.name, desk.author)
     if wanted.ask.by == VERBATIM or wanted.kind != PLAIN:
         return None
-    return GivenExtractor(read) if wanted.ask.facts else desk.extractor(wanted.ask.by)
+    if not wanted.ask.facts:
+        return desk.extractor(wanted.ask.by)
+    from told.write.extract.given import GivenExtractor
+
+    return GivenExtractor(read)
 
 
 def _pieces(wanted: Order, *, whole: bool) -> list[Piece]:

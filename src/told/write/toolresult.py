@@ -7,11 +7,11 @@ how much there is, of what sort, which files it speaks of, how the command ended
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from told.core.lazy import regex
 from told.core.text import snippet
 from told.settings import Settings
 
@@ -97,12 +97,12 @@ def _fitting(rows: Sequence[Row], room: int) -> int:
     return count
 
 
-_ERROR = re.compile(
+_ERROR = regex(
     r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied|refused|timed ?out"
     r"|cannot|can't|could not|unable to|not found|no such file|undefined reference|segmentation fault|killed|assert)\b"
     r"|\w(?:Error|Exception)\b"
 )
-_NO_ERROR = re.compile(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
+_NO_ERROR = regex(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
 
 
 def _speaks_of_errors(text: str) -> bool:
@@ -111,15 +111,15 @@ def _speaks_of_errors(text: str) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------- properties
 
-_EXIT = re.compile(
+_EXIT = regex(
     r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
 )
-_FILE = re.compile(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
+_FILE = regex(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
 _ENDINGS = frozenset(
     """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log lua md mjs php pl png py
     pyi rb rs rst scala sh sql svg swift tex toml ts tsv tsx txt vue xml yaml yml zip""".split()
 )
-_WARNING = re.compile(r"(?i)\bwarn(?:ing)?s?\b")
+_WARNING = regex(r"(?i)\bwarn(?:ing)?s?\b")
 
 
 def properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:

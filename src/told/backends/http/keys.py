@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from told.core.errors import ConfigError
+from told.core.lazy import regex
 
 MASK = "[key]"
-PLACEHOLDER = re.compile(
+PLACEHOLDER = regex(
     r"""
     .*\b(?:your|my|insert|replace|paste|enter|put)\b.*\b(?:key|token|secret|here)\b.* |
     .*\b(?:placeholder|change\ ?me)\b.* | (?:api\ )?key(?:\ here)? | todo | none | null | example |
@@ -54,7 +55,7 @@ def is_loopback(url: str) -> bool:
         return host == "localhost"
 
 
-KEYLIKE = re.compile(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
+KEYLIKE = regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
 """A key, or what a provider leaves of one when it says that it is wrong."""
 
 

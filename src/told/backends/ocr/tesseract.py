@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from typing import Final
 
 from told.core.errors import ConfigError, MediaError, ReaderMissing
+from told.core.lazy import regex
 from told.core.text import shown, snippet
 
 PROGRAM: Final = "tesseract"
 LANGUAGES: Final = "eng"
 INSTALL: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
-_LANGUAGES: Final = re.compile(r"\w+(?:\+\w+)*", re.ASCII)
+_LANGUAGES: Final = regex(r"\w+(?:\+\w+)*", re.ASCII)
 _KEPT: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 
@@ -37,6 +37,8 @@ class Tesseract:
 
     def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002 - it looks for itself
         """The words of an image, line by line; empty when it has none."""
+        import subprocess
+
         try:
             done = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
                 [self.program, "stdin", "stdout", "-l", self.languages],

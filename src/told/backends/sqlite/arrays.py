@@ -68,8 +68,8 @@ class ArrayPartition(Partition):
         self.sum: Floats = np.zeros(dim, np.float64)
         self.summed: Mask = np.zeros(0, np.bool_)
 
-    def _append(self, rows: Sequence[Row]) -> None:
-        fresh = np.array(rows, np.int64).T
+    def _append(self, columns: Sequence[Sequence[int]]) -> None:
+        fresh = np.array(columns, np.int64)
         first, last = self.rows - fresh.shape[1], self.rows
         if last > self.table.shape[1]:
             self._reserve(max(last, self.table.shape[1] * 3 // 2, 16))

@@ -140,7 +140,7 @@ class Partition(ABC):
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
-            self._append([self._row(row) for row in fresh])
+            self._append(self._columns(fresh))
             self.missing.update(range(first, rows))
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
             self._close(ordinal, until)
@@ -149,18 +149,18 @@ class Partition(ABC):
         self.version, self.epoch = version, epoch
         return True
 
-    def _row(self, row: tuple[Any, ...]) -> Row:
-        """A row of the file as a search needs it."""
-        before = row[7]
-        self._firsts.append(self._firsts[before] if 0 <= before < len(self._firsts) else len(self._firsts))
-        return Row._make((*row[1:10], self._voice(row[10:]), self._firsts[-1]))
-
-    def _voice(self, speaker: Speaker) -> int:
-        """The number a speaker goes by in this partition."""
-        if speaker not in self._numbers:
-            self._numbers[speaker] = len(self.voices)
-            self.voices.append(speaker)
-        return self._numbers[speaker]
+    def _columns(self, fresh: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
+        """Rows of the file as the columns of `Row`."""
+        _, *columns, roles, actors = zip(*fresh, strict=True)
+        speakers = list(zip(roles, actors, strict=True))
+        for speaker in dict.fromkeys(speakers):
+            if speaker not in self._numbers:
+                self._numbers[speaker] = len(self.voices)
+                self.voices.append(speaker)
+        firsts = self._firsts
+        for before in columns[Row._fields.index("before")]:
+            firsts.append(firsts[before] if 0 <= before < len(firsts) else len(firsts))
+        return *columns, [self._numbers[speaker] for speaker in speakers], firsts[-len(fresh) :]
 
     def _load_vectors(self, db: apsw.Connection, epoch: int, first: int) -> None:
         if self.model is None or not self.missing:
@@ -222,8 +222,8 @@ class Partition(ABC):
         """Forget every row."""
 
     @abstractmethod
-    def _append(self, rows: Sequence[Row]) -> None:
-        """Take in rows that follow those known."""
+    def _append(self, columns: Sequence[Sequence[int]]) -> None:
+        """Take in rows that follow those known, as the columns of `Row`."""
 
     @abstractmethod
     def _close(self, ordinal: int, until: int) -> None:
@@ -281,8 +281,8 @@ class PlainPartition(Partition):
         self.table: list[Row] = []
         self.codes: dict[int, bytes] = {}
 
-    def _append(self, rows: Sequence[Row]) -> None:
-        self.table.extend(rows)
+    def _append(self, columns: Sequence[Sequence[int]]) -> None:
+        self.table.extend(map(Row._make, zip(*columns, strict=True)))
 
     def _close(self, ordinal: int, until: int) -> None:
         self.table[ordinal] = self.table[ordinal]._replace(until=until)

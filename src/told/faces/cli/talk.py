@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from told.core.errors import InvalidInput, ToldError
+from told.core.lazy import regex
 from told.faces.chat import Chat, Reply
 from told.faces.cli import curves, reasons, tiers, views
 from told.faces.cli.options import Ids
@@ -21,7 +22,7 @@ from told.faces.sdk import Memory
 from told.open.llm import open_llm
 
 PROMPT: Final = "you> "
-SPOKEN: Final = re.compile(r"/(?P<name>[a-zA-Z][\w-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
+SPOKEN: Final = regex(r"/(?P<name>[a-zA-Z][\w-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
 """A command; `/etc/hosts` is none, and neither is a line that begins with a blank."""
 
 NEAR: Final = 0.5

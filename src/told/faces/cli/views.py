@@ -5,7 +5,6 @@ Memories are somebody else's words: they are shown as text, never as markup, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,9 @@ from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+from told.core.lazy import regex
+
+CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What would move the cursor, colour the screen or reorder the line."""
 
 WIDE = 110

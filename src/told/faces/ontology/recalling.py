@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from told.core.alike import resemblance
+from told.core.lazy import regex
 from told.core.salience import Clock
 from told.core.text import query_terms, terms
 from told.faces.ontology.fact import Fact
 from told.faces.ontology.keeping import Remaining
 from told.faces.ontology.likeness import Vectors
 
-_POINTING: Final = re.compile(r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE)
+_POINTING: Final = regex(r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE)
 """Words that stand for what was spoken of last."""
 LIKE: Final = 0.8
 """From here on two words are the same but for an ending or a slip."""

@@ -13,6 +13,7 @@ from typing import Final
 from told.core.alike import Likeness, compare
 from told.core.entry import Claim
 from told.core.fact import Fact
+from told.core.lazy import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,13 @@ FORMS: Final[Mapping[str, Form]] = {
     "study": Form("studies", {"studies": "", "studies_at": "at"}, "studies_at"),
 }
 _WORK: Final = (
-    re.compile(r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"),
-    re.compile(r"works?(?: as (?P<works_as>.+?))?(?: (?:at|for) (?P<works_at>.+?))?"),
+    regex(r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"),
+    regex(r"works?(?: as (?P<works_as>.+?))?(?: (?:at|for) (?P<works_at>.+?))?"),
 )
-_STUDY: Final = (re.compile(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
-                 re.compile(r"stud(?:ies|y) at (?P<studies_at>.+?)"))  # fmt: skip
+_STUDY: Final = (regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
+                 regex(r"stud(?:ies|y) at (?P<studies_at>.+?)"))  # fmt: skip
 _WORDINGS: Final = {"work": _WORK, "study": _STUDY}
-_ARTICLE: Final = re.compile(r"(?:an?|the)\s", re.IGNORECASE)
+_ARTICLE: Final = regex(r"(?:an?|the)\s", re.IGNORECASE)
 
 
 def sides(slot: str, said: Claim | Fact) -> dict[str, str]:

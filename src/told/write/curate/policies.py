@@ -9,7 +9,6 @@ kind that is full lets its oldest or weakest memory go.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -22,6 +21,7 @@ from told.core.fact import Fact
 from told.core.fading import strength
 from told.core.ids import made_at
 from told.core.kind import Eviction, Field, Kind, Semantics, Write
+from told.core.lazy import regex
 from told.core.text import sentences, shown
 from told.core.trust import STAMP, channel, source_of
 from told.write.curate.scene import Scene
@@ -46,7 +46,7 @@ ABSTRACT_LIMIT: Final = 200
 VALUE: Final = "value"
 USES: Final = "usage_count"
 STEPS: Final = "steps"
-_ITEM: Final = re.compile(r"(?:[-*\u2022]|\d+[.)])\s")
+_ITEM: Final = regex(r"(?:[-*\u2022]|\d+[.)])\s")
 
 
 def decide(scene: Scene, claim: Claim) -> list[Decision]:

@@ -9,6 +9,7 @@ from typing import Final
 from told.core.alike import words
 from told.core.entry import Claim
 from told.core.fact import Fact
+from told.core.lazy import regex
 from told.core.predicates import FAVOURITE, TABLE, predicate
 
 OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -29,14 +30,14 @@ LOOSE: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
 
 MEATLESS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
 _DENIED: Final[Mapping[str, frozenset[str]]] = {"vegetarian": MEATLESS, "meatless": MEATLESS, "plant-based": MEATLESS}
-_EATS_MEAT: Final = re.compile(
+_EATS_MEAT: Final = regex(
     r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
     re.IGNORECASE,
 )
-_REFUSES: Final = re.compile(
+_REFUSES: Final = regex(
     r"\b(?:no longer|not|never|stopped|stops|quit|gave up|avoids?|without)\b|n't\b", re.IGNORECASE
 )
-_CEASED: Final = re.compile(
+_CEASED: Final = regex(
     r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits|gave up|gives up|given up|formerly|until|no more)\b",
     re.IGNORECASE,
 )

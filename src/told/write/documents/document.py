@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from told.core.lazy import regex
 from told.core.text import snippet
 
-_HEADING: Final = re.compile(r"#{1,6}[ \t]")
-_UNDERLINE: Final = re.compile(r"(=+|-+)[ \t]*")
-_FENCE: Final = re.compile(r" {0,3}(```|~~~)")
+_HEADING: Final = regex(r"#{1,6}[ \t]")
+_UNDERLINE: Final = regex(r"(=+|-+)[ \t]*")
+_FENCE: Final = regex(r" {0,3}(```|~~~)")
 _BREAKS: Final = ("\n\n", "\n", " ")
 TITLES: Final = 200
 """The most characters that the titles of the sections of one part may have together."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Final
 
+from told.core.lazy import regex
 from told.write.documents.document import Pages, headed
 from told.write.documents.plain import decoded
 
@@ -28,13 +29,13 @@ BLOCKS: Final = HEADINGS | ITEMS | frozenset(
     "hr html main ol p pre section summary table tbody tfoot thead ul".split()
 )  # fmt: skip
 FOLLOWED: Final = ("http://", "https://", "mailto:")
-_HIDDEN: Final = re.compile(
+_HIDDEN: Final = regex(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d])", re.IGNORECASE
 )
-_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
-_BEGUN: Final = re.compile(r"</?[a-zA-Z]")
-_TAG: Final = re.compile(r"<(/?)([a-zA-Z][^\s/>]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+)>")
-_GIVEN: Final = re.compile(r"([^\s\"'>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++)))?")
+_CHARSET: Final = regex(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
+_BEGUN: Final = regex(r"</?[a-zA-Z]")
+_TAG: Final = regex(r"<(/?)([a-zA-Z][^\s/>]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+)>")
+_GIVEN: Final = regex(r"([^\s\"'>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++)))?")
 
 
 def html(data: bytes, limit: int) -> Pages:  # noqa: ARG001 - the text of a page is no larger than the page

@@ -10,6 +10,7 @@ from typing import Final
 
 from told.core.errors import MediaError, TooLarge, Unsupported
 from told.core.ids import tagged
+from told.core.lazy import regex
 from told.core.text import snippet, storable
 from told.settings import Settings
 from told.write.documents.document import Document, Pages, first_title
@@ -33,7 +34,7 @@ ACCEPTED: Final = (
 """How the types begin that a URL may give."""
 
 TITLE_LIMIT: Final = 256
-_PAGE: Final = re.compile(rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
+_PAGE: Final = regex(rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
 HINT: Final = "Text, Markdown, HTML, PDF and DOCX are read; so are images."
 
 

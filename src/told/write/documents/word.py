@@ -14,6 +14,7 @@ from typing import Final
 from xml.parsers import expat
 
 from told.core.errors import MediaError, TooLarge
+from told.core.lazy import regex
 from told.write.documents.document import Pages, headed
 
 MEMBERS: Final = 10_000
@@ -24,7 +25,7 @@ _WORD: Final = (
     "http://purl.oclc.org/ooxml/wordprocessingml/main",
 )
 _TITLE: Final = "http://purl.org/dc/elements/1.1/ title"
-_HEADING: Final = re.compile(r"(?:heading|berschrift|titre|titulo|ttulo|rubrik|kop)\s*([1-6])", re.IGNORECASE)
+_HEADING: Final = regex(r"(?:heading|berschrift|titre|titulo|ttulo|rubrik|kop)\s*([1-6])", re.IGNORECASE)
 
 
 def is_word(data: bytes) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Final
 
 from told.core.errors import ConfigError
 from told.core.kind import Ontology
 from told.core.scope import Scope
-from told.core.text import shown
 from told.ports import LLM, ToolLLM
 from told.settings import Settings
 from told.write.extract.apertures import DEEP, EXHAUSTIVE, SINGLE, ApertureExtractor
@@ -17,6 +15,7 @@ from told.write.extract.closed import ClosedExtractor, extractable
 from told.write.extract.facts import FactsExtractor
 from told.write.extract.graph import GraphExtractor, LocalGraph
 from told.write.extract.items import Reader, unread
+from told.write.extract.names import unknown
 from told.write.extract.react import ReactExtractor
 from told.write.extract.settle import Rules
 from told.write.extract.shelf import Shelf
@@ -24,7 +23,6 @@ from told.write.extract.verbatim import VerbatimExtractor
 from told.write.shape import Extractor
 
 MODES: Final = {"apertures": SINGLE, "exhaustive": EXHAUSTIVE, "deep": DEEP}
-NAMES: Final = ("verbatim", "local", "facts", "closed", *MODES, "react", "graph")
 
 
 def extractor_of(
@@ -61,13 +59,6 @@ def extractor_of(
         case "react":
             return ReactExtractor(_with_tools(_needed(llm, name)), shelf, settings.extract_rounds, reader, rules)
     raise unknown(name)
-
-
-def unknown(name: object) -> ConfigError:
-    """What to say to a name that no extractor has."""
-    near = get_close_matches(name, NAMES, 1) if isinstance(name, str) else []
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(NAMES)}."
-    return ConfigError(f"There is no extractor {shown(name)}.", hint=hint)
 
 
 def _needed(llm: LLM | None, name: str) -> LLM:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from told.core.lazy import regex
 from told.core.text import sentences
 from told.write.extract.words import needles
 from told.write.local.clean import plain_speech
 from told.write.local.value import is_thing, items, trimmed, until
 
-BLANK: Final = re.compile(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
-YES: Final = re.compile(
+BLANK: Final = regex(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
+YES: Final = regex(
     r"\W*(?:yes|yeah|yep|yup|right|correct|exactly|indeed|sure|absolutely|definitely|of course|that's right|i do|i am)"
     r"\b",
     re.IGNORECASE,
@@ -29,9 +30,9 @@ _FILLERS: Final = (
     "especially particularly currently now usually today even too definitely certainly mainly pretty".split()
 )
 _LOOSE: Final = rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
-_ROUGHLY: Final = re.compile(r"(?:about|around|roughly|nearly|almost|maybe|perhaps|probably|like)\s+", re.IGNORECASE)
-_OWN: Final = re.compile(r"(?:my|our|your)\s+", re.IGNORECASE)
-_MEASURED: Final = re.compile(
+_ROUGHLY: Final = regex(r"(?:about|around|roughly|nearly|almost|maybe|perhaps|probably|like)\s+", re.IGNORECASE)
+_OWN: Final = regex(r"(?:my|our|your)\s+", re.IGNORECASE)
+_MEASURED: Final = regex(
     r"an?\s+(?:half[\s-]|quarter[\s-])?(?:second|minute|hour|day|night|week|month|year)s?\b", re.IGNORECASE
 )
 _DENIED: Final = r"(?:don't|do\s+not|didn't|did\s+not|doesn't|no\s+longer|never|not)"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from told.core.lazy import regex
 from told.core.text import normalise
 from told.flow import Flow
 from told.ports import LLM, Line, Tool, ToolLLM, ToolReply, Usage
@@ -43,7 +43,7 @@ _ALSO: Final = {
     "software": "technology", "tool": "technology", "language": "technology", "idea": "concept", "thing": THING,
     **{name: name for name in ("concept", "event", "technology", "product")},
 }  # fmt: skip
-_LAST: Final = re.compile(r"[^:/#\s]+$")
+_LAST: Final = regex(r"[^:/#\s]+$")
 
 
 def _list_of(name: str, about: str, properties: Mapping[str, Any], required: Sequence[str]) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from told.core import almanac
 from told.core.entry import Claim
+from told.core.lazy import regex
 from told.core.text import normalise, sentences
 from told.core.trust import Trust, channel
 from told.write.extract.brief import spoken
@@ -33,12 +34,12 @@ SPEAKER: Final = "User"
 UNSPACED: Final = "\u0e00"
 """From here on most scripts are written without spaces, or with particles that cling to a word."""
 
-_YES: Final = re.compile(
+_YES: Final = regex(
     r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true|of course|that'?s right"
     r"|i do|i am|i did|ja|genau|stimmt|oui|si|s[ií]|claro|sim|da|да|はい|是)(?!\w)",
     re.IGNORECASE,
 )
-_GAP: Final = re.compile(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*")
+_GAP: Final = regex(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*")
 
 
 @dataclass(frozen=True, slots=True)

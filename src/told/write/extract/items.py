@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from told.core.entry import Claim
+from told.core.lazy import regex
 from told.core.predicates import FAVOURITE, predicate
 from told.write.extract.parse import Unread, first, flag, line, share
 
@@ -29,9 +29,9 @@ _NOUNS: Final = frozenset(
     """name nickname pronouns age timezone email phone relationship_status diet height weight budget team manager
     birthday native_language reply_style habit goal has_name occupation profession job hobby title role""".split()
 )
-_PREFIX: Final = re.compile(r"^(?:[A-Za-z][\w.-]*:|https?://\S*[/#])(?=\S)")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_BREAK: Final = re.compile(r"[\s_\-./:]+")
+_PREFIX: Final = regex(r"^(?:[A-Za-z][\w.-]*:|https?://\S*[/#])(?=\S)")
+_HUMP: Final = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+_BREAK: Final = regex(r"[\s_\-./:]+")
 _MODALITIES: Final = {
     "inferred": INFERRED, "inference": INFERRED, "reconstructed": INFERRED, "hypothesis": HYPOTHESIS,
     "hypothesis_only": HYPOTHESIS, "hypothetical": HYPOTHESIS, "presupposed": HYPOTHESIS, "conceivable": HYPOTHESIS,

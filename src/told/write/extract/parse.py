@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any, Final, TypeVar
 
 from told.core.errors import InvalidInput
+from told.core.lazy import regex
 from told.core.text import Reply, read_reply, shown, snippet
 from told.write.shape import Dropped
 
@@ -31,7 +32,7 @@ _WRAPPERS: Final = (
     "response", "answer", "arguments", "parameters", "input", "function", "function_call", "tool_call", "tool_calls",
     "choices", "message", "content",
 )  # fmt: skip
-_FENCE: Final = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_FENCE: Final = regex(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _KEPT_MARKS: Final = "\u200c\u200d"
 _TRUE, _FALSE = frozenset(("true", "yes", "1", "on")), frozenset(("false", "no", "0", "off", ""))
 

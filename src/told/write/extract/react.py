@@ -12,6 +12,7 @@ from typing import Any, Final
 from told.core.entry import Claim
 from told.core.fact import Fact, Link
 from told.core.kind import Field, Kind, Write
+from told.core.lazy import regex
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.core.text import normalise, sentences, snippet
@@ -41,9 +42,9 @@ _TEXTS: Final = ("content", "abstract", VALUE, "steps", "overview")
 _APART: Final = frozenset(("confidence", "evidence", "evidence_quote", "polarity", "content"))
 _OF_ALL: Final = frozenset(("abstract", "overview"))
 """Fields that speak of all sentences of a memory, and so of none of them."""
-_NOTHING: Final = re.compile(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
+_NOTHING: Final = regex(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
 _FRESH: Final = " Only what this conversation says of it; what is held already is added by itself."
-_UNFIT: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_UNFIT: Final = regex(r"[^a-zA-Z0-9_-]")
 
 _ID: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
 _LOOK: Final = (

@@ -11,14 +11,15 @@ from itertools import groupby
 from typing import Final
 
 from told.core import almanac
+from told.core.lazy import regex
 from told.core.predicates import TABLE
 from told.core.stem import stem
 from told.core.text import STOP_WORDS
 
-_TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[^\W_]+")
-_POSSESSIVE: Final = re.compile("['\u2019]s?$")
-_DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
-_YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
+_TOKEN: Final = regex(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[^\W_]+")
+_POSSESSIVE: Final = regex("['\u2019]s?$")
+_DIGITS: Final = regex(r"\d+(?:[.,]\d+)*")
+_YEAR: Final = regex(r"(?:1[89]|20)\d\d")
 _ROOT: Final = 5
 _ENDING: Final = 4
 _SAME: Final = {"kid": "child", "mom": "mother", "mum": "mother", "dad": "father", "hubby": "husband"}

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
 
+from told.core.lazy import regex
 from told.write.local.spelling import Reading, rewritten
 from told.write.local.tables import pattern, sections, spelled
 
-_SLOT: Final = re.compile(r"\{([xyn])\}")
+_SLOT: Final = regex(r"\{([xyn])\}")
 _SLOTS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from told.core.lazy import regex
 from told.write.local.render import article, sentence
 from told.write.local.said import ASSERTED, NEGATED, Said, Talk
 from told.write.local.sentence import Clause
@@ -13,8 +14,8 @@ from told.write.local.speaker import Who, titled
 from told.write.local.tables import pattern, relatives, words
 from told.write.local.value import is_name
 
-_NAMES: Final = re.compile(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
-_BRACKETS: Final = re.compile(r"\([^)]*\)")
+_NAMES: Final = regex(r"\b(?!and\b)[^\W\d_][\w'-]*(?:\s+[A-Z][\w'-]*)?")
+_BRACKETS: Final = regex(r"\([^)]*\)")
 _ONE: Final = frozenset("a an one no any some".split())
 _YOUNG: Final = frozenset(("girl", "boy"))
 _THE_ONE: Final = frozenset(("has_partner", "has_parent", "manager", "has"))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from told.core.lazy import regex
 from told.write.local.tables import sections, spelled
 
-_SLOT: Final = re.compile(r"\{([a-z]\w*)\}")
-_NAMED: Final = re.compile(r"\((\w+)=")
+_SLOT: Final = regex(r"\{([a-z]\w*)\}")
+_NAMED: Final = regex(r"\((\w+)=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-_MACRO: Final = re.compile(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
-_SPACE: Final = re.compile(r"(?<!\[)(?<!\\) (?![?*+\]])")
+from told.core.lazy import regex
+
+_MACRO: Final = regex(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
+_SPACE: Final = regex(r"(?<!\[)(?<!\\) (?![?*+\]])")
 _FLAGS: Final = {"s": re.DOTALL, "m": re.MULTILINE}
 _KIN: Final = "has_partner has_child has_sibling has_parent has_relative has_friend has_colleague has manager".split()
 

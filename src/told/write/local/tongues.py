@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from told.core.lazy import regex
 from told.write.local.attributes import favourite
 from told.write.local.people import related
 from told.write.local.render import sentence as sentence_of
@@ -35,7 +36,7 @@ _PHRASES: Final = {
 _NAMED: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
 }  # fmt: skip
-_AM: Final = re.compile(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
+_AM: Final = regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """What may stand before a name, but before much else too."""
 _CONFIDENCE = 0.85
 _LONGEST = 5

@@ -7,7 +7,6 @@ the very address that was checked, and each redirect is checked anew. Off unless
 from __future__ import annotations
 
 import http.client
-import re
 import socket
 import ssl
 import threading
@@ -19,6 +18,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from told.core.errors import Denied, FetchError, InvalidInput
+from told.core.lazy import regex
 from told.core.text import snippet
 
 URL_LIMIT: Final = 2048
@@ -27,9 +27,9 @@ REDIRECTS: Final = 3
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
 CHUNK: Final = 65_536
 
-_HOST: Final = re.compile(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
-_NUMERIC: Final = re.compile(r"(?:\d+|0[xX][0-9a-fA-F]*)")
-_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f-\U0010ffff\\]")
+_HOST: Final = regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
+_NUMERIC: Final = regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
+_UNSAFE: Final = regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
 
 # is_private and is_global of the standard library call some of these public: carrier networks, translated addresses.
 CLOSED_4: Final = tuple(map(IPv4Network, (

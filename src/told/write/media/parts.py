@@ -16,6 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from told.core.errors import InvalidInput
 from told.core.ids import tagged
+from told.core.lazy import regex
 from told.core.text import shown
 from told.write.media.header import header
 
@@ -29,7 +30,7 @@ HEAD: Final = 2**20
 """So many bytes hold the header of any image."""
 
 URL_LIMIT: Final = 2048
-_DATA: Final = re.compile(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
+_DATA: Final = regex(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
 _HINT: Final = (
     "Give a data URL, bytes, a pathlib.Path or an http(s) URL, such as "
     '{"type": "image_url", "image_url": {"url": "data:image/png;base64,…"}}.'

@@ -1,0 +1,60 @@
+"""Threads that add at once to one memory, each add durable when it returns.
+
+`_group.py <folder> <seconds>` says how many adds a second one thread and sixty-four manage. It is a process of its own,
+so that its disk may be another one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench._corpus import Maker
+from bench._sync import syncs
+from bench._told import Precomputed, Told
+
+CROWD = 64
+ROUNDS = 3
+A_SECOND = 40_000
+"""More texts than all rounds together use up in a second of each."""
+
+
+def measured(folder: Path, seconds: float) -> dict[str, Any]:
+    """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms up before."""
+    fresh = Maker.seeded(4).memories([f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))])
+    told = Told(folder, Precomputed(fresh), "full")
+    numbers = count()
+
+    def rate(threads: int) -> tuple[float, float]:
+        start, synced, first = time.perf_counter(), syncs() or 0, next(numbers)
+
+        def work() -> None:
+            while time.perf_counter() < start + seconds:
+                number = next(numbers)
+                told.add(fresh.texts[number], fresh.users[number])
+
+        crowd = [threading.Thread(target=work) for _ in range(threads)]
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        done = next(numbers) - first - 1
+        return done / (time.perf_counter() - start), done / max(1, (syncs() or 0) - synced)
+
+    rate(CROWD)
+    rounds = [(rate(1), rate(CROWD)) for _ in range(ROUNDS)]
+    told.close()
+    if next(numbers) > len(fresh):
+        raise SystemExit(f"{len(fresh)} texts were too few")
+    return {"alone": [alone for alone, _ in rounds], "crowd": [crowd for _, crowd in rounds]}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(Path(sys.argv[1]), float(sys.argv[2]))))
