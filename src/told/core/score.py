@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log, sqrt
+from math import dist, hypot, log, sqrt
 from operator import mul
 
 from told.core.query import Word
@@ -72,14 +72,33 @@ def quantise(vector: Sequence[float]) -> bytes:
 def cosine(a: bytes, b: bytes) -> float:
     """The cosine of two quantised vectors; zero when either is empty."""
     norms = norm(a) * norm(b)
-    return _dot(array("b", a), array("b", b)) / norms if norms else 0.0
+    return _dot(a, b) / norms if norms else 0.0
+
+
+def norm(code: bytes) -> float:
+    """The length of a quantised vector."""
+    return sqrt(_square(code))
 
 
 @lru_cache(maxsize=4096)
-def norm(code: bytes) -> float:
-    """The length of a quantised vector."""
-    values = array("b", code)
-    return sqrt(_dot(values, values))
+def _square(code: bytes) -> int:
+    length = hypot(*_values(code))
+    return round(length * length)
+
+
+@lru_cache(maxsize=256)
+def _values(code: bytes) -> tuple[int, ...]:
+    return tuple(array("b", code))
+
+
+def _dot(a: bytes, b: bytes) -> int:
+    """The product of two codes, by way of the distance between them, which is done in C.
+
+    Squares of lengths and distances are whole numbers far below 2 ** 53, so rounding brings them back exactly.
+    """
+    a, b = a[: len(b)], b[: len(a)]
+    apart = dist(_values(a), _values(b))
+    return (_square(a) + _square(b) - round(apart * apart)) // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +167,6 @@ def named(speakers: Iterable[str], words: Sequence[Word]) -> tuple[tuple[str, ..
 def counted(terms: Sequence[str], names: frozenset[str]) -> frozenset[str]:
     """The terms of a query that count: all but names, unless it is nothing but names."""
     return frozenset(terms) - names or frozenset(terms)
-
-
-def _dot(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(map(mul, a, b))
 
 
 def top(scores: Mapping[int, float], depth: int) -> list[tuple[int, float]]:
