@@ -209,9 +209,7 @@ def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
     return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
 
 
-def facts(ranked: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+def facts(ranked: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
     """A list of passages as one of facts: each once, where its best passage stands."""
-    found: dict[int, float] = {}
-    for seq, score in ranked:
-        found.setdefault(seq, score)
-    return list(found.items())
+    best = dict(reversed(ranked))
+    return ranked if len(best) == len(ranked) else [(seq, best[seq]) for seq in dict.fromkeys(seq for seq, _ in ranked)]
