@@ -209,7 +209,11 @@ def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
     return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
 
 
-def facts(ranked: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
-    """A list of passages as one of facts: each once, where its best passage stands."""
-    best = dict(reversed(ranked))
-    return ranked if len(best) == len(ranked) else [(seq, best[seq]) for seq in dict.fromkeys(seq for seq, _ in ranked)]
+def facts(seqs: Sequence[int], scores: Sequence[float]) -> list[tuple[int, float]]:
+    """Passages in some order, by the positions of their facts, as facts: each once, where its best passage stands."""
+    if len(set(seqs)) == len(seqs):
+        return list(zip(seqs, scores, strict=True))
+    best: dict[int, float] = {}
+    for seq, score in zip(seqs, scores, strict=True):
+        best.setdefault(seq, score)
+    return list(best.items())

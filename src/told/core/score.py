@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import dist, hypot, log, sqrt
+from math import dist, log, sqrt
 from operator import mul
 
 from told.core.query import Word
@@ -21,6 +21,8 @@ K1 = 1.2
 B = 0.75
 TF_CAP = 15
 UNIT = 1 << 20
+ZERO = 128
+RAISED = bytes((value + ZERO) % 256 for value in range(256))
 PRIOR = 20
 """So many vectors tell as much of what is usual as the embedder itself says."""
 
@@ -82,13 +84,14 @@ def norm(code: bytes) -> float:
 
 @lru_cache(maxsize=4096)
 def _square(code: bytes) -> int:
-    length = hypot(*_values(code))
+    length = dist(_values(code), (ZERO,) * len(code))
     return round(length * length)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _values(code: bytes) -> tuple[int, ...]:
-    return tuple(array("b", code))
+    """The values of a code, each raised so that none is negative, for bytes come apart quickest that way."""
+    return tuple(code.translate(RAISED))
 
 
 def _dot(a: bytes, b: bytes) -> int:

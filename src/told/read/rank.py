@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log, sqrt
 from typing import NamedTuple
@@ -71,10 +72,10 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     spans = [span for span in map(_bounded, asked.spans) if span is not None]
     by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
     relevant = [(mark, *relevance(mark)) for mark in found.marks]
-    lent = _lent(relevant)
+    lent = _lent(relevant, settings.rank_talk)
     scored: list[Scored] = []
     for mark, dense, cover in relevant:
-        talk = settings.rank_talk * lent[mark.talk]
+        talk = lent[mark.talk]
         score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
         if person is not None and mark.actor == person:
             score += settings.rank_speaker
@@ -86,24 +87,25 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
             score += settings.rank_time * near
             parts["time"] = settings.rank_time * near
         scored.append(Scored(mark, score, parts))
-    return user_first(ordered(scored), lambda one: channel(one.mark.role), asked, settings)
+    best, sources = ordered(scored), {role: channel(role) for role in {mark.role for mark in found.marks}}
+    if FOREIGN.isdisjoint(sources.values()):
+        return best
+    return user_first(best, lambda one: sources[one.mark.role], asked, settings)
 
 
 def _bare(mark: Mark, dense: float, cover: float) -> Scored:
     return Scored(mark, dense + cover, {"dense": dense, "cover": cover})
 
 
-def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
-    """How relevant the best turns of each conversation are on the average."""
-    talks: dict[int, list[float]] = {}
+def _lent(relevant: Sequence[tuple[Mark, float, float]], share: float) -> dict[int, float]:
+    """What each conversation lends to its turns: a share of how relevant its best ones are on the average."""
+    talks: defaultdict[int, list[float]] = defaultdict(list)
     for mark, dense, cover in relevant:
-        talks.setdefault(mark.talk, []).append(dense + cover)
-    return {talk: _mean_of_best(scores) for talk, scores in talks.items()}
+        talks[mark.talk].append(dense + cover)
+    return {talk: share * (_mean_of_best(scores) if len(scores) > 1 else scores[0]) for talk, scores in talks.items()}
 
 
 def _mean_of_best(scores: list[float]) -> float:
-    if len(scores) == 1:
-        return scores[0]
     best = sorted(scores, reverse=True)[:LENDING]
     return sum(best) / len(best)
 
@@ -115,8 +117,10 @@ def user_first(
 
     Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
     """
+    if not settings.rank_trust or asked.sort is Sort.RESOURCE:
+        return list(scored)
     theirs = [one for one in scored if source(one) in FOREIGN]
-    if not theirs or not settings.rank_trust or asked.sort is Sort.RESOURCE:
+    if not theirs:
         return list(scored)
     own = sorted(one.score for one in scored if source(one) is Trust.USER)
     back: dict[tuple[int, int], float] = {}

@@ -6,8 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -144,16 +143,17 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
         sum(count for _, count in totals),
     )  # fmt: skip
     answers = [sight.answer(asked) for sight in sights]
-    near, by_vector = _merged([answer.near for answer in answers], probe.depth)
-    words, by_words = _merged([answer.words for answer in answers], probe.depth)
+    near = _merged([answer.near for answer in answers], probe.depth)
+    words = _merged([answer.words for answer in answers], probe.depth)
 
     def marks() -> list[Mark]:
-        given = zip(answers, by_vector, by_words, strict=True)
-        return sorted(mark for answer, *places in given for mark in answer.marks(*places))
+        places = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
+        return sorted(mark for answer, *both in places for mark in answer.marks(*both))
 
     return Ranked(
-        facts(near), facts(words), Marks(marks), asked.named, asked.mass, asked.middle.length, asked.visible, linked
-    )
+        facts(near.seqs, near.shown), facts(words.seqs, words.shown), Marks(marks), asked.named, asked.mass,
+        asked.middle.length, asked.visible, linked,
+    )  # fmt: skip
 
 
 def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -161,21 +161,34 @@ def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
     return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
-def _merged(lists: Sequence[Listing], depth: int) -> tuple[Sequence[tuple[int, float]], list[dict[int, int]]]:
-    """Several ranked lists as one, and for each of them the places its passages take in that."""
+class Merged(NamedTuple):
+    """Ranked lists as one: positions, scores to show, and the list and the ordinal in it that each comes from."""
+
+    seqs: Sequence[int] = ()
+    shown: Sequence[float] = ()
+    owners: Sequence[int] = ()
+    ordinals: Sequence[int] = ()
+
+    def places(self, lists: int) -> list[dict[int, int]]:
+        """For each list the places its passages take, by ordinal."""
+        places: list[dict[int, int]] = [{} for _ in range(lists)]
+        for place, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
+            places[owner][ordinal] = place
+        return places
+
+
+def _merged(lists: Sequence[Listing], depth: int) -> Merged:
     if len(lists) == 1:
         [only] = lists
-        return only.pairs, [dict(zip(only.ordinals, count(1)))]
-    places: list[dict[int, int]] = [{} for _ in lists]
+        return Merged(only.seqs, only.shown, [0] * len(only.seqs), only.ordinals)
     offers = (
-        (score, seq, ordinal, number, shown)
-        for number, one in enumerate(lists)
-        for (seq, shown), score, ordinal in zip(*one, strict=True)
+        (score, seq, ordinal, owner, shown)
+        for owner, one in enumerate(lists)
+        for seq, shown, score, ordinal in zip(*one, strict=True)
     )
     best = sorted(offers, reverse=True)[:depth]
-    for place, (_, _, ordinal, number, _) in enumerate(best, 1):
-        places[number][ordinal] = place
-    return [(seq, shown) for _, seq, _, _, shown in best], places
+    _, seqs, ordinals, owners, shown = zip(*best, strict=True) if best else ((),) * 5
+    return Merged(seqs, shown, owners, ordinals)
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------

@@ -66,9 +66,10 @@ Speaker: TypeAlias = tuple[str | None, str | None]
 
 
 class Listing(NamedTuple):
-    """What a retriever offers of a partition, best first: positions with scores to show, what orders them, ordinals."""
+    """What a retriever offers of a partition, best first: positions, scores to show, what orders them, and ordinals."""
 
-    pairs: list[tuple[int, float]]
+    seqs: list[int]
+    shown: list[float]
     scores: list[float]
     ordinals: list[int]
 
@@ -364,9 +365,8 @@ class PlainAnswer:
         self.words = self._listing(listed, listed)
 
     def _listing(self, scores: Mapping[int, float], shown: Mapping[int, float]) -> Listing:
-        best = self.matches.best(scores, self.voices)
-        pairs = [(self.voices[ordinal].seq, shown[ordinal]) for _, ordinal in best]
-        return Listing(pairs, [score for score, _ in best], [ordinal for _, ordinal in best])
+        best = [ordinal for _, ordinal in self.matches.best(scores, self.voices)]
+        return Listing([self.voices[o].seq for o in best], [shown[o] for o in best], [scores[o] for o in best], best)
 
     def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from math import sqrt
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -250,7 +250,7 @@ class ArrayAnswer:
         scene, chosen = self.sight.scene, self.sight.chosen
         able = scene.able if chosen is scene.seen else self.sight.only(scene.able)
         if not self.question.asked or not len(able):
-            return Listing([], [], [])
+            return Listing([], [], [], [])
         likely = self._likely(able)
         return self._best(likely, self._above(likely), self._cosines)
 
@@ -312,7 +312,7 @@ class ArrayAnswer:
             table.seq[table.first[picked]].tolist(), roles, actors, cosines, dense, hubs, self.bm25[picked].tolist(),
             (told / sqrt(mass) if mass else told).tolist(), map(near.get, ordinals), map(words.get, ordinals), codes,
         )  # fmt: skip
-        return list(map(Mark._make, zip(*columns, strict=True)))
+        return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
 
     def _measured(self, picked: Ints) -> Sequence[Sequence[Any]]:
         """Cosines, how dense passages are, hubs and codes."""
@@ -366,8 +366,7 @@ class ArrayAnswer:
             ordinals, scores = ordinals[kept], scores[kept]
         newest = (-scores[::-1]).argsort(kind="stable")[:depth]
         best, scores = ordinals[::-1][newest], scores[::-1][newest]
-        pairs = zip(self.table.seq[best].tolist(), shown[best].tolist(), strict=True)
-        return Listing(list(pairs), scores.tolist(), best.tolist())
+        return Listing(self.table.seq[best].tolist(), shown[best].tolist(), scores.tolist(), best.tolist())
 
 
 def _unmeasured(count: int) -> Sequence[Sequence[Any]]:
