@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import apsw
@@ -147,8 +148,8 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     words = _merged([answer.words for answer in answers], probe.depth)
 
     def marks() -> list[Mark]:
-        places = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
-        return sorted(mark for answer, *both in places for mark in answer.marks(*both))
+        given = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
+        return sorted(chain.from_iterable(answer.marks(*places) for answer, *places in given))
 
     return Ranked(
         facts(near.seqs, near.shown), facts(words.seqs, words.shown), Marks(marks), asked.named, asked.mass,
@@ -171,6 +172,8 @@ class Merged(NamedTuple):
 
     def places(self, lists: int) -> list[dict[int, int]]:
         """For each list the places its passages take, by ordinal."""
+        if lists == 1:
+            return [dict(zip(self.ordinals, count(1), strict=False))]
         places: list[dict[int, int]] = [{} for _ in range(lists)]
         for place, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
             places[owner][ordinal] = place
