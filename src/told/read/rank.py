@@ -73,12 +73,12 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     relevance = fusion(found, settings, spread)
     if settings.fusion == FUSED:
         return ordered(map(_bare, found.marks, relevance))
-    lent = _lent(found.marks, relevance, settings.rank_talk)
+    lent, share = _lent(found.marks, relevance), settings.rank_talk
     sources = {role: channel(role) for role in {mark.role for mark in found.marks}}
     beside = _beside(found, asked, settings, sources.keys())
     scored: list[Scored] = []
     for mark, (dense, cover) in zip(found.marks, relevance, strict=True):
-        talk = lent[mark.talk]
+        talk = share * lent[mark.talk]
         score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
         for part, tells in beside:
             if (more := tells(mark)) is not None:
@@ -118,12 +118,16 @@ def _beside(
     return told
 
 
-def _lent(marks: Iterable[Mark], relevance: Relevance, share: float) -> dict[int, float]:
-    """What each conversation lends to its turns: a share of how relevant its best ones are on the average."""
-    talks: defaultdict[int, list[float]] = defaultdict(list)
-    for mark, (dense, cover) in zip(marks, relevance, strict=True):
-        talks[mark.talk].append(dense + cover)
-    return {talk: share * (_mean_of_best(scores) if len(scores) > 1 else scores[0]) for talk, scores in talks.items()}
+def _lent(marks: Iterable[Mark], relevance: Relevance) -> dict[int, float]:
+    """How relevant the best turns of each conversation are on the average."""
+    talks, scores = [mark.talk for mark in marks], [dense + cover for dense, cover in relevance]
+    lent = dict(zip(talks, scores, strict=True))
+    if len(lent) < len(talks):
+        several: defaultdict[int, list[float]] = defaultdict(list)
+        for talk, score in zip(talks, scores, strict=True):
+            several[talk].append(score)
+        lent = {talk: _mean_of_best(scores) for talk, scores in several.items()}
+    return lent
 
 
 def _mean_of_best(scores: list[float]) -> float:

@@ -133,6 +133,11 @@ class Scene:
         return frozenset(name for number in heard.tolist() if (name := self.voices[number][1]))
 
     @cached_property
+    def who(self) -> Array:
+        """The roles and the names of those who speak, by their numbers."""
+        return np.array(self.voices, object).T
+
+    @cached_property
     def able(self) -> Ints:
         """What has a vector."""
         return np.flatnonzero(self.seen & (self.codes.norms > 0))
@@ -303,9 +308,8 @@ class ArrayAnswer:
         picked = self._offered(near, words)
         if not len(picked):
             return []
-        table, voices, ordinals = self.table, self.sight.scene.voices, picked.tolist()
-        told, mass = self._told(picked), self.question.mass
-        roles, actors = zip(*[voices[voice] for voice in table.voice[picked].tolist()], strict=True)
+        table, told, mass, ordinals = self.table, self._told(picked), self.question.mass, picked.tolist()
+        roles, actors = self.sight.scene.who[:, table.voice[picked]].tolist()
         cosines, dense, hubs, codes = self._measured(picked) if self.question.asked else _unmeasured(len(picked))
         columns = (
             table.seq[picked].tolist(), table.slot[picked].tolist(), table.said[picked].tolist(),
