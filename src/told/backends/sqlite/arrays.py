@@ -71,7 +71,7 @@ class ArrayPartition(Partition):
         one = len(look.spaces) < 2
         seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
         counted = seen & (table.counted > 0)
-        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n])
+        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n], self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
         return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
@@ -96,6 +96,7 @@ class ArrayPartition(Partition):
         dim = self.model.dim if self.model else 0
         self.codes: Array = np.zeros((0, dim), np.float32)
         self.norms: Floats = np.zeros(0, np.float64)
+        self.apart: dict[int, bytes] = {}
         self.sketch: Array = np.zeros((-(-dim // 64), 0), np.uint64)
         self.sum: Floats = np.zeros(dim, np.float64)
         self.summed: Mask = np.zeros(0, np.bool_)
@@ -142,7 +143,8 @@ class ArrayPartition(Partition):
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:
-        return dim * self.codes.itemsize + dim // 8
+        apart = dim if self.codes.dtype != np.int8 else 0
+        return dim * self.codes.itemsize + dim // 8 + apart
 
 
 def _members(ordinals: frozenset[int], n: int) -> Mask:

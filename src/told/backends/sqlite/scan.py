@@ -31,6 +31,7 @@ Array: TypeAlias = npt.NDArray[Any]
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50
 EXACT_DIMS: Final = 2**24 // 128**2
+APART: Final = 4096
 NOBODY: Final = -1
 NO_VECTOR: Final = (None, None, 0.0, b"")
 """The cosine, the density, the hub and the code of what has no vector."""
@@ -71,14 +72,27 @@ class Codes:
     rows: Array
     norms: Floats
     sketch: Array
+    apart: dict[int, bytes]
+
+    def each(self, picked: Ints) -> Sequence[bytes | None]:
+        """Codes one by one; those of vectors are remembered, for it takes a while to take an array apart."""
+        ordinals = picked.tolist()
+        found: list[Any] = list(map(self.apart.get, ordinals))
+        if None in found:
+            body, dim = self.rows[picked].astype(np.int8).tobytes(), self.rows.shape[1]
+            found = [body[start : start + dim] for start in range(0, len(body), dim)]
+            if len(self.apart) + len(found) > APART:
+                self.apart.clear()
+            self.apart.update(pair for pair in zip(ordinals, found, strict=True) if self.norms[pair[0]])
+        return found
 
     def cosines(self, code: bytes, picked: Ints) -> Floats:
         """How near passages that have a vector are to a code."""
-        asked = np.frombuffer(code, np.int8).astype(np.float32)
+        values = np.frombuffer(code, np.int8)
+        asked, exact = values.astype(np.float32), values.astype(np.float64)
         whole = len(picked) * 2 > len(self.rows) and self.rows.dtype != np.int8
         dots = _dots(self.rows, asked)[picked] if whole else _dots(self.rows[picked].astype(np.float32), asked)
-        [length] = _dots(asked.reshape(1, -1), asked)
-        cosines: Floats = dots / (sqrt(length) * self.norms[picked])
+        cosines: Floats = dots / (sqrt(exact @ exact) * self.norms[picked])
         return cosines
 
 
@@ -320,9 +334,7 @@ class ArrayAnswer:
 
     def _measured(self, picked: Ints) -> Sequence[Sequence[Any]]:
         """Cosines, how dense passages are, hubs and codes."""
-        dense, dim = self._dense(picked), self.codes.rows.shape[1]
-        body = self.codes.rows[picked].astype(np.int8).tobytes()
-        codes = [body[start : start + dim] for start in range(0, len(body), dim)]
+        dense, codes = self._dense(picked), self.codes.each(picked)
         columns = (self._cosines[picked].tolist(), dense.tolist(), self.hubs.of(picked).tolist(), codes)
         able = self.codes.norms[picked] > 0
         return columns if able.all() else [
