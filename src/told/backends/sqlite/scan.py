@@ -67,11 +67,15 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The vectors of all passages; a norm of zero is none."""
+    """The vectors of all passages, and which of them had one at the moment of a look.
+
+    `apart` is what was taken apart of them lately.
+    """
 
     rows: Array
     norms: Floats
     sketch: Array
+    there: Mask
     apart: dict[int, bytes]
 
     def each(self, picked: Ints) -> Sequence[bytes | None]:
@@ -83,7 +87,7 @@ class Codes:
             found = [body[start : start + dim] for start in range(0, len(body), dim)]
             if len(self.apart) + len(found) > APART:
                 self.apart.clear()
-            self.apart.update(pair for pair in zip(ordinals, found, strict=True) if self.norms[pair[0]])
+            self.apart.update(pair for pair in zip(ordinals, found, strict=True) if self.there[pair[0]])
         return found
 
     def cosines(self, code: bytes, picked: Ints) -> Floats:
@@ -102,8 +106,8 @@ class Hubs:
     def __init__(self, middle: Centre, codes: Codes) -> None:
         self.middle = middle
         self._codes = codes
-        self._values = np.zeros(len(codes.norms))
-        self._known = codes.norms == 0
+        self._values = np.zeros(len(codes.there))
+        self._known = ~codes.there
 
     def of(self, picked: Ints) -> Floats:
         """Those of some passages; nothing for what has no vector."""
@@ -154,7 +158,7 @@ class Scene:
     @cached_property
     def able(self) -> Ints:
         """What has a vector."""
-        return np.flatnonzero(self.seen & (self.codes.norms > 0))
+        return np.flatnonzero(self.seen & self.codes.there)
 
     @cached_property
     def turns(self) -> tuple[Ints, Ints] | None:
@@ -225,7 +229,7 @@ class ArrayAnswer:
         self.hubs = sight.scene.hubs(question.middle)
         self.bm25 = self._bm25()
         self._cosines = np.zeros(len(self.table.seq))
-        self._unmeasured = self.codes.norms > 0
+        self._unmeasured = self.codes.there.copy()
         self.words = self._by_words()
         self.near = self._by_vector()
 
@@ -287,7 +291,7 @@ class ArrayAnswer:
         near = self._above(picked)
         if self.turns is not None:
             after = self._step(picked, 1)
-            there = np.flatnonzero((after >= 0) & (self.codes.norms[after] > 0))
+            there = np.flatnonzero((after >= 0) & self.codes.there[after])
             near[there] = (near[there] + self._above(after[there])) / 2
         return near - self.question.level
 
@@ -336,7 +340,7 @@ class ArrayAnswer:
         """Cosines, how dense passages are, hubs and codes."""
         dense, codes = self._dense(picked), self.codes.each(picked)
         columns = (self._cosines[picked].tolist(), dense.tolist(), self.hubs.of(picked).tolist(), codes)
-        able = self.codes.norms[picked] > 0
+        able = self.codes.there[picked]
         return columns if able.all() else [
             [value if has else none for value, has in zip(column, able.tolist(), strict=True)]
             for column, none in zip(columns, NO_VECTOR, strict=True)
