@@ -1,11 +1,15 @@
 """What the index knows of every passage it offers is the same on every store, to the last bit."""
 
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import stage, tried
 from stores import STORES, opened
+from told.backends.sqlite.arrays import ArrayPartition
+from told.backends.sqlite.scan import ArrayAnswer
 from told.core.filter import parse
 from told.core.query import LATEST, AsOf, Find, Probe, Word
 from told.core.scope import Scope
@@ -15,6 +19,7 @@ from told.testing import HashingEmbedder
 WORDS = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
 LONG = ". ".join(f"{word} and {other} by the water" for word in WORDS for other in WORDS)
 DAY = 86_400_000_000
+SEEN = ArrayPartition._seen
 
 lines = st.builds(
     lambda picked, who, day, minute, extra: {
@@ -68,6 +73,56 @@ def test_every_mark_is_the_same_on_every_store(store, talk, asked, data):
                     find = Find(Scope(user_id="u"), as_of, parse(where))
                     found = [here.memory.engine.store.index.search(Probe(find, **probe)) for here in stages]
                     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_a_scope_showed_before_is_not_shown_again_once_it_expired_or_was_changed(store):
+    with stage("ram") as ram, opened(store) as disk:
+        for here in (ram, disk):
+            here.memory.add("tea in the garden", user_id="u", infer=False)
+            here.memory.add("tea by the river", user_id="u", infer=False, expiration_date="2030-01-01")
+        _look_around(ram, disk)
+        for here in (ram, disk):
+            first, _ = here.memory.get_all(user_id="u")["results"]
+            here.memory.update(first["id"], "coffee in the garden")
+            here.memory.add("tea on the bridge", user_id="u", infer=False, run_id="r")
+        _look_around(ram, disk)
+
+
+def _look_around(*stages):
+    """Searches before and after something expires, then and again, in a scope and in a part of it, all the same."""
+    early, late = AsOf(LATEST, 1_800_000_000_000_000), AsOf(LATEST, 1_900_000_000_000_000)
+    vector = HashingEmbedder().embed(["tea"])[0]
+    for as_of in (early, late, early, AsOf(2, early.at), late):
+        for scope in (Scope(user_id="u"), Scope(user_id="u", run_id="r")):
+            for centre in (0.5, 0.0):
+                probe = Probe(Find(scope, as_of), ("tea", "garden"), vector, centre=centre)
+                one, other = (here.memory.engine.store.index.search(probe) for here in stages)
+                assert one == other
+
+
+def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
+    with stage("sqlite") as here, mock.patch.object(ArrayPartition, "_seen", autospec=True) as worked_out:
+        worked_out.side_effect = SEEN
+        here.memory.add("tea in the garden", user_id="u", infer=False)
+        for _ in range(3):
+            assert here.memory.search("tea", user_id="u")["results"]
+        assert worked_out.call_count == 1
+        here.memory.add("tea by the river", user_id="u", infer=False)
+        assert len(here.memory.search("tea", user_id="u")["results"]) == 2
+        assert worked_out.call_count == 2
+
+
+def test_a_search_makes_no_marks_unless_somebody_looks_at_them():
+    with stage("sqlite") as here, mock.patch.object(ArrayAnswer, "marks", autospec=True) as made:
+        here.memory.add("tea in the garden", user_id="u", infer=False)
+        made.reset_mock()
+        find = Find(Scope(user_id="u"), AsOf(LATEST, LATEST))
+        found = here.memory.engine.store.index.search(Probe(find, ("tea",)))
+        assert len(found.words) == 1
+        assert made.call_count == 0
+        assert list(found.marks) == []
+        assert made.call_count == 1
 
 
 def _act(memory, act, chosen):

@@ -75,6 +75,7 @@ def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], 
     marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
     asked = matches.question
     return Ranked(
-        facts((key[0], matches.cosines[key]) for _, key in near), facts((key[0], score) for score, key in words),
+        facts([key[0] for _, key in near], [matches.cosines[key] for _, key in near]),
+        facts([key[0] for _, key in words], [score for score, _ in words]),
         marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip

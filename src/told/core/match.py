@@ -209,9 +209,11 @@ def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
     return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
 
 
-def facts(ranked: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """A list of passages as one of facts: each once, where its best passage stands."""
-    found: dict[int, float] = {}
-    for seq, score in ranked:
-        found.setdefault(seq, score)
-    return list(found.items())
+def facts(seqs: Sequence[int], scores: Sequence[float]) -> list[tuple[int, float]]:
+    """Passages in some order, by the positions of their facts, as facts: each once, where its best passage stands."""
+    if len(set(seqs)) == len(seqs):
+        return list(zip(seqs, scores, strict=True))
+    best: dict[int, float] = {}
+    for seq, score in zip(seqs, scores, strict=True):
+        best.setdefault(seq, score)
+    return list(best.items())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, overload
 
 from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
@@ -113,6 +114,39 @@ class Mark(NamedTuple):
     near: int | None = None
     words: int | None = None
     code: bytes = b""
+
+
+class Marks(Sequence[Mark]):
+    """Marks that are made when somebody first looks at one."""
+
+    def __init__(self, make: Callable[[], Sequence[Mark]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Sequence[Mark]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, place: int) -> Mark: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Mark]: ...
+    def __getitem__(self, place: int | slice) -> Mark | Sequence[Mark]:
+        return self._made[place]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __iter__(self) -> Iterator[Mark]:
+        return iter(self._made)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(self._made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,26 +17,22 @@ FUSED = "fused"
 HALF = 4.0
 """The BM25 score that is half of what any could be worth."""
 
-Fusion: TypeAlias = Callable[[Mark], tuple[float, float]]
-"""What a passage's vector and its words bring to its relevance."""
+Relevance: TypeAlias = list[tuple[float, float]]
+"""What the vector and the words of each passage offered bring to its relevance."""
 
 
-def fusion(found: Ranked, settings: Settings, spread: float) -> Fusion:
-    """The way of fusing that the settings name."""
+def fusion(found: Ranked, settings: Settings, spread: float) -> Relevance:
+    """How relevant everything offered is, by the way of fusing that the settings name."""
     return WAYS[settings.fusion](found, settings, spread)
 
 
-def weighted(_: Ranked, settings: Settings, spread: float) -> Fusion:
+def weighted(found: Ranked, settings: Settings, spread: float) -> Relevance:
     """How many spreads nearer than the average, and how much of the query is covered."""
     dense, cover = settings.rank_dense / spread, settings.rank_cover
-
-    def parts(mark: Mark) -> tuple[float, float]:
-        return 0.0 if mark.dense is None else dense * mark.dense, cover * mark.cover
-
-    return parts
+    return [(0.0 if mark.dense is None else dense * mark.dense, cover * mark.cover) for mark in found.marks]
 
 
-def rrf(found: Ranked, settings: Settings, _: float) -> Fusion:
+def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
     """Reciprocal rank fusion: a place near the top of either list counts, and a place in both counts more."""
     k = settings.rrf_k
     perfect = (bool(found.near) + bool(found.words)) / (k + 1)
@@ -44,10 +40,10 @@ def rrf(found: Ranked, settings: Settings, _: float) -> Fusion:
     def part(place: int | None) -> float:
         return SCALE / (k + place) / perfect if place else 0.0
 
-    return lambda mark: (part(mark.near), part(mark.words))
+    return [(part(mark.near), part(mark.words)) for mark in found.marks]
 
 
-def anchored(_: Ranked, settings: Settings, __: float) -> Fusion:
+def anchored(found: Ranked, settings: Settings, _: float) -> Relevance:
     """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
     alpha = settings.fusion_alpha
 
@@ -55,10 +51,10 @@ def anchored(_: Ranked, settings: Settings, __: float) -> Fusion:
         words = mark.bm25 / (mark.bm25 + HALF)
         return SCALE * alpha * max(mark.cosine or 0.0, 0.0), SCALE * (1.0 - alpha) * words
 
-    return parts
+    return list(map(parts, found.marks))
 
 
-def fused(found: Ranked, _: Settings, __: float) -> Fusion:
+def fused(found: Ranked, _: Settings, __: float) -> Relevance:
     """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
     whole = sqrt(found.mass)
 
@@ -66,9 +62,9 @@ def fused(found: Ranked, _: Settings, __: float) -> Fusion:
         words = 0.0 if found.near or not whole else min(mark.cover / whole, 1.0)
         return SCALE * fused_score(similarity=max(mark.cosine or 0.0, 0.0)), SCALE * fused_score(similarity=words)
 
-    return parts
+    return list(map(parts, found.marks))
 
 
-WAYS: Mapping[str, Callable[[Ranked, Settings, float], Fusion]] = {
+WAYS: Mapping[str, Callable[[Ranked, Settings, float], Relevance]] = {
     "weighted": weighted, "rrf": rrf, "anchored": anchored, FUSED: fused,
 }  # fmt: skip

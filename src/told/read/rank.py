@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import exp, log, sqrt
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ from told.core.trust import FOREIGN, Trust, channel
 from told.core.when import Interval
 from told.read.asked import Asked, Sort
 from told.read.cache import hotness
-from told.read.fuse import FUSED, SCALE, fusion
+from told.read.fuse import FUSED, SCALE, Relevance, fusion
 from told.settings import Settings
 
 DAY = 86_400_000_000
@@ -55,6 +57,10 @@ class Scored(NamedTuple):
         return Scored(self.mark, self.score + sum(given.values()), {**self.parts, **given}) if given else self
 
 
+_scored = partial(tuple.__new__, Scored)
+"""What makes one of its three parts; by name it takes twice as long."""
+
+
 def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
     """A fact that no search offered, as one would mark it; it may be taken to be like another."""
     said = fact.updated_at if fact.said_at is None else fact.said_at
@@ -66,44 +72,65 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> li
     """Every passage offered, best first; the newer of equals before the older."""
     relevance = fusion(found, settings, spread)
     if settings.fusion == FUSED:
-        return ordered(_bare(mark, *relevance(mark)) for mark in found.marks)
-    person = found.named[0] if len(found.named) == 1 else None
-    spans = [span for span in map(_bounded, asked.spans) if span is not None]
-    by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
-    relevant = [(mark, *relevance(mark)) for mark in found.marks]
-    lent = _lent(relevant)
+        return ordered(map(_bare, found.marks, relevance))
+    lent, share = _lent(found.marks, relevance), settings.rank_talk
+    sources = {role: channel(role) for role in {mark.role for mark in found.marks}}
+    beside = _beside(found, asked, settings, sources.keys())
     scored: list[Scored] = []
-    for mark, dense, cover in relevant:
-        talk = settings.rank_talk * lent[mark.talk]
+    for mark, (dense, cover) in zip(found.marks, relevance, strict=True):
+        talk = share * lent[mark.talk]
         score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
-        if person is not None and mark.actor == person:
-            score += settings.rank_speaker
-            parts["speaker"] = settings.rank_speaker
-        if mark.role == ASSISTANT:
-            score += by_assistant
-            parts["role"] = by_assistant
-        if spans and (near := max(timely(mark.said_at, *span) for span in spans)):
-            score += settings.rank_time * near
-            parts["time"] = settings.rank_time * near
-        scored.append(Scored(mark, score, parts))
-    return user_first(ordered(scored), lambda one: channel(one.mark.role), asked, settings)
+        for part, tells in beside:
+            if (more := tells(mark)) is not None:
+                score += more
+                parts[part] = more
+        scored.append(_scored((mark, score, parts)))
+    best = ordered(scored)
+    if FOREIGN.isdisjoint(sources.values()):
+        return best
+    return user_first(best, lambda one: sources[one.mark.role], asked, settings)
 
 
-def _bare(mark: Mark, dense: float, cover: float) -> Scored:
+def _bare(mark: Mark, relevance: tuple[float, float]) -> Scored:
+    dense, cover = relevance
     return Scored(mark, dense + cover, {"dense": dense, "cover": cover})
 
 
-def _lent(relevant: Sequence[tuple[Mark, float, float]]) -> dict[int, float]:
+def _beside(
+    found: Ranked, asked: Asked, settings: Settings, roles: Iterable[str | None]
+) -> list[tuple[str, Callable[[Mark], float | None]]]:
+    """What may count beside relevance: being said by the one person who is named, by an assistant, or at a time."""
+    person = found.named[0] if len(found.named) == 1 else None
+    by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
+    spans = [span for span in map(_bounded, asked.spans) if span is not None]
+
+    def timed(mark: Mark) -> float | None:
+        near = max(timely(mark.said_at, *span) for span in spans)
+        return settings.rank_time * near if near else None
+
+    told: list[tuple[str, Callable[[Mark], float | None]]] = []
+    if person is not None:
+        told.append(("speaker", lambda mark: settings.rank_speaker if mark.actor == person else None))
+    if ASSISTANT in roles:
+        told.append(("role", lambda mark: by_assistant if mark.role == ASSISTANT else None))
+    if spans:
+        told.append(("time", timed))
+    return told
+
+
+def _lent(marks: Iterable[Mark], relevance: Relevance) -> dict[int, float]:
     """How relevant the best turns of each conversation are on the average."""
-    talks: dict[int, list[float]] = {}
-    for mark, dense, cover in relevant:
-        talks.setdefault(mark.talk, []).append(dense + cover)
-    return {talk: _mean_of_best(scores) for talk, scores in talks.items()}
+    talks, scores = [mark.talk for mark in marks], [dense + cover for dense, cover in relevance]
+    lent = dict(zip(talks, scores, strict=True))
+    if len(lent) < len(talks):
+        several: defaultdict[int, list[float]] = defaultdict(list)
+        for talk, score in zip(talks, scores, strict=True):
+            several[talk].append(score)
+        lent = {talk: _mean_of_best(scores) for talk, scores in several.items()}
+    return lent
 
 
 def _mean_of_best(scores: list[float]) -> float:
-    if len(scores) == 1:
-        return scores[0]
     best = sorted(scores, reverse=True)[:LENDING]
     return sum(best) / len(best)
 
@@ -115,8 +142,10 @@ def user_first(
 
     Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
     """
+    if not settings.rank_trust or asked.sort is Sort.RESOURCE:
+        return list(scored)
     theirs = [one for one in scored if source(one) in FOREIGN]
-    if not theirs or not settings.rank_trust or asked.sort is Sort.RESOURCE:
+    if not theirs:
         return list(scored)
     own = sorted(one.score for one in scored if source(one) is Trust.USER)
     back: dict[tuple[int, int], float] = {}

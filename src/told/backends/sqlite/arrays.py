@@ -12,11 +12,15 @@ import numpy.typing as npt
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
 from told.backends.sqlite.partition import TF_MASK, Look, Partition, Row, Sight
-from told.backends.sqlite.scan import Array, ArraySight, Codes, Floats, Ints, Mask, Postings, Table, sketched
+from told.backends.sqlite.scan import Array, ArraySight, Codes, Floats, Ints, Mask, Postings, Scene, Table, sketched
 from told.core.score import UNIT
 
 NO_DOCS: Final = np.zeros(0, np.uint32)
 SUMMED_AT_ONCE: Final = 4096
+ALWAYS: Final = np.iinfo(np.int64)
+SCENES: Final = 4
+"""How many different looks at a partition are remembered."""
+
 
 
 class ArrayPartition(Partition):
@@ -24,25 +28,53 @@ class ArrayPartition(Partition):
 
     def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
         super().__init__(part, model, exact_rows)
+        self._scenes: dict[tuple[frozenset[int], int, bool, bool], Scene] = {}
         self._clear()
 
     def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
         """What is visible now: masks are made here, under the partition's lock, so later changes do not reach in."""
+        scene = self._scene(look)
+        chosen = scene.seen if look.chosen is None else scene.seen & _members(look.chosen, self.rows)
+        docs = [self.postings(db, term) for term in terms]
+        joined = np.concatenate(docs) if docs else NO_DOCS
+        numbers = np.arange(len(docs)).repeat(list(map(len, docs)))
+        words = Postings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, numbers, len(docs))
+        return ArraySight(scene, chosen, words)
+
+    def refresh(self, db: apsw.Connection) -> bool:
+        """Catch up with the file; if that changes anything, what was seen of it before is forgotten."""
+        before = self.version
+        fresh = super().refresh(db)
+        if self.version != before:
+            self._scenes.clear()
+        return fresh
+
+    def _scene(self, look: Look) -> Scene:
+        """What a look sees: what it saw before, if nothing was written or expired since."""
+        key = (look.spaces, look.seq, look.show_expired, look.centred)
+        found = self._scenes.get(key) if look.base is None else None
+        if found is None or not found.since <= look.at < found.until:
+            found = self._seen(look)
+            if len(self._scenes) >= SCENES:
+                self._scenes.clear()
+            if look.base is None:
+                self._scenes[key] = found
+        return found
+
+    def _seen(self, look: Look) -> Scene:
         n = self.rows
         table = Table(*self.table[:, :n])
         seen = (table.seq <= look.seq) & (table.until > look.seq) if look.base is None else _members(look.base, n)
+        fresh = table.expires > look.at
         if not look.show_expired:
-            seen &= table.expires > look.at
+            seen &= fresh
         one = len(look.spaces) < 2
         seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
         counted = seen & (table.counted > 0)
-        chosen = seen if look.chosen is None else seen & _members(look.chosen, n)
-        docs = [self.postings(db, term) for term in terms]
-        joined = np.concatenate(docs) if docs else NO_DOCS
-        words = Postings(joined >> TF_BITS, joined & TF_MASK, tuple(map(len, docs)))
-        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n])
+        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n], self.norms[:n] > 0, self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
-        return ArraySight(table, seen, counted, chosen, words, codes, tuple(self.voices), total)
+        since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
+        return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
 
     def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.
@@ -57,13 +89,14 @@ class ArrayPartition(Partition):
             shares = np.rint(UNIT / self.norms[rows]) * np.where(mask[rows], 1.0, -1.0)
             self.sum += shares @ self.codes[rows].astype(np.float64)
         self.summed[:n] = mask
-        return self.sum.astype(np.int64).tolist(), int(np.count_nonzero(mask))
+        return tuple(self.sum.astype(np.int64).tolist()), int(np.count_nonzero(mask))
 
     def _clear(self) -> None:
         self.table: Ints = np.zeros((len(Row._fields), 0), np.int64)
         dim = self.model.dim if self.model else 0
         self.codes: Array = np.zeros((0, dim), np.float32)
         self.norms: Floats = np.zeros(0, np.float64)
+        self.apart: dict[int, bytes] = {}
         self.sketch: Array = np.zeros((-(-dim // 64), 0), np.uint64)
         self.sum: Floats = np.zeros(dim, np.float64)
         self.summed: Mask = np.zeros(0, np.bool_)
@@ -110,7 +143,8 @@ class ArrayPartition(Partition):
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:
-        return dim * self.codes.itemsize + dim // 8
+        apart = dim if self.codes.dtype != np.int8 else 0
+        return dim * self.codes.itemsize + dim // 8 + apart
 
 
 def _members(ordinals: frozenset[int], n: int) -> Mask:

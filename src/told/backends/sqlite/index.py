@@ -5,21 +5,22 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import Database, run
 from told.backends.sqlite.filters import compile as compile_filter
-from told.backends.sqlite.partition import Look, Offer, Partition, PlainPartition, Sight
+from told.backends.sqlite.partition import Listing, Look, Partition, PlainPartition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
 from told.core.fact import Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
 from told.core.match import facts, question
-from told.core.query import Find, Mark, Probe, Ranked
+from told.core.query import Find, Mark, Marks, Probe, Ranked
 from told.core.score import Corpus
 
 Rows = list[tuple[Any, ...]]
@@ -90,7 +91,7 @@ class SqliteIndex:
             with self.database.reading() as db:
                 sights = self._sights(db, probe)
                 linked = run(db, "any_link").get is not None
-        return replace(_answered(sights, probe), linked=linked)
+        return _answered(sights, probe, linked=linked)
 
     def _sights(self, db: apsw.Connection, probe: Probe) -> list[Sight] | None:
         """What each partition shows of a read, or None when this snapshot is older than what is cached."""
@@ -128,7 +129,7 @@ def _fitting(db: apsw.Connection, probe: Probe) -> vectors.Model | None:
     return model
 
 
-def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
+def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     """Both lists over all partitions, scored with the statistics of everything visible."""
     corpora = [sight.corpus for sight in sights]
     corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
@@ -143,15 +144,16 @@ def _answered(sights: Sequence[Sight], probe: Probe) -> Ranked:
         sum(count for _, count in totals),
     )  # fmt: skip
     answers = [sight.answer(asked) for sight in sights]
-    near = _places([answer.near for answer in answers], probe.depth)
-    words = _places([answer.words for answer in answers], probe.depth)
-    marks = [mark for answer, *places in zip(answers, near, words, strict=True) for mark in answer.marks(*places)]
-    marks.sort(key=_written)
-    nearest = sorted((mark.near, mark.seq, mark.cosine or 0.0) for mark in marks if mark.near)
-    wordiest = sorted((mark.words, mark.seq, mark.bm25) for mark in marks if mark.words)
+    near = _merged([answer.near for answer in answers], probe.depth)
+    words = _merged([answer.words for answer in answers], probe.depth)
+
+    def marks() -> list[Mark]:
+        given = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
+        return sorted(chain.from_iterable(answer.marks(*places) for answer, *places in given))
+
     return Ranked(
-        facts((seq, score) for _, seq, score in nearest), facts((seq, score) for _, seq, score in wordiest),
-        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
+        facts(near.seqs, near.shown), facts(words.seqs, words.shown), Marks(marks), asked.named, asked.mass,
+        asked.middle.length, asked.visible, linked,
     )  # fmt: skip
 
 
@@ -160,20 +162,36 @@ def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
     return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
-def _places(lists: Sequence[Sequence[Offer]], depth: int) -> list[dict[int, int]]:
-    """For each of several ranked lists, the places its passages take when all are one list."""
-    places: list[dict[int, int]] = [{} for _ in lists]
-    if len(lists) == 1:
-        places[0] = {ordinal: place for place, (_, _, ordinal) in enumerate(lists[0], 1)}
+class Merged(NamedTuple):
+    """Ranked lists as one: positions, scores to show, and the list and the ordinal in it that each comes from."""
+
+    seqs: Sequence[int] = ()
+    shown: Sequence[float] = ()
+    owners: Sequence[int] = ()
+    ordinals: Sequence[int] = ()
+
+    def places(self, lists: int) -> list[dict[int, int]]:
+        """For each list the places its passages take, by ordinal."""
+        if lists == 1:
+            return [dict(zip(self.ordinals, count(1), strict=False))]
+        places: list[dict[int, int]] = [{} for _ in range(lists)]
+        for place, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
+            places[owner][ordinal] = place
         return places
-    merged = [(score, seq, ordinal, number) for number, offers in enumerate(lists) for score, seq, ordinal in offers]
-    for place, (_, _, ordinal, number) in enumerate(sorted(merged, reverse=True)[:depth], 1):
-        places[number][ordinal] = place
-    return places
 
 
-def _written(mark: Mark) -> tuple[int, int]:
-    return mark.seq, mark.slot
+def _merged(lists: Sequence[Listing], depth: int) -> Merged:
+    if len(lists) == 1:
+        [only] = lists
+        return Merged(only.seqs, only.shown, [0] * len(only.seqs), only.ordinals)
+    offers = (
+        (score, seq, ordinal, owner, shown)
+        for owner, one in enumerate(lists)
+        for seq, shown, score, ordinal in zip(*one, strict=True)
+    )
+    best = sorted(offers, reverse=True)[:depth]
+    _, seqs, ordinals, owners, shown = zip(*best, strict=True) if best else ((),) * 5
+    return Merged(seqs, shown, owners, ordinals)
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from told.core.match import Matches, Question, Turns, Voice, places, summed
 from told.core.query import Mark
 from told.core.score import Corpus
 
-ROW_BYTES = 200
+ROW_BYTES = 300
 TF_MASK = (1 << TF_BITS) - 1
 
 
@@ -64,17 +64,23 @@ class Row(NamedTuple):
 Speaker: TypeAlias = tuple[str | None, str | None]
 """A role and a name."""
 
-Offer: TypeAlias = tuple[float, int, int]
-"""A score, the ledger position and the ordinal of a passage."""
+
+class Listing(NamedTuple):
+    """What a retriever offers of a partition, best first: positions, scores to show, what orders them, and ordinals."""
+
+    seqs: list[int]
+    shown: list[float]
+    scores: list[float]
+    ordinals: list[int]
 
 
 class Answer(Protocol):
     """What one partition offers for a question: each list best first, and all that is known of what is in them."""
 
-    near: list[Offer]
-    words: list[Offer]
+    near: Listing
+    words: Listing
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
         """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
@@ -85,7 +91,7 @@ class Sight(Protocol):
     def corpus(self) -> Corpus:
         """How much is visible."""
 
-    def speakers(self) -> set[str]:
+    def speakers(self) -> frozenset[str]:
         """The names of those who speak in it."""
 
     def containing(self) -> Sequence[int]:
@@ -323,9 +329,9 @@ class PlainSight:
         counted = [row.length for row in self.seen.values() if row.counted]
         return Corpus(len(counted), sum(counted))
 
-    def speakers(self) -> set[str]:
+    def speakers(self) -> frozenset[str]:
         """Who speaks."""
-        return {actor for _, actor in self.voices.values() if actor}
+        return frozenset(actor for _, actor in self.voices.values() if actor)
 
     def containing(self) -> Sequence[int]:
         """How many visible passages contain each term."""
@@ -349,17 +355,20 @@ class PlainAnswer:
 
     def __init__(self, sight: PlainSight, matches: Matches[int]) -> None:
         self.matches = matches
-        seen = sight.seen
         self.voices = {
             ordinal: Voice(row.seq, row.slot, row.said, sight.firsts[ordinal], *sight.voices[ordinal])
-            for ordinal, row in seen.items()
+            for ordinal, row in sight.seen.items()
             if ordinal in sight.chosen
         }
         listed = {ordinal: score for ordinal, score in matches.words.items() if score > 0.0}
-        self.near = [(score, seen[o].seq, o) for score, o in matches.best(matches.near, self.voices)]
-        self.words = [(score, seen[o].seq, o) for score, o in matches.best(listed, self.voices)]
+        self.near = self._listing(matches.near, matches.cosines)
+        self.words = self._listing(listed, listed)
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
+    def _listing(self, scores: Mapping[int, float], shown: Mapping[int, float]) -> Listing:
+        best = [ordinal for _, ordinal in self.matches.best(scores, self.voices)]
+        return Listing([self.voices[o].seq for o in best], [shown[o] for o in best], [scores[o] for o in best], best)
+
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""
         offered = self.matches.offered(places(near, words), self.voices)
         return [self.matches.mark(o, self.voices[o], near.get(o), words.get(o)) for o in offered]
