@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
@@ -30,6 +31,9 @@ from told.read.rerank import reranked
 from told.read.settle import at, related, settled
 from told.read.tiered import weighed
 from told.settings import Settings
+
+GUARD: Final = "guard"
+
 
 # Search ---------------------------------------------------------------------------------------------------------------
 
@@ -127,8 +131,9 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     """Guard, make one of what is one, put the newest first, and keep as many as were asked for."""
     settings, want, count = eye.settings, recall.want, len(recall.scored)
     yield from _settled(eye, recall)
-    recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
-    recall.labels |= {one.mark.seq: KEY for one in recall.led}
+    if recall.led or recall.denied:
+        recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
+        recall.labels |= {one.mark.seq: KEY for one in recall.led}
     recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
     recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
     if want.rerank:
@@ -148,7 +153,7 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
     everything, wanted = recall.scored, _most(recall, eye.settings)
     while True:
         yield from related(eye, recall, wanted)
-        recall.clock.mark("guard", len(recall.facts))
+        recall.clock.mark(GUARD, len(recall.facts), len(recall.denied), _denied(recall) if recall.denied else "")
         settled(recall, eye.settings)
         if _sure(recall, everything, wanted) >= _least(recall, eye.settings) or wanted >= len(everything):
             break
@@ -156,27 +161,30 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
         recall.clock.steps.pop()
         wanted *= 2
         yield from fetch(eye, recall, list(first(everything, wanted)))
-    _count_denied(recall)
 
 
 def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
     """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
-    beyond = everything[sum(1 for _ in first(everything, reach)) :]
     best = rank.best_of_facts(recall.scored)
-    if not beyond or not recall.kins:
+    beyond = everything[sum(1 for _ in first(everything, reach)) :] if recall.kins else ()
+    if not beyond:
         return len(best)
     [bar, *_] = rank.ordered(beyond)
     return sum(1 for one in best if rank.before(one, bar))
 
 
 def _count_denied(recall: Recall) -> None:
-    """Say in the trace how many were stopped so far, and why."""
-    reasons = Counter(recall.denied.values())
-    note = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
+    """Say in the trace how many were stopped by now."""
+    kept, dropped, note = len(recall.facts), len(recall.denied), _denied(recall)
     recall.clock.steps = [
-        replace(step, kept=len(recall.facts), dropped=len(recall.denied), note=note) if step.stage == "guard" else step
+        replace(step, kept=kept, dropped=dropped, note=note) if step.stage == GUARD else step
         for step in recall.clock.steps
     ]
+
+
+def _denied(recall: Recall) -> str:
+    """How many were stopped so far, for each reason."""
+    return "; ".join(f"{number} {reason}" for reason, number in Counter(recall.denied.values()).items())
 
 
 def _least(recall: Recall, settings: Settings) -> int:
@@ -211,12 +219,13 @@ def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
 
 def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
-    kept = rank.best_of_facts(recall.scored)
+    kept, fates = rank.best_of_facts(recall.scored), recall.fates.fates()
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
             score = rank.calibrated(one.score, recall.found, settings)
             came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
-            yield recall.fates.candidate(one, fact, score, came)
+            fate = fates.get((one.mark.seq, one.mark.slot), trace.KEPT)
+            yield trace.candidate(one, fact, score, came, fate)
 
 
 def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:

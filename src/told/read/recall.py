@@ -84,16 +84,15 @@ class Recall:
     def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
         if len(kept) < len(self.scored):
-            inside = {(one.mark.seq, one.mark.slot) for one in kept}
-            self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
+            self.fates.part(self.scored, kept, stage, reason)
         self.scored = kept
 
     def drop(self, reasons: Mapping[int, str], stage: str) -> None:
         """Some facts end here, each for its own reason."""
-        for one in self.scored:
-            if one.mark.seq in reasons:
-                self.fates.drop([one], stage, reasons[one.mark.seq])
-        self.scored = [one for one in self.scored if one.mark.seq not in reasons]
+        if reasons:
+            kept = [one for one in self.scored if one.mark.seq not in reasons]
+            self.fates.part(self.scored, kept, stage, reasons)
+            self.scored = kept
 
     def stand_for(self, seq: int, thread: str) -> None:
         """The fact at a position also stands for another memory."""
