@@ -32,6 +32,7 @@ CHANGED = " [changed since]"
 USER = "user"
 """What claims call the one whose memory it is, where nothing gives a name."""
 
+FADED = "only what is asked for is shown once it has faded"
 LEAST_TOKENS = 12
 """Hardly any line is shorter, so a budget needs no more lines than this allows."""
 
@@ -57,15 +58,16 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
     chosen, hidden = (_answers(recall, eye, order), []) if recall else (yield from _learned(eye, find, order))
     faint = [*faint, *hidden]
-    clock = trace.Clock(list(recall.clock.steps) if recall else [])
+    clock = trace.Clock(list(recall.clock.stages) if recall else [])
     if faint:
-        clock.mark("fade", len(pinned) + len(chosen), len(faint), "only what is asked for is shown once it has faded")
+        clock.mark("fade", len(pinned) + len(chosen), len(faint), lambda: FADED)
     items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
     made = assemble(
         items, order.budget, eye.settings.encoding, format=order.format, pinned_share=eye.settings.pinned_share,
         zone=eye.settings.zone or None,
     )  # fmt: skip
-    clock.mark("assemble", len(made.items), len(items) - len(made.items), f"{made.tokens} of {order.budget} tokens")
+    used = f"{made.tokens} of {order.budget} tokens"
+    clock.mark("assemble", len(made.items), len(items) - len(made.items), lambda: used)
     hits = tuple({item.hit.fact.seq: item.hit for item in reversed(made.items)}.values())[::-1]
     warnings = list(recall.warnings) if recall else []
     warnings += yield from path.noted(eye, find, hits, recall)
@@ -75,7 +77,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
         eye.echo(find.scope.account, made.text)
     query = want.query if want else ""
     told = Trace(
-        query, find.as_of, tuple(clock.steps), (*_candidates(items, made), *map(_hidden, faint)),
+        query, find.as_of, clock.steps(), (*_candidates(items, made), *map(_hidden, faint)),
         trace.understood(recall.asked) if recall else {},
     )  # fmt: skip
     return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)

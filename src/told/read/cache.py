@@ -61,6 +61,8 @@ class Buffer:
 
     def trim(self) -> None:
         """Let go of topics of which a member has left: only those at hand as a whole are of use."""
+        if not self.topics:
+            return
         threads = {hot.thread for hot in self.places.values()}
         self.topics = {topic: members for topic, members in self.topics.items() if members <= threads}
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from told.core.belief import Sides
 from told.core.fact import NODE, Fact
 from told.core.identity import Lens
-from told.core.query import Find, Hit, Probe, Ranked, Trace
+from told.core.query import Find, Hit, Probe, Ranked
 from told.flow import Flow, call
 from told.read import trace
 from told.read.asked import Asked
@@ -41,10 +41,9 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The hits of a search, what became of the other candidates, how sure it is, and what was not as it should be."""
+    """The hits of a search, what was not as it should be, and how sure it is."""
 
     hits: tuple[Hit, ...]
-    trace: Trace
     warnings: tuple[str, ...] = ()
     confidence: float = 0.0
 

@@ -55,7 +55,9 @@ class Recalls:
         with self._lock:
             threads = self._pending.setdefault(account, {})
             for recall in recalls:
-                threads.setdefault(recall.thread, deque(maxlen=max(self._keep, 1))).append(recall)
+                if recall.thread not in threads:
+                    threads[recall.thread] = deque(maxlen=max(self._keep, 1))
+                threads[recall.thread].append(recall)
 
     def take(self) -> Mapping[str, Sequence[Recalled]]:
         """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""

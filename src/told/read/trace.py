@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
@@ -13,19 +13,30 @@ from told.core.when import iso
 from told.read.asked import Asked
 from told.read.rank import Scored
 
+Note: TypeAlias = Callable[[], str]
+"""What there is to say of a stage, put into words only for who wants to know."""
+
 
 @dataclass(slots=True)
 class Clock:
-    """Steps of a trace as they happen."""
+    """The stages of a read as they happen."""
 
-    steps: list[Step] = field(default_factory=list)
+    stages: list[tuple[str, int, int, float, Note]] = field(default_factory=list)
     last: int = field(default_factory=perf_counter_ns)
 
-    def mark(self, stage: str, kept: int, dropped: int = 0, note: str = "") -> None:
+    def mark(self, stage: str, kept: int, dropped: int = 0, note: Note = str) -> None:
         """A stage ended just now."""
         now = perf_counter_ns()
-        self.steps.append(Step(stage, kept, dropped, (now - self.last) / 1000, note))
+        self.stages.append((stage, kept, dropped, (now - self.last) / 1000, note))
         self.last = now
+
+    def recount(self, stage: str, kept: int, dropped: int, note: Note) -> None:
+        """More went through a stage later on."""
+        self.stages = [(s[0], kept, dropped, s[3], note) if s[0] == stage else s for s in self.stages]
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of a trace."""
+        return tuple(Step(stage, kept, dropped, micros, note()) for stage, kept, dropped, micros, note in self.stages)
 
 
 def understood(asked: Asked) -> dict[str, Any]:

@@ -73,9 +73,8 @@ def fact_row(fact: Fact, account: int, space: int) -> tuple[Any, ...]:
 
 def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
-    id_, thread, tx, _, until, gone, text, md5, kind = row[:9]
-    meta = json.loads(row[-1]) if row[-1] != "{}" else {}
-    rest: tuple[Any, ...] = (*row[9:-1], meta)
+    id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta = row
+    rest.append(json.loads(meta) if meta != "{}" else {})
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 
