@@ -108,9 +108,8 @@ class Overlay:
         places = buffer.places
         self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
-            known = places.get(fact.seq)
+            known = places.pop(fact.seq, None)
             places[fact.seq] = Hot(fact.id, codes.get(fact.seq, b"") or (known.code if known else b""))
-            places.move_to_end(fact.seq)
         while len(places) > self._size:
             places.popitem(last=False)
         buffer.trim()

@@ -72,7 +72,8 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
     said = asked(query, now=at, zone=eye.settings.zone or None)
     vector, warnings = yield from vector_of(eye, query)
     probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
-    probe = replace(probe, also=(*probe.also, *also))
+    if also:
+        probe = replace(probe, also=(*probe.also, *also))
     clock.mark("plan", len(probe.terms), note=lambda: f"{said.intent}; {'no' if vector is None else 'a'} vector")
     found, more = yield from ask(eye, probe)
     clock.mark("gather", len(found.marks), note=lambda: OFFERED.format(len(found.near), len(found.words)))

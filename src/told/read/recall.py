@@ -98,13 +98,9 @@ class Recall:
         if thread not in self.also.get(seq, ()):
             self.also[seq] = (*self.also.get(seq, ()), thread)
 
-    def admit(self, facts: Iterable[Fact]) -> None:
-        """Facts that every guard lets through came in."""
-        self.facts |= {fact.seq: fact for fact in facts}
-
     def show(self, facts: Sequence[Fact]) -> None:
         """Facts that every guard lets through came in, and may come to be shown."""
-        self.admit(facts)
+        self.facts |= {fact.seq: fact for fact in facts}
         self.shown.update(fact.seq for fact in facts)
 
 
@@ -145,4 +141,4 @@ def fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
         fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
         denied = denials(fetched.values(), eye.guards)
         recall.denied |= denied
-        recall.admit(fact for seq, fact in fetched.items() if seq not in denied)
+        recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}
