@@ -100,9 +100,10 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         inside.add(fact.seq)
         if slot in LEVELS:
             whole.add(fact.seq)
-        hit = path.hit(one, recall, eye.settings)
-        forms = tuple(f"{form}{CHANGED}" if hit.superseded else form for form in _forms(fact, slot))
-        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
+        hit, forms = path.hit(one, recall, eye.settings), _forms(fact, slot)
+        if hit.superseded:
+            forms = tuple([f"{form}{CHANGED}" for form in forms])
+        items.append(Item(replace(hit, slot=0) if slot in LEVELS else hit, forms[:1] if again else forms))
         shortest = min(map(len, forms))
         room -= shortest if shortest <= order.budget * CHARACTERS else 0
         if room < 0:
@@ -110,19 +111,20 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
     return items
 
 
-def _forms(fact: Fact, slot: int) -> Iterator[str]:
+def _forms(fact: Fact, slot: int) -> tuple[str, ...]:
     """The texts that may stand for a passage, the fullest first."""
-    yield fact.text if slot in LEVELS else piece(fact.text, PIECE, slot)
-    yield from (text for _, text in _shorter(fact))
+    whole = slot in LEVELS or len(fact.text) <= PIECE
+    return (fact.text if whole else piece(fact.text, PIECE, slot), *(text for _, text in _shorter(fact)))
 
 
 def _shorter(fact: Fact) -> list[tuple[str, str]]:
     """The shorter forms a fact has, each after its name."""
-    return [(name, text) for name in LEVELS.values() if isinstance(text := fact.meta.get(name), str)]
+    meta = fact.meta
+    return [(name, text) for name in LEVELS.values() if isinstance(text := meta.get(name), str)] if meta else []
 
 
 def _items(facts: Sequence[Fact], section: str) -> list[Item]:
-    return [Item(Hit(fact, 1.0), tuple(_forms(fact, OVERVIEW)), section) for fact in facts]
+    return [Item(Hit(fact, 1.0), _forms(fact, OVERVIEW), section) for fact in facts]
 
 
 def _nothing() -> Flow[Sequence[Fact]]:
