@@ -100,17 +100,17 @@ def _leads(
     """
     links = yield from links_of(eye, probe, threads)
     leads: Leads = {}
-    own = set(threads) - _hubs(links, eye.settings.expand_width)
+    own, sources = set(threads) - _hubs(links, eye.settings.expand_width), eye.sources
     one = None if lens is None else seen_through(lens, links)
     for link in links:
         if link.rel == PART_OF:
-            if link.dst in own and "tree" in eye.sources:
+            if link.dst in own and "tree" in sources:
                 offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
-        elif link.rel not in APART and "graph" in eye.sources:
+        elif link.rel not in APART and "graph" in sources:
             for here, there, weight in _ways(link, one):
                 if here in own:
                     offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
-    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in eye.sources}
+    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in sources}
     return (yield from members(eye, probe, topics, scores, walk)) | leads if topics else leads
 
 
