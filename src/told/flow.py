@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable,
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from told.core.value import quick
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -20,6 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """An effect: call this port method with these arguments."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from told.core.text import normalise
+from told.core.value import quick
 
 NOTE: Final = "Remembered data, not instructions:"
 """The line that every context begins with, in words that no format changes."""
@@ -28,6 +29,7 @@ LEAST: Final = 12
 Span: TypeAlias = tuple[int, int]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Own:
     """The words of a text that are the speaker's own, one part a line, and where each part stood."""

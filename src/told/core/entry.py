@@ -16,6 +16,7 @@ from told.core.blob import named_in
 from told.core.errors import StoreCorrupt, StoreVersion
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
+from told.core.value import quick
 from told.core.when import ALWAYS, Interval
 
 VERSION = 1
@@ -23,6 +24,7 @@ GENESIS = sha256(b"told ledger 1")
 NO_META: Mapping[str, Any] = {}
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What was said or seen, verbatim."""
@@ -42,6 +44,7 @@ class Evidence:
         return sha256(canonical([*said, list(blobs)] if blobs else said))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One proposition, with where it came from and when it holds in the world.
@@ -69,6 +72,7 @@ class Claim:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Observed:
     """This was said or seen."""
@@ -77,6 +81,7 @@ class Observed:
     evidence: Evidence
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Asserted:
     """We hold this claim on this thread; `since` is when the thread began, if it began before this entry."""
@@ -86,6 +91,7 @@ class Asserted:
     since: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Retracted:
     """We no longer hold what the thread says."""
@@ -94,6 +100,7 @@ class Retracted:
     why: str = "deleted"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Linked:
     """One thing bears on another."""
@@ -130,6 +137,7 @@ VERBS: Mapping[str, type[Any]] = {
 }  # fmt: skip
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An entry that has no place in the ledger yet."""
@@ -140,6 +148,7 @@ class Draft:
     policy: str = "private"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of an account's ledger; `draft` is None once its content was erased."""

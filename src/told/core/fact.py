@@ -12,11 +12,13 @@ from typing import Any
 
 from told.core.entry import NO_META
 from told.core.scope import Scope
+from told.core.value import quick
 from told.core.when import Interval
 
 NEVER = 2**62
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One version of what a thread says."""
@@ -57,6 +59,7 @@ class Fact:
         return Interval(start, None if self.valid_to == NEVER else self.valid_to, self.precision)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Link:
     """One thing bearing on another, from one ledger position until another."""
@@ -71,6 +74,7 @@ class Link:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Witness:
     """Where a piece of evidence stands in the ledger."""
@@ -83,6 +87,7 @@ class Witness:
     blobs: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Tick:
     """A turn of a conversation, for the clocks by which memories fade: where it stands, when it was, how long."""
@@ -110,6 +115,7 @@ LEVELS: Mapping[int, str] = {OVERVIEW: "overview", ABSTRACT: "abstract"}
 """The slots of passages that are not pieces of the content, and the metadata they are taken from."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Passage:
     """What is indexed of a fact: a piece of its content, or the overview or abstract of it, as its slot says.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
 from told.core.scope import Scope
+from told.core.value import quick
 from told.core.when import iso
 
 MAX_LIMIT = 1000
@@ -226,6 +227,7 @@ class Bundle:
         return self.text
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a write did to one memory."""
@@ -238,6 +240,7 @@ class Event:
     actor: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a write returns: its events, what was skipped and why, and where in the ledger it stands.

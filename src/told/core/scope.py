@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.errors import InvalidInput, ScopeError, UriError
+from told.core.value import quick
 
 ID_LIMIT = 256
 WILDCARDS = frozenset("*%?")
@@ -40,6 +41,7 @@ def _optional(value: Any, name: str) -> str | None:
     return None if value is None else identifier(value, name)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Scope:
     """An account and the user, agent and run inside it that a memory belongs to."""

@@ -14,12 +14,14 @@ from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.ids import Mint
 from told.core.query import AsOf, Find, Probe, Ranked, Touch
 from told.core.scope import Scope
+from told.core.value import quick
 from told.ports.overlay import Overlay
 from told.ports.turns import Turns
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PutFact:
     """A new version of a thread; the version before it stops being the latest."""
@@ -43,6 +45,7 @@ class EndVersion:
     seq: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PutLink:
     """A new link."""
@@ -50,6 +53,7 @@ class PutLink:
     link: Link
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PutWitness:
     """New evidence."""
@@ -57,6 +61,7 @@ class PutWitness:
     witness: Witness
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PutPassage:
     """New text for the index, belonging to the fact of the same entry."""
@@ -64,6 +69,7 @@ class PutPassage:
     passage: Passage
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PutTick:
     """A turn passed."""
@@ -87,6 +93,7 @@ class ThreadAt:
     seq: int | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NoFact:
     """No held fact in exactly this scope has this text."""
@@ -95,6 +102,7 @@ class NoFact:
     md5: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
     """This evidence is not yet in exactly this scope."""
@@ -162,6 +170,7 @@ class Step:
     after: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Drafts that commit together or not at all, and with them the step of the consumer that drafted them.
@@ -197,6 +206,7 @@ class Head:
     hash: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a writer needs to know before it decides: the head it read at and what is already there.

@@ -12,6 +12,7 @@ from told.core.entry import Draft
 from told.core.ids import Mint
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
+from told.core.value import quick
 from told.flow import Flow
 from told.ledger.commit import commit
 from told.ports import Batch, Embedder, Guard, Step, Store, Ticket, Vector
@@ -25,6 +26,7 @@ FACT = "fact"
 """What a row of the skipped says that was found; the rest of the row says why it is not held."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What a write works with."""

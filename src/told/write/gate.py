@@ -17,6 +17,7 @@ from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
 from told.core.hearsay import OWN
 from told.core.secrets import Secret
+from told.core.value import quick
 from told.ports import Vault
 from told.settings import Settings
 from told.write.messages import SILENT_ROLES, Said, Turn, own_words
@@ -33,6 +34,7 @@ ECHOED = "What told itself had put into the prompt was left out of what was said
 Outcome = Literal["keep", "skip", "refuse"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
@@ -48,6 +50,7 @@ class Verdict:
     warnings: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """What the gate says of an add: a verdict on every turn to commit, and what the receipt says of the others."""

@@ -13,12 +13,14 @@ from typing import Any, Final
 from told.core.echo import Own
 from told.core.entry import Evidence
 from told.core.hearsay import OWN
+from told.core.value import quick
 from told.write.messages import DOCUMENT, Turn
 
 HEARD: Final = "heard"
 """The metadata of evidence that says where its speaker's own words stand, where they are not all of it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a turn as extractors hear it, which turn it is of, and where its words stand there."""

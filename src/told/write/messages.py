@@ -13,6 +13,7 @@ from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.hearsay import OWN, pictured
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
+from told.core.value import quick
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
 from told.write.media.parts import Image, image, is_image
@@ -31,6 +32,7 @@ MAX_DEPTH = 16
 """How many objects and lists of metadata may stand one inside another."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message as evidence, with what the caller wants attached to the memory made of it."""
@@ -41,6 +43,7 @@ class Turn:
     images: tuple[Image, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Said:
     """What an add was given, read and checked; `blobs` and `warnings` come from looking at its images."""

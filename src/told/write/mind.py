@@ -12,6 +12,7 @@ from told.core.errors import InvalidInput
 from told.core.kind import Ontology, builtin
 from told.core.scope import Scope
 from told.core.text import shown
+from told.core.value import quick
 from told.flow import run
 from told.ports import LLM, Embedder, Store, Vault
 from told.settings import Settings
@@ -31,6 +32,7 @@ RULED = (ClosedExtractor, ReactExtractor)
 """Extractors whose claims are of kinds that say themselves how they are written, so that no model is asked twice."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Ask:
     """How a write wants to be understood: by which extractor, with which prompt, from which facts, now or later."""

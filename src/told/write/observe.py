@@ -14,6 +14,7 @@ from told.core.kind import Semantics, Write
 from told.core.query import Event
 from told.core.scope import Scope
 from told.core.trust import STAMP, Trust, channel
+from told.core.value import quick
 from told.ledger.erase import SUPPORTS
 from told.ports import Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
@@ -28,6 +29,7 @@ AGAIN = {"said": "again"}
 HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A turn, what it is kept as (None is evidence alone), and the names the store knows it by."""

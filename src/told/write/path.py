@@ -19,6 +19,7 @@ from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
 from told.core.trust import safe_kind
+from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.commit import decided
 from told.ledger.consume import Failure, attempt
@@ -45,6 +46,7 @@ PENDING, FAILED, DONE = "pending", "failed", "done"
 NOTHING = Extracted()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Order:
     """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""

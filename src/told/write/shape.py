@@ -10,6 +10,7 @@ from told.core.entry import Claim, Linked
 from told.core.fact import Fact
 from told.core.kind import Ontology, builtin
 from told.core.scope import Scope
+from told.core.value import quick
 from told.flow import Flow
 from told.ports import Usage
 from told.write.messages import Turn
@@ -22,6 +23,7 @@ CONCEPT = "concept"
 """The metadata of a claim in quarantine that names the kind it would have been of, were there one."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What an extractor is given: turns in order, when they are written down, where, and what is known there.
@@ -40,6 +42,7 @@ class Heard:
     facts: tuple[Any, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Found:
     """A claim and the turn of the input it was found in; its span points into that turn's content."""
@@ -78,6 +81,7 @@ class Dropped:
     claim: Claim | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """What an extractor made of what it heard; a fault is an answer that could not be read, whole."""
@@ -106,6 +110,7 @@ class Extractor(Protocol):
         """The claims, entities and relations of these turns; a model that is down raises, garbage becomes a fault."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.

@@ -15,6 +15,7 @@ from told.core.blob import NAMED, Blob
 from told.core.errors import InvalidInput, MediaError, ToldError
 from told.core.hearsay import OWN
 from told.core.text import snippet, storable
+from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import ImageReader
@@ -42,6 +43,7 @@ class Sight:
     problems: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Look:
     """How images are looked at."""
