@@ -134,6 +134,7 @@ class Ranked:
     linked: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A fact with its score and the parts the score is made of, and the passage of it that matched.
@@ -162,6 +163,7 @@ class Step:
     note: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One fact a read looked at, and the stage that kept or dropped it."""
