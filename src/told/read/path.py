@@ -109,7 +109,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     if recall.found.linked:
         grown, recall.labels = yield from expanded(
             eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
-            recall.facts, want.lens,
+            recall.facts, recall.web, want.lens,
         )  # fmt: skip
         if recall.labels:
             recall.scored = grown

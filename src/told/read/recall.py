@@ -16,6 +16,7 @@ from told.read.asked import Asked
 from told.read.fold import Kin, is_extracted
 from told.read.gather import Eye
 from told.read.guard import denials
+from told.read.leads import Web
 from told.read.rank import Scored
 
 
@@ -53,7 +54,8 @@ class Recall:
     """A read on its way: what was understood, what was found, what is left of it, and what became of the rest.
 
     `shown` are the positions that may come to be shown; `sides` are the contradictions among them, `kins` the turns
-    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand.
+    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand;
+    `web` are the links that were looked up.
     """
 
     want: Want
@@ -75,6 +77,7 @@ class Recall:
     led: list[Scored] = field(default_factory=list)
     shown: set[int] = field(default_factory=set)
     heat: dict[int, str] = field(default_factory=dict)
+    web: Web = field(default_factory=Web)
 
     def begin_again(self, scored: list[Scored]) -> None:
         """Forget what became of these candidates: more of them are here now."""
