@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from told import AsyncMemory, Memory
+from told.backends.sqlite import connect
 from told.core.errors import StoreBusy
 from told.core.query import Touch
+from told.core.recall import Recalled
 from told.core.scope import Scope
 from told.flow import run
 
@@ -53,6 +55,22 @@ def test_recalls_survive_closing_and_opening(open_memory):
     assert counted(again, tea) == {tea: Touch(2, 5)}
     assert again.engine.overlay.hot(ALICE) == ()
     assert again.stats()["recalls"] == 2
+
+
+def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory, monkeypatch):
+    memory = open_memory()
+    threads = tell(memory, "tea", "coffee", "milk")
+    run_named, ran = connect.run_named, list[str]()
+    monkeypatch.setattr(connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest))
+    few = [Recalled(threads[0], 1)]
+    many = [Recalled(thread, at) for at in range(2, 30) for thread in threads]
+    counts = []
+    for recalls in (few, many):
+        ran.clear()
+        memory.engine.store.recalled("default", recalls, 10)
+        counts.append(len(ran))
+    assert counts[0] == counts[1] > 0
+    assert [state.count for state in memory.engine.store.states("default", threads[:1])] == list(range(20, 30))
 
 
 def test_figures_count_recalls_that_are_not_written_down_yet(open_memory):

@@ -587,6 +587,18 @@ def test_a_hit_brings_two_members_of_its_topic(narrow: Memory) -> None:
     assert sorted(by for by in map(tuple, came.values())).count(("topic",)) == 2
 
 
+def test_a_read_looks_up_the_links_of_a_memory_once(narrow: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
+    narrow.file_topics()
+    store, asked = narrow.engine.store, list[str]()
+    links = store.links
+    monkeypatch.setattr(store, "links", lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq))
+    assert len(found(narrow, "n0", limit=3)) == 3
+    assert len(asked) > 3
+    assert len(asked) == len(set(asked))
+
+
 def test_members_are_ranked_by_nearness_recency_and_importance(narrow: Memory) -> None:
     first = exchange(narrow, "first n0", "yes one n1")
     for text in ("near n2", "far n30", "further n34"):

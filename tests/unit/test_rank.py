@@ -19,7 +19,7 @@ from told.core.scope import Scope
 from told.core.score import named, quantise
 from told.core.when import Interval
 from told.read import rank
-from told.read.asked import Asked, Intent, Sort, asked
+from told.read.asked import Asked, Sort, asked
 from told.read.fuse import fusion
 from told.read.gather import words_of
 from told.read.rank import Scored
@@ -28,7 +28,7 @@ from told.settings import Settings
 DAY = 86_400_000_000
 NOON = 1_700_000_000_000_000
 PLAIN = Settings(rank_talk=0.0)
-NOTHING = Asked("", Sort.MEMORY, Intent.BACKGROUND_SUPPLEMENT, "en", (), (), False, False, False)
+NOTHING = Asked("")
 NOW = datetime(2026, 3, 18, tzinfo=UTC)
 
 
@@ -253,7 +253,7 @@ def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so()
 
 
 def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
-    asks = replace(NOTHING, names=("Ann", "Oslo"))
+    asks = Asked("what did Ann do in Oslo")
     assert with_fact(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
 
 

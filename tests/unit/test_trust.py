@@ -17,7 +17,7 @@ from told.core.query import Mark
 from told.core.scope import Scope
 from told.core.trust import FOREIGN, Trust, channel, source_of, trust_of
 from told.read import rank
-from told.read.asked import Asked, Intent, Sort
+from told.read.asked import Asked, Sort
 from told.read.rank import Scored
 from told.read.render import speaker, trust
 from told.settings import Settings
@@ -149,7 +149,7 @@ def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
 
 # In what order --------------------------------------------------------------------------------------------------------
 
-NOTHING = Asked("", Sort.MEMORY, Intent.BACKGROUND_SUPPLEMENT, "en", (), (), False, False, False)
+NOTHING = Asked("")
 
 
 def scored(*rows: tuple[str, float]) -> list[Scored]:

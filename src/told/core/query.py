@@ -168,6 +168,7 @@ class Ranked:
     linked: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A fact with its score and the parts the score is made of, and the passage of it that matched.
@@ -196,6 +197,7 @@ class Step:
     note: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One fact a read looked at, and the stage that kept or dropped it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from told.core.fact import NEVER
+from told.core.value import quick
 
 STRENGTHENING = 0.1
 """How much stronger each recall makes what is recalled, up to 1."""
@@ -34,6 +35,7 @@ class Access(StrEnum):
     CORRECTED = "corrected"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """One memory in one read: at which rank, with which score, and to which query, of which only a hash is kept."""
@@ -46,6 +48,7 @@ class Recalled:
     access: Access = Access.RETRIEVED
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RecallState:
     """How much in use a memory was from one instant until another; the state after it is a new one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Final
 
 from told.core.lazy import regex
@@ -79,10 +78,12 @@ def _by_script(text: str) -> tuple[str, list[str]] | None:
 
 def _by_words(text: str, words: list[str]) -> str:
     """The language most of the words belong to; a tie goes to the one whose accents are seen, then to the first row."""
-    votes = Counter(dict.fromkeys(_COMMON, 0))
+    votes = dict.fromkeys(_COMMON, 0)
     for word in words:
-        votes.update(_VOTES.get(word, ()))
+        for name in _VOTES.get(word, ()):
+            votes[name] += 1
     if not text.isascii():
-        votes.update(name for name, letters in _ACCENTS.items() if any(c in text for c in letters))
-    name, count = max(votes.items(), key=lambda vote: vote[1])
-    return name if count else ""
+        for name, letters in _ACCENTS.items():
+            votes[name] += any(c in text for c in letters)
+    most = max(votes, key=votes.__getitem__)
+    return most if votes[most] else ""

@@ -14,7 +14,7 @@ from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldEr
 from told.core.fact import Fact, Witness
 from told.core.ids import HASH, canonical, sha256
 from told.core.policy import Action
-from told.core.query import Bundle, Certificate, Find, Receipt, Verdict, listed
+from told.core.query import Bundle, Certificate, Find, Receipt, Trace, Verdict, listed
 from told.core.scope import Scope
 from told.core.text import clean, label, shown
 from told.engine.base import VERBS as VERBS
@@ -166,7 +166,7 @@ class Engine(Conceiving, Tiering, Reflecting):
         return (yield from reading.search(self.eye, want))
 
     @verb(Action.READ_CONTENT)
-    def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
+    def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[tuple[Seen, Trace]]:
         """A search with every candidate accounted for."""
         want = yield from self._want(query, ids, **options)
         return (yield from reading.explain(self.eye, want))

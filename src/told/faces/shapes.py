@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from told.core.fact import NEVER, Fact
-from told.core.query import Bundle, Event, Hit, Receipt
+from told.core.query import Bundle, Event, Hit, Receipt, Trace
 from told.core.when import iso
 from told.ports import Fault
 from told.read.entities import Relation
@@ -14,41 +14,45 @@ from told.read.recall import Seen
 
 
 def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
-    """One memory."""
+    """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
     created = iso(fact.created_at)
+    said = None if fact.said_at is None else iso(fact.said_at)
     row: dict[str, Any] = {
         "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": _copied(dict(fact.meta)), "score": score,
         "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
         **fact.scope.ids(),
     }  # fmt: skip
-    extras = {
-        "actor_id": fact.actor, "role": fact.role, "source": fact.source,
-        "kind": None if fact.kind == "memory" else fact.kind,
-        "said_at": None if fact.said_at is None else iso(fact.said_at),
-        "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
-        **_claimed(fact), **_valid(fact),
-    }  # fmt: skip
-    return {**row, **{name: value for name, value in extras.items() if value is not None}}
+    extras = (
+        ("actor_id", fact.actor), ("role", fact.role), ("source", fact.source),
+        ("kind", None if fact.kind == "memory" else fact.kind), ("said_at", said),
+        ("expiration_date", None if fact.expires == NEVER else iso(fact.expires)), *_triple(fact),
+        ("polarity", None if fact.polarity == "asserted" else fact.polarity),
+        ("modality", None if fact.modality == "stated" else fact.modality),
+        ("confidence", None if fact.confidence == 1.0 else fact.confidence), *_valid(fact),
+    )  # fmt: skip
+    row.update([pair for pair in extras if pair[1] is not None])
+    return row
 
 
-def _claimed(fact: Fact) -> dict[str, Any]:
-    """What a memory says of whom, and how that is meant, as far as it is known and out of the ordinary."""
-    triple = (fact.subject, fact.predicate, fact.object) if fact.predicate is not None else (None, None, None)
-    return {
-        **dict(zip(("subject", "predicate", "object"), triple, strict=True)),
-        "polarity": None if fact.polarity == "asserted" else fact.polarity,
-        "modality": None if fact.modality == "stated" else fact.modality,
-        "confidence": None if fact.confidence == 1.0 else fact.confidence,
-    }  # fmt: skip
+Pairs: TypeAlias = tuple[tuple[str, Any], ...]
 
 
-def _valid(fact: Fact) -> dict[str, Any]:
+def _triple(fact: Fact) -> Pairs:
+    """What a memory says of whom."""
+    if fact.predicate is None:
+        return ()
+    return ("subject", fact.subject), ("predicate", fact.predicate), ("object", fact.object)
+
+
+def _valid(fact: Fact) -> Pairs:
     """When a memory holds in the world, where that is more than since it was said."""
+    if fact.precision == "open":
+        return ()
     valid = fact.valid()
-    if valid.precision == "open" or (valid.end is None and valid.start == fact.said_at):
-        return {}
-    ends = {"valid_from": valid.start, "valid_to": valid.end}
-    return {**{name: iso(at) for name, at in ends.items() if at is not None}, "precision": valid.precision}
+    if valid.end is None and valid.start == fact.said_at:
+        return ()
+    start, end = (None if at is None else iso(at) for at in (valid.start, valid.end))
+    return ("valid_from", start), ("valid_to", end), ("precision", valid.precision)
 
 
 def _copied(value: Any) -> Any:
@@ -85,15 +89,17 @@ def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
 
 
 def _hit(hit: Hit, *, explained: bool) -> dict[str, Any]:
-    row = _with(item(hit.fact, hit.score), also=hit.also, conflicts=hit.conflicts)
+    row = item(hit.fact, hit.score)
+    if hit.also or hit.conflicts:
+        row = _with(row, also=hit.also, conflicts=hit.conflicts)
     if hit.superseded:
         row["superseded_by"] = hit.superseded
     return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if explained else row
 
 
-def explanation(seen: Seen) -> dict[str, Any]:
+def explanation(seen: Seen, trace: Trace) -> dict[str, Any]:
     """Why a search found what it found."""
-    return _with({**seen.trace.as_dict(), "confidence": seen.confidence}, warnings=seen.warnings)
+    return _with({**trace.as_dict(), "confidence": seen.confidence}, warnings=seen.warnings)
 
 
 def bundle(found: Bundle) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def search(
 
 def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Why a search finds what it finds."""
-    return shapes.explanation((yield from engine.explain(query, ids, **options)))
+    return shapes.explanation(*(yield from engine.explain(query, ids, **options)))
 
 
 def why_not(

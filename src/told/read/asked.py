@@ -43,39 +43,48 @@ class Intent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a query asks for, as far as its words tell.
+    """What a query asks for, as far as its words tell; what only explains an answer is found when somebody wants it.
 
     A span that begins or ends with "since", "before", "after" or "until" is open on the other side.
     """
 
     text: str
-    sort: Sort
-    intent: Intent
-    language: str
-    names: tuple[str, ...]
-    spans: tuple[Interval, ...]
-    asks_when: bool
-    asks_reply: bool
-    asks_past: bool
+    sort: Sort = Sort.MEMORY
+    spans: tuple[Interval, ...] = ()
+    asks_when: bool = False
+    asks_reply: bool = False
+    asks_past: bool = False
+    said: tuple[Time, ...] = ()
+
+    @property
+    def intent(self) -> Intent:
+        """What the answer is for."""
+        return _intent(_composed(self.text).strip().lower())
+
+    @property
+    def language(self) -> str:
+        """The code of its language, if it tells."""
+        return language(_composed(self.text))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Whom or what it names."""
+        return _distinct(_names(_composed(self.text), self.language, self.said))
 
 
 def asked(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Asked:
     """What the text asks for at a time; `now` decides what "last summer" is."""
-    seen = unicodedata.normalize("NFC", _ends(text))
-    tongue = language(seen)
-    said = times(seen, now=now, zone=zone, language=tongue)
+    seen = _composed(text)
+    said = times(seen, now=now, zone=zone)
     low = seen.strip().lower()
-    return Asked(
-        text=text,
-        sort=_sort(low),
-        intent=_intent(low),
-        language=tongue,
-        names=_distinct(_names(seen, tongue, said)),
-        spans=_distinct(time.span for time in said),
-        asks_when=cues.WHEN.is_in(low),
-        asks_reply=cues.REPLY.is_in(low),
-        asks_past=_asks_past(seen, said),
-    )
+    spans = _distinct(time.span for time in said)
+    past = _asks_past(seen, said)
+    return Asked(text, _sort(low), spans, cues.WHEN.is_in(low), cues.REPLY.is_in(low), past, said)
+
+
+def _composed(text: str) -> str:
+    """As much of a text as is looked at, in composed letters (NFC)."""
+    return unicodedata.normalize("NFC", _ends(text))
 
 
 def _ends(text: str) -> str:
@@ -156,6 +165,8 @@ def _runs(text: str, tongue: str, taken: list[tuple[int, int]]) -> list[tuple[in
 
 def _may_name(word: re.Match[str], before: str, tongue: str) -> bool:
     """Whether a word is written as a name is and, where any word may have a capital, is no common one."""
+    if word[0].islower():
+        return False
     name = _POSSESSIVE.sub("", word[0])
     if not any(map(str.isupper, name)):
         return False

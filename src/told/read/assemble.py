@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from told.core.errors import InvalidInput
 from told.core.query import Hit
+from told.core.value import quick
 from told.core.when import by_clock
 from told.read.render import FORMATS, SECTIONS, STYLES, Format, Style, flat
 from told.read.tokens import counts
@@ -28,6 +29,7 @@ Passage: TypeAlias = tuple[int, int]
 Place: TypeAlias = tuple[int, int, int]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Item:
     """One hit and the texts that may stand for it, the fullest first."""
@@ -51,6 +53,7 @@ class Assembly:
     messages: tuple[Mapping[str, str], ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """An item as it could be printed: where in its section, under which year, and the line for each of its forms."""
@@ -67,6 +70,7 @@ class _Draft:
         return self.item.hit.fact.seq, self.item.hit.slot
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class _Pick:
     """A draft that was taken, in one of its forms, and what that added to the cost."""

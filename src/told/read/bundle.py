@@ -32,6 +32,7 @@ CHANGED = " [changed since]"
 USER = "user"
 """What claims call the one whose memory it is, where nothing gives a name."""
 
+FADED = "only what is asked for is shown once it has faded"
 LEAST_TOKENS = 12
 """Hardly any line is shorter, so a budget needs no more lines than this allows."""
 
@@ -57,15 +58,16 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
     recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
     chosen, hidden = (_answers(recall, eye, order), []) if recall else (yield from _learned(eye, find, order))
     faint = [*faint, *hidden]
-    clock = trace.Clock(list(recall.clock.steps) if recall else [])
+    clock = trace.Clock(list(recall.clock.stages) if recall else [])
     if faint:
-        clock.mark("fade", len(pinned) + len(chosen), len(faint), "only what is asked for is shown once it has faded")
+        clock.mark("fade", len(pinned) + len(chosen), len(faint), lambda: FADED)
     items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
     made = assemble(
         items, order.budget, eye.settings.encoding, format=order.format, pinned_share=eye.settings.pinned_share,
         zone=eye.settings.zone or None,
     )  # fmt: skip
-    clock.mark("assemble", len(made.items), len(items) - len(made.items), f"{made.tokens} of {order.budget} tokens")
+    used = f"{made.tokens} of {order.budget} tokens"
+    clock.mark("assemble", len(made.items), len(items) - len(made.items), lambda: used)
     hits = tuple({item.hit.fact.seq: item.hit for item in reversed(made.items)}.values())[::-1]
     warnings = list(recall.warnings) if recall else []
     warnings += yield from path.noted(eye, find, hits, recall)
@@ -75,7 +77,7 @@ def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundl
         eye.echo(find.scope.account, made.text)
     query = want.query if want else ""
     told = Trace(
-        query, find.as_of, tuple(clock.steps), (*_candidates(items, made), *map(_hidden, faint)),
+        query, find.as_of, clock.steps(), (*_candidates(items, made), *map(_hidden, faint)),
         trace.understood(recall.asked) if recall else {},
     )  # fmt: skip
     return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)
@@ -98,9 +100,10 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         inside.add(fact.seq)
         if slot in LEVELS:
             whole.add(fact.seq)
-        hit = path.hit(one, recall, eye.settings)
-        forms = tuple(f"{form}{CHANGED}" if hit.superseded else form for form in _forms(fact, slot))
-        items.append(Item(replace(hit, slot=0 if slot in LEVELS else slot), forms[:1] if again else forms))
+        hit, forms = path.hit(one, recall, eye.settings), _forms(fact, slot)
+        if hit.superseded:
+            forms = tuple([f"{form}{CHANGED}" for form in forms])
+        items.append(Item(replace(hit, slot=0) if slot in LEVELS else hit, forms[:1] if again else forms))
         shortest = min(map(len, forms))
         room -= shortest if shortest <= order.budget * CHARACTERS else 0
         if room < 0:
@@ -108,19 +111,20 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
     return items
 
 
-def _forms(fact: Fact, slot: int) -> Iterator[str]:
+def _forms(fact: Fact, slot: int) -> tuple[str, ...]:
     """The texts that may stand for a passage, the fullest first."""
-    yield fact.text if slot in LEVELS else piece(fact.text, PIECE, slot)
-    yield from (text for _, text in _shorter(fact))
+    whole = slot in LEVELS or len(fact.text) <= PIECE
+    return (fact.text if whole else piece(fact.text, PIECE, slot), *(text for _, text in _shorter(fact)))
 
 
 def _shorter(fact: Fact) -> list[tuple[str, str]]:
     """The shorter forms a fact has, each after its name."""
-    return [(name, text) for name in LEVELS.values() if isinstance(text := fact.meta.get(name), str)]
+    meta = fact.meta
+    return [(name, text) for name in LEVELS.values() if isinstance(text := meta.get(name), str)] if meta else []
 
 
 def _items(facts: Sequence[Fact], section: str) -> list[Item]:
-    return [Item(Hit(fact, 1.0), tuple(_forms(fact, OVERVIEW)), section) for fact in facts]
+    return [Item(Hit(fact, 1.0), _forms(fact, OVERVIEW), section) for fact in facts]
 
 
 def _nothing() -> Flow[Sequence[Fact]]:

@@ -20,6 +20,7 @@ from told.core.fact import Fact
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.core.score import cosine
+from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
@@ -40,6 +41,7 @@ def hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> flo
     return much / (1 + much) * exp2(-max(now - last, 0) / (half_life_days * DAY))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hot:
     """A memory at hand: its thread, and the code of the passage of it that was found."""
@@ -61,6 +63,8 @@ class Buffer:
 
     def trim(self) -> None:
         """Let go of topics of which a member has left: only those at hand as a whole are of use."""
+        if not self.topics:
+            return
         threads = {hot.thread for hot in self.places.values()}
         self.topics = {topic: members for topic, members in self.topics.items() if members <= threads}
 
@@ -106,9 +110,8 @@ class Overlay:
         places = buffer.places
         self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
-            known = places.get(fact.seq)
+            known = places.pop(fact.seq, None)
             places[fact.seq] = Hot(fact.id, codes.get(fact.seq, b"") or (known.code if known else b""))
-            places.move_to_end(fact.seq)
         while len(places) > self._size:
             places.popitem(last=False)
         buffer.trim()

@@ -18,7 +18,7 @@ from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, IN_EXCHANGE, IN_TOPI
 from told.flow import Flow
 from told.read import cache
 from told.read.gather import Eye, ask, by_id
-from told.read.leads import Lead, Leads, links_of, offer
+from told.read.leads import Lead, Leads, Web, links_of, offer
 from told.read.members import CO_OCCURS, TOPIC, Walk, members
 from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
 from told.read.topics import latest
@@ -36,7 +36,7 @@ Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
 
 def expanded(
     eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact],
-    lens: Lens | None = None,
+    web: Web, lens: Lens | None = None,
 ) -> Flow[tuple[list[Scored], dict[int, str]]]:
     """The candidates with what the best of them point to, and by which source each of those came.
 
@@ -46,7 +46,7 @@ def expanded(
     scores = {facts[one.mark.seq].id: one.score for one in tops}
     labels: dict[int, str] = {}
     led: set[str] = set()
-    current, frontier, unchanged, walk = list(scored), list(scores), 0, Walk()
+    current, frontier, unchanged, walk = list(scored), list(scores), 0, Walk(web)
     for _ in range(eye.settings.expand_rounds):
         walk.known = current
         leads = yield from _leads(eye, probe, frontier, scores, lens, walk)
@@ -98,19 +98,19 @@ def _leads(
 
     A node leads to the memories that mention it, and no memory to a node: everything mentions somebody.
     """
-    links = yield from links_of(eye, probe, threads)
+    links = yield from links_of(eye, probe.find, threads, walk.web)
     leads: Leads = {}
-    own = set(threads) - _hubs(links, eye.settings.expand_width)
+    own, sources = set(threads) - _hubs(links, eye.settings.expand_width), eye.sources
     one = None if lens is None else seen_through(lens, links)
     for link in links:
         if link.rel == PART_OF:
-            if link.dst in own and "tree" in eye.sources:
+            if link.dst in own and "tree" in sources:
                 offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
-        elif link.rel not in APART and "graph" in eye.sources:
+        elif link.rel not in APART and "graph" in sources:
             for here, there, weight in _ways(link, one):
                 if here in own:
                     offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
-    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in eye.sources}
+    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in sources}
     return (yield from members(eye, probe, topics, scores, walk)) | leads if topics else leads
 
 

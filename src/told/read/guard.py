@@ -23,5 +23,7 @@ def subscribed(prefixes: Sequence[str]) -> Guard:
 
 def denials(facts: Iterable[Fact], guards: Sequence[Guard]) -> Mapping[int, str]:
     """Why each of the facts that some guard stops may not be shown, by position."""
+    if not guards:
+        return {}
     reasons = ((fact.seq, next((why for guard in guards if (why := guard(fact))), None)) for fact in facts)
     return {seq: why for seq, why in reasons if why}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from told.core.fact import Link
-from told.core.query import LATEST, Probe
+from told.core.query import LATEST, Find
 from told.flow import Flow, call
 from told.read.gather import Eye
 
@@ -34,9 +34,29 @@ def offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) ->
         leads[thread] = lead
 
 
-def links_of(eye: Eye, probe: Probe, nodes: Sequence[str]) -> Flow[Sequence[Link]]:
+@dataclass(slots=True)
+class Web:
+    """The links that a read has looked up, by the nodes they touch: who led somewhere is met again on the way."""
+
+    known: dict[str, list[Link]] = field(default_factory=dict)
+
+    def add(self, nodes: Iterable[str], links: Iterable[Link]) -> None:
+        """These are all the links of these nodes."""
+        fresh: dict[str, list[Link]] = {node: [] for node in nodes}
+        for link in links:
+            for end in {link.src, link.dst} & fresh.keys():
+                fresh[end].append(link)
+        self.known |= fresh
+
+    def links(self, nodes: Iterable[str]) -> list[Link]:
+        """The links that touch any of these nodes, oldest first."""
+        found = {link.seq: link for node in nodes for link in self.known[node]}
+        return [found[seq] for seq in sorted(found)]
+
+
+def links_of(eye: Eye, find: Find, nodes: Sequence[str], web: Web) -> Flow[Sequence[Link]]:
     """The links that touch any of these nodes at the position that is read."""
-    at = probe.find.as_of.seq
-    if not nodes:
-        return ()
-    return (yield from call(eye.store.links, probe.find.scope.account, nodes, None if at >= LATEST else at))
+    if fresh := [node for node in nodes if node not in web.known]:
+        at = None if find.as_of.seq >= LATEST else find.as_of.seq
+        web.add(fresh, (yield from call(eye.store.links, find.scope.account, fresh, at)))
+    return web.links(nodes)

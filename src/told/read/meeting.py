@@ -27,7 +27,7 @@ def came_up(eye: Eye, recall: Recall) -> Flow[None]:
     yield from fetch(eye, recall, best)
     facts = {one.mark.seq: recall.facts[one.mark.seq].id for one in best if one.mark.seq in recall.facts}
     threads = list(dict.fromkeys(facts.values()))
-    links = latest((yield from links_of(eye, probe, threads)))
+    links = latest((yield from links_of(eye, probe.find, threads, recall.web)))
     topics = sorted({link.dst for thread, link in links.items() if thread in set(threads)})
     if len(topics) > 1:
         near = yield from nearness(eye.store, account, topics, quantise(probe.vector), embedder.model)

@@ -15,7 +15,7 @@ from told.core.tiers import member_score, recency
 from told.flow import Flow, call
 from told.read import cache
 from told.read.gather import Eye, ask, by_id
-from told.read.leads import Lead, Leads, links_of, offer
+from told.read.leads import Lead, Leads, Web, links_of, offer
 from told.read.limits import thresholds
 from told.read.rank import Scored, importance
 from told.read.topics import firmness, latest, nearness
@@ -30,8 +30,9 @@ PLENTY: Final = 4
 
 @dataclass(slots=True)
 class Walk:
-    """What a read that follows leads knows on its way: what was measured, and whether it has been to topics."""
+    """What a read that follows leads knows on its way: links, what was measured, and whether it has been to topics."""
 
+    web: Web
     known: Sequence[Scored] = ()
     been: bool = False
 
@@ -49,17 +50,17 @@ def members(
     walk.been = True
     for thread, link in topics.items():
         offer(near, link.dst, Lead(thread, link.weight, TOPIC), scores)
-    around = yield from links_of(eye, probe, list(near))
+    around = yield from links_of(eye, probe.find, list(near), walk.web)
     own = set(near)
     yield from _neighbours(eye, probe, near, around, scores)
-    further = yield from links_of(eye, probe, sorted(near.keys() - own))
+    further = yield from links_of(eye, probe.find, sorted(near.keys() - own), walk.web)
     inside: dict[str, list[Link]] = {}
     for link in latest((*around, *further)).values():
         if link.dst in near:
             inside.setdefault(link.dst, []).append(link)
     yield from _without_given_up(eye, probe, inside)
     _without_at_hand(eye, probe, inside)
-    best = yield from _best(eye, probe, inside, scores, walk.known)
+    best = yield from _best(eye, probe, inside, scores, walk)
     leads: Leads = {}
     for link in best:
         offer(leads, link.src, replace(near[link.dst], weight=near[link.dst].weight * link.weight), scores)
@@ -110,7 +111,7 @@ def _without_at_hand(eye: Eye, probe: Probe, inside: dict[str, list[Link]]) -> N
 
 
 def _best(
-    eye: Eye, probe: Probe, inside: Mapping[str, Sequence[Link]], scores: Mapping[str, float], known: Sequence[Scored]
+    eye: Eye, probe: Probe, inside: Mapping[str, Sequence[Link]], scores: Mapping[str, float], walk: Walk
 ) -> Flow[list[Link]]:
     """Of each topic the members that are nearest, most recent and most important, but for those that led here."""
     most = eye.settings.topic_members
@@ -119,10 +120,10 @@ def _best(
     facts = {fact.id: fact for fact in (yield from by_id(eye, probe.find, threads))} if threads and most else {}
     if not facts:
         return []
-    near = yield from _cosines(eye, probe, facts.values(), known)
+    near = yield from _cosines(eye, probe, facts.values(), walk.known)
     value = {thread: _value(eye, probe, fact, near.get(fact.seq, 0.0)) for thread, fact in facts.items()}
     short = [link for links in fresh.values() for link in _first(links, value, most * PLENTY)]
-    again = yield from links_of(eye, probe, sorted({link.src for link in short}))
+    again = yield from links_of(eye, probe.find, sorted({link.src for link in short}), walk.web)
     counts = latest(again)
     stated = {link.dst: link.weight for link in again if link.rel == IMPORTANCE and link.dst in facts}
     for thread, weight in stated.items():

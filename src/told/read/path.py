@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
@@ -31,36 +32,36 @@ from told.read.settle import at, related, settled
 from told.read.tiered import weighed
 from told.settings import Settings
 
+GUARD: Final = "guard"
+OFFERED: Final = "{} by vector, {} by words, the rest beside them"
+
+
 # Search ---------------------------------------------------------------------------------------------------------------
 
 
 def search(eye: Eye, want: Want) -> Flow[Seen]:
     """The facts that answer a query best, with the reason for each."""
     recall = yield from recalled(eye, want)
-    seen = _seen(eye, recall)
-    warnings = yield from noted(eye, want.find, seen.hits, recall)
-    return replace(seen, warnings=(*seen.warnings, *warnings))
+    hits, sure = _hits(recall, eye.settings), rank.confidence(recall.all, recall.found, eye.settings)
+    warnings = yield from noted(eye, want.find, hits, recall)
+    return Seen(hits, (*recall.warnings, *warnings), sure)
 
 
-def explain(eye: Eye, want: Want) -> Flow[Seen]:
-    """A search that also accounts for every candidate it dropped."""
+def explain(eye: Eye, want: Want) -> Flow[tuple[Seen, Trace]]:
+    """What a search would find, and what became of every candidate it looked at."""
     recall = yield from recalled(eye, want)
     yield from fetch(eye, recall, recall.all)
     recall.heat = heat_of(eye, recall.probe)
-    _count_denied(recall)
-    seen = _seen(eye, recall)
-    candidates = tuple(_candidates(recall, eye.settings))
-    return replace(seen, trace=replace(seen.trace, candidates=candidates))
-
-
-def _seen(eye: Eye, recall: Recall) -> Seen:
-    """What is left of a read, as hits."""
-    best = rank.best_of_facts(recall.scored)
-    hits = tuple(hit(one, recall, eye.settings) for one in best)
-    steps = tuple(recall.clock.steps)
-    told = Trace(recall.want.query, recall.want.find.as_of, steps, (), trace.understood(recall.asked))
+    recall.clock.recount(GUARD, len(recall.facts), len(recall.denied), _reasons(recall))
     sure = rank.confidence(recall.all, recall.found, eye.settings)
-    return Seen(hits, told, tuple(recall.warnings), sure)
+    steps, candidates = recall.clock.steps(), tuple(_candidates(recall, eye.settings))
+    told = Trace(want.query, want.find.as_of, steps, candidates, trace.understood(recall.asked))
+    return Seen(_hits(recall, eye.settings), tuple(recall.warnings), sure), told
+
+
+def _hits(recall: Recall, settings: Settings) -> tuple[Hit, ...]:
+    """What is left of a read, each fact by its best passage."""
+    return tuple([hit(one, recall, settings) for one in rank.best_of_facts(recall.scored)])
 
 
 def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
@@ -71,14 +72,14 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
     said = asked(query, now=at, zone=eye.settings.zone or None)
     vector, warnings = yield from vector_of(eye, query)
     probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
-    probe = replace(probe, also=(*probe.also, *also))
-    clock.mark("plan", len(probe.terms), note=f"{said.intent}; {'a' if vector is not None else 'no'} vector")
+    if also:
+        probe = replace(probe, also=(*probe.also, *also))
+    clock.mark("plan", len(probe.terms), note=lambda: f"{said.intent}; {'no' if vector is None else 'a'} vector")
     found, more = yield from ask(eye, probe)
-    near, words = len(found.near), len(found.words)
-    clock.mark("gather", len(found.marks), note=f"{near} by vector, {words} by words, the rest beside them")
+    clock.mark("gather", len(found.marks), note=lambda: OFFERED.format(len(found.near), len(found.words)))
     spread = eye.settings.spread or getattr(eye.embedder, "spread", SPREAD)
     scored = rank.ranked(found, said, eye.settings, spread)
-    clock.mark("rank", len(scored), note=eye.settings.fusion)
+    clock.mark("rank", len(scored), note=lambda: eye.settings.fusion)
     recall = Recall(want, said, probe, found, scored, [*warnings, *more], clock)
     recall.all = list(scored)
     yield from _grown(eye, recall, spread)
@@ -108,13 +109,14 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     if recall.found.linked:
         grown, recall.labels = yield from expanded(
             eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
-            recall.facts, want.lens,
+            recall.facts, recall.web, want.lens,
         )  # fmt: skip
         if recall.labels:
             recall.scored = grown
             yield from weighed(eye, recall) if fused else fill(eye, recall, most)
     recall.all = list(recall.scored)
-    recall.clock.mark("expand", len(recall.scored), note=f"{len(recall.labels)} by links")
+    led = len(recall.labels)
+    recall.clock.mark("expand", len(recall.scored), note=lambda: f"{led} by links")
 
 
 def _weights(eye: Eye, recall: Recall) -> Flow[Mapping[int, float]]:
@@ -127,8 +129,9 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     """Guard, make one of what is one, put the newest first, and keep as many as were asked for."""
     settings, want, count = eye.settings, recall.want, len(recall.scored)
     yield from _settled(eye, recall)
-    recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
-    recall.labels |= {one.mark.seq: KEY for one in recall.led}
+    if recall.led or recall.denied:
+        recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
+        recall.labels |= {one.mark.seq: KEY for one in recall.led}
     recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
     recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
     if want.rerank:
@@ -148,35 +151,30 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
     everything, wanted = recall.scored, _most(recall, eye.settings)
     while True:
         yield from related(eye, recall, wanted)
-        recall.clock.mark("guard", len(recall.facts))
+        recall.clock.mark(GUARD, len(recall.facts), len(recall.denied), _reasons(recall))
         settled(recall, eye.settings)
         if _sure(recall, everything, wanted) >= _least(recall, eye.settings) or wanted >= len(everything):
             break
         recall.begin_again(everything)
-        recall.clock.steps.pop()
+        recall.clock.stages.pop()
         wanted *= 2
         yield from fetch(eye, recall, list(first(everything, wanted)))
-    _count_denied(recall)
 
 
 def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
     """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
-    beyond = everything[sum(1 for _ in first(everything, reach)) :]
     best = rank.best_of_facts(recall.scored)
-    if not beyond or not recall.kins:
+    beyond = everything[sum(1 for _ in first(everything, reach)) :] if recall.kins else ()
+    if not beyond:
         return len(best)
     [bar, *_] = rank.ordered(beyond)
     return sum(1 for one in best if rank.before(one, bar))
 
 
-def _count_denied(recall: Recall) -> None:
-    """Say in the trace how many were stopped so far, and why."""
-    reasons = Counter(recall.denied.values())
-    note = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
-    recall.clock.steps = [
-        replace(step, kept=len(recall.facts), dropped=len(recall.denied), note=note) if step.stage == "guard" else step
-        for step in recall.clock.steps
-    ]
+def _reasons(recall: Recall) -> trace.Note:
+    """How many were stopped so far, for each reason."""
+    reasons = tuple(recall.denied.values())
+    return lambda: "; ".join(f"{number} {reason}" for reason, number in Counter(reasons).items())
 
 
 def _least(recall: Recall, settings: Settings) -> int:
@@ -211,12 +209,13 @@ def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
 
 def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
-    kept = rank.best_of_facts(recall.scored)
+    kept, fates = rank.best_of_facts(recall.scored), recall.fates.fates()
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
             score = rank.calibrated(one.score, recall.found, settings)
             came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
-            yield recall.fates.candidate(one, fact, score, came)
+            fate = fates.get((one.mark.seq, one.mark.slot), trace.KEPT)
+            yield trace.candidate(one, fact, score, came, fate)
 
 
 def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:

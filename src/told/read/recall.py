@@ -9,13 +9,14 @@ from datetime import datetime
 from told.core.belief import Sides
 from told.core.fact import NODE, Fact
 from told.core.identity import Lens
-from told.core.query import Find, Hit, Probe, Ranked, Trace
+from told.core.query import Find, Hit, Probe, Ranked
 from told.flow import Flow, call
 from told.read import trace
 from told.read.asked import Asked
 from told.read.fold import Kin, is_extracted
 from told.read.gather import Eye
 from told.read.guard import denials
+from told.read.leads import Web
 from told.read.rank import Scored
 
 
@@ -41,10 +42,9 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The hits of a search, what became of the other candidates, how sure it is, and what was not as it should be."""
+    """The hits of a search, what was not as it should be, and how sure it is."""
 
     hits: tuple[Hit, ...]
-    trace: Trace
     warnings: tuple[str, ...] = ()
     confidence: float = 0.0
 
@@ -54,7 +54,8 @@ class Recall:
     """A read on its way: what was understood, what was found, what is left of it, and what became of the rest.
 
     `shown` are the positions that may come to be shown; `sides` are the contradictions among them, `kins` the turns
-    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand.
+    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand;
+    `web` are the links that were looked up.
     """
 
     want: Want
@@ -76,6 +77,7 @@ class Recall:
     led: list[Scored] = field(default_factory=list)
     shown: set[int] = field(default_factory=set)
     heat: dict[int, str] = field(default_factory=dict)
+    web: Web = field(default_factory=Web)
 
     def begin_again(self, scored: list[Scored]) -> None:
         """Forget what became of these candidates: more of them are here now."""
@@ -84,29 +86,24 @@ class Recall:
     def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
         if len(kept) < len(self.scored):
-            inside = {(one.mark.seq, one.mark.slot) for one in kept}
-            self.fates.drop([one for one in self.scored if (one.mark.seq, one.mark.slot) not in inside], stage, reason)
+            self.fates.part(self.scored, kept, stage, reason)
         self.scored = kept
 
     def drop(self, reasons: Mapping[int, str], stage: str) -> None:
         """Some facts end here, each for its own reason."""
-        for one in self.scored:
-            if one.mark.seq in reasons:
-                self.fates.drop([one], stage, reasons[one.mark.seq])
-        self.scored = [one for one in self.scored if one.mark.seq not in reasons]
+        if reasons:
+            kept = [one for one in self.scored if one.mark.seq not in reasons]
+            self.fates.part(self.scored, kept, stage, reasons)
+            self.scored = kept
 
     def stand_for(self, seq: int, thread: str) -> None:
         """The fact at a position also stands for another memory."""
         if thread not in self.also.get(seq, ()):
             self.also[seq] = (*self.also.get(seq, ()), thread)
 
-    def admit(self, facts: Iterable[Fact]) -> None:
-        """Facts that every guard lets through came in."""
-        self.facts |= {fact.seq: fact for fact in facts}
-
     def show(self, facts: Sequence[Fact]) -> None:
         """Facts that every guard lets through came in, and may come to be shown."""
-        self.admit(facts)
+        self.facts |= {fact.seq: fact for fact in facts}
         self.shown.update(fact.seq for fact in facts)
 
 
@@ -147,4 +144,4 @@ def fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
         fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
         denied = denials(fetched.values(), eye.guards)
         recall.denied |= denied
-        recall.admit(fact for seq, fact in fetched.items() if seq not in denied)
+        recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from told.core.ids import sha256
 from told.core.query import Hit
@@ -22,6 +22,9 @@ from told.ports import Store
 SECOND: Final = 1_000_000
 HASHED: Final = 16
 """How many hexadecimal digits of a query's hash are kept."""
+
+_Noted: TypeAlias = tuple[int, int, float, str]
+"""When a memory was recalled, at which rank, with which score, and the hash of the query."""
 
 
 class Recalls:
@@ -41,30 +44,35 @@ class Recalls:
     def renew(self) -> None:
         """Begin with nothing."""
         self._lock = threading.Lock()
-        self._pending: dict[str, dict[str, deque[Recalled]]] = {}
+        self._pending: dict[str, dict[str, deque[_Noted]]] = {}
 
     def note(self, account: str, hits: Sequence[Hit], query: str, at: int) -> None:
         """A read selected these, best first; a memory that was selected in several parts counts once, as its best."""
         if not self._keep and not self._queued:
             return
-        best = {hit.fact.id: (rank, hit.score) for rank, hit in reversed(list(enumerate(hits, 1)))}
         hashed = hash_of(query)
-        self._put(account, (Recalled(thread, at, rank, score, hashed) for thread, (rank, score) in best.items()))
+        best = {hit.fact.id: (at, rank, hit.score, hashed) for rank, hit in reversed(list(enumerate(hits, 1)))}
+        self._put(account, best.items())
 
-    def _put(self, account: str, recalls: Iterable[Recalled]) -> None:
+    def _put(self, account: str, noted: Iterable[tuple[str, _Noted]]) -> None:
         with self._lock:
             threads = self._pending.setdefault(account, {})
-            for recall in recalls:
-                threads.setdefault(recall.thread, deque(maxlen=max(self._keep, 1))).append(recall)
+            for thread, each in noted:
+                if thread not in threads:
+                    threads[thread] = deque(maxlen=max(self._keep, 1))
+                threads[thread].append(each)
 
     def take(self) -> Mapping[str, Sequence[Recalled]]:
         """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""
         with self._lock:
             taken, self._pending = self._pending, {}
         return {
-            account: sorted((each for noted in threads.values() for each in noted), key=lambda each: each.at)
+            account: sorted(
+                (Recalled(thread, *each) for thread, noted in threads.items() for each in noted),
+                key=lambda recall: recall.at,
+            )
             for account, threads in taken.items()
-        }  # fmt: skip
+        }
 
     def drop(self, account: str, threads: Iterable[str]) -> None:
         """Forget erased threads."""
@@ -83,7 +91,7 @@ class Recalls:
         for account, recalls in self.take().items():
             done = yield from attempt(self._write(store, account, recalls))
             if isinstance(done, Failure):
-                self._put(account, recalls)
+                self._put(account, ((each.thread, (each.at, each.rank, each.score, each.query)) for each in recalls))
                 warnings.append(f"Recalls could not be noted: {done}")
         return tuple(warnings)
 

@@ -19,6 +19,7 @@ from told.flow import Flow, call
 from told.read.fold import Kin, folded, is_extracted, kindred, stale
 from told.read.gather import Eye, by_id
 from told.read.guard import denials
+from told.read.leads import links_of
 from told.read.rank import Scored, best_of_facts, ordered
 from told.read.recall import Recall, first
 from told.settings import Settings
@@ -50,7 +51,7 @@ def _sided(eye: Eye, recall: Recall) -> Flow[None]:
     """The contradictions of what was found, with the other side of each, wherever it stands."""
     find = recall.want.find
     known = {fact.id: fact for fact in (recall.facts[seq] for seq in recall.shown)}
-    links = yield from call(eye.store.links, find.scope.account, list(known), at(find))
+    links = yield from links_of(eye, find, list(known), recall.web)
     disputes = [link for link in links if link.rel in (CONTRADICTS, SUPERSEDES)]
     unseen = {end for link in disputes for end in (link.src, link.dst)} - known.keys()
     found = (yield from by_id(eye, find, unseen)) if unseen else ()

@@ -23,7 +23,7 @@ def weighed(eye: Eye, recall: Recall) -> Flow[None]:
     """Add to what was found how recent and important it is, of all of it, and put it into that order."""
     yield from fetch(eye, recall, recall.scored)
     threads = sorted({fact.id for fact in recall.facts.values()})
-    links = (yield from links_of(eye, recall.probe, threads)) if recall.found.linked else ()
+    links = (yield from links_of(eye, recall.want.find, threads, recall.web)) if recall.found.linked else ()
     now, settings = recall.probe.find.as_of.at, eye.settings
     filed = {link.src for link in links if link.rel == IN_EXCHANGE}
     judged = judgements(links)

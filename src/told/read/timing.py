@@ -16,6 +16,7 @@ from typing import Final
 
 from told.core import almanac, beside
 from told.core.lazy import regex
+from told.core.tongue import language
 from told.core.when import PRECISIONS, Interval, to_us
 from told.read.sentence import Sentence, Time
 from told.read.weigh import MAY_BE, YEARS, goes_on, is_at_home
@@ -29,11 +30,11 @@ _FROM_NOW: Final = frozenset(("turn", "ago", "word", "weekday_of_week"))
 _DATED: Final = frozenset(("date", "iso", "numbered_date"))
 
 
-def times(text: str, *, now: datetime, zone: str | tzinfo | None = None, language: str = "") -> tuple[Time, ...]:
+def times(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> tuple[Time, ...]:
     """The times a text of composed letters (NFC) speaks of, in its order, with the places where it does."""
     if text.isascii() and not _SLASHED.search(text) and not almanac.time_words(text, 1):
         return ()  # most questions speak of no time, and the forms need not even be compiled for them
-    sentence = Sentence.of(text, now, zone, language)
+    sentence = Sentence.of(text, now, zone, language(text))
     try:
         return tuple(_placed(sentence, _joined(sentence, _nested(sentence, list(islice(_found(sentence), _MOST))))))
     except (ValueError, OverflowError):  # a step over the edge of the calendar: `now` is in the first or the last years

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from told.core.fact import LEVELS, Fact
 from told.core.query import Candidate, Mark, Probe, Step
@@ -13,19 +13,30 @@ from told.core.when import iso
 from told.read.asked import Asked
 from told.read.rank import Scored
 
+Note: TypeAlias = Callable[[], str]
+"""What there is to say of a stage, put into words only for who wants to know."""
+
 
 @dataclass(slots=True)
 class Clock:
-    """Steps of a trace as they happen."""
+    """The stages of a read as they happen."""
 
-    steps: list[Step] = field(default_factory=list)
+    stages: list[tuple[str, int, int, float, Note]] = field(default_factory=list)
     last: int = field(default_factory=perf_counter_ns)
 
-    def mark(self, stage: str, kept: int, dropped: int = 0, note: str = "") -> None:
+    def mark(self, stage: str, kept: int, dropped: int = 0, note: Note = str) -> None:
         """A stage ended just now."""
         now = perf_counter_ns()
-        self.steps.append(Step(stage, kept, dropped, (now - self.last) / 1000, note))
+        self.stages.append((stage, kept, dropped, (now - self.last) / 1000, note))
         self.last = now
+
+    def recount(self, stage: str, kept: int, dropped: int, note: Note) -> None:
+        """More went through a stage later on."""
+        self.stages = [(s[0], kept, dropped, s[3], note) if s[0] == stage else s for s in self.stages]
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of a trace."""
+        return tuple(Step(stage, kept, dropped, micros, note()) for stage, kept, dropped, micros, note in self.stages)
 
 
 def understood(asked: Asked) -> dict[str, Any]:
@@ -68,20 +79,39 @@ def level(mark: Mark) -> str:
     return LEVELS.get(mark.slot, "content")
 
 
+Fate: TypeAlias = tuple[str, str]
+"""The stage at which a candidate ended, and why; without a reason it did not."""
+
+KEPT: Final[Fate] = ("select", "")
+
+
 @dataclass(slots=True)
 class Ledger:
-    """What became of each candidate, the last word counting."""
+    """Who went on from each stage; what became of each candidate is told only when somebody asks."""
 
-    fates: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)
+    stages: list[tuple[Sequence[Scored], Sequence[Scored], str, str | Mapping[int, str]]] = field(default_factory=list)
 
-    def drop(self, scored: Iterable[Scored], stage: str, reason: str) -> None:
-        """These went no further."""
-        for one in scored:
-            self.fates.setdefault((one.mark.seq, one.mark.slot), (stage, reason))
+    def part(self, before: Sequence[Scored], after: Sequence[Scored], stage: str, why: str | Mapping[int, str]) -> None:
+        """Of those before only those after went on; the others ended for one reason, or each for its own."""
+        self.stages.append((before, after, stage, why))
 
-    def candidate(self, one: Scored, fact: Fact, score: float, came: tuple[str, ...]) -> Candidate:
-        """A candidate with what became of it."""
-        stage, reason = self.fates.get((one.mark.seq, one.mark.slot), ("select", ""))
-        return Candidate(
-            fact.id, fact.seq, fact.text, score, parts(one), stage, not reason, reason, came, level(one.mark)
-        )
+    def fates(self) -> dict[tuple[int, int], Fate]:
+        """What became of those that ended, by position and slot; the first end counts."""
+        found: dict[tuple[int, int], Fate] = {}
+        for before, after, stage, why in self.stages:
+            gone = {_key(one): one.mark.seq for one in before}
+            for one in after:
+                gone.pop(_key(one), None)
+            for key, seq in gone.items():
+                found.setdefault(key, (stage, why if isinstance(why, str) else why[seq]))
+        return found
+
+
+def _key(one: Scored) -> tuple[int, int]:
+    return one.mark.seq, one.mark.slot
+
+
+def candidate(one: Scored, fact: Fact, score: float, came: tuple[str, ...], fate: Fate) -> Candidate:
+    """A candidate with what became of it."""
+    stage, reason = fate
+    return Candidate(fact.id, fact.seq, fact.text, score, parts(one), stage, not reason, reason, came, level(one.mark))

@@ -57,7 +57,7 @@ def why_not(eye: Eye, want: Want, thread: str) -> Flow[Reason]:
     probe = replace(recall.probe, also=recall.probe.also[:-1])
     came = trace.sources(one.mark, probe, recall.labels, heat_of(eye, probe))
     kept = any(other.mark.seq == fact.seq for other in recall.scored)
-    stage, why = recall.fates.fates.get((fact.seq, one.mark.slot), ("select", ""))
+    stage, why = recall.fates.fates().get((fact.seq, one.mark.slot), trace.KEPT)
     reason = f"it is hit number {place + 1}" if kept else why or "after the limit"
     last = rank.calibrated(recall.scored[-1].score, recall.found, eye.settings) if recall.scored else None
     return Reason(thread, kept, stage, reason, place + 1, score, last, trace.parts(one), came)

@@ -9,6 +9,7 @@ import apsw
 
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import json_list, span
+from told.core.fact import NEVER
 from told.core.query import Touch
 from told.core.recall import Reason, Recalled, RecallState, Task, paired, urgency
 
@@ -29,24 +30,32 @@ def recalled(db: apsw.Connection, account: int, recalls: Sequence[Recalled], kee
     """Note recalls and what each made of its thread, then let go of the oldest of both."""
     known = _known(db, account, (recall.thread for recall in recalls))
     noted = [recall for recall in recalls if recall.thread in known]
-    for recall in noted:
-        said = (recall.at, recall.rank, recall.score, recall.query, recall.access.value)
-        run(db, "add_recall", account, recall.thread, *said)
-        _move(db, account, recall)
-    for thread in {recall.thread for recall in noted}:
-        run(db, "trim_recalls", account, thread, max(keep, 0))
-        run(db, "trim_recall_states", account, thread, max(keep, 0))
+    said = ((account, r.thread, r.at, r.rank, r.score, r.query, r.access.value) for r in noted)
+    run_many(db, "add_recall", said)
+    moved = _moved(db, account, noted)
+    # No thread has more rows than it was recalled times.
+    full = [(account, thread, max(keep, 0)) for thread, states in moved.items() if states[-1].count > keep]
+    run_many(db, "trim_recalls", full)
+    run_many(db, "trim_recall_states", full)
 
 
-def _move(db: apsw.Connection, account: int, recall: Recalled) -> None:
-    """Close the open state of a thread where the next one begins."""
-    row = run(db, "open_recall_state", account, recall.thread).fetchone()
-    if row is None:
-        after = RecallState.first(recall.thread, recall.at)
-    else:
-        after = RecallState(recall.thread, *row[1:]).after(recall.at)
-        run(db, "close_recall_state", after.since, row[0])
-    run(db, "add_recall_state", account, after.thread, after.since, after.until, after.count, after.strength)
+def _moved(db: apsw.Connection, account: int, recalls: Sequence[Recalled]) -> Mapping[str, Sequence[RecallState]]:
+    """Begin a new state of its thread with each recall, closing the open one there; the new states of each thread."""
+    rows = run(db, "open_recall_states", account, json_list([*{recall.thread for recall in recalls}])).fetchall()
+    last = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
+    begun: dict[str, list[RecallState]] = {}
+    for recall in recalls:
+        before = last.get(recall.thread)
+        after = RecallState.first(recall.thread, recall.at) if before is None else before.after(recall.at)
+        last[recall.thread] = after
+        begun.setdefault(recall.thread, []).append(after)
+    run_many(db, "close_recall_state", ((begun[thread][0].since, id_) for id_, thread, *_ in rows))
+    run_many(db, "add_recall_state", (
+        (account, state.thread, state.since, until, state.count, state.strength)
+        for states in begun.values()
+        for state, until in zip(states, [*(after.since for after in states[1:]), NEVER], strict=True)
+    ))  # fmt: skip
+    return begun
 
 
 def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int) -> int:

@@ -350,9 +350,9 @@ SELECT at, rank, score, query, access FROM recall WHERE account = ? AND thread =
 -- name: trim_recalls
 DELETE FROM recall WHERE id IN (
     SELECT id FROM recall WHERE account = ? AND thread = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)
--- name: open_recall_state
-SELECT id, since, until, count, strength FROM recall_state WHERE account = ? AND thread = ?
-ORDER BY since DESC, id DESC LIMIT 1
+-- name: open_recall_states
+SELECT s.id, s.thread, s.since, s.until, s.count, s.strength FROM json_each(?2) t JOIN recall_state s ON s.id = (
+    SELECT id FROM recall_state WHERE account = ?1 AND thread = t.value ORDER BY since DESC, id DESC LIMIT 1)
 -- name: close_recall_state
 UPDATE recall_state SET until = ? WHERE id = ?
 -- name: add_recall_state

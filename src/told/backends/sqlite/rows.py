@@ -26,6 +26,7 @@ MIDDLE: Final = (
     "after",
 )  # fmt: skip
 _middle = attrgetter(*MIDDLE)
+_parsed = json.JSONDecoder().raw_decode
 
 
 def base(account: int) -> int:
@@ -79,16 +80,20 @@ def spoken(fact: Fact) -> str:
 
 def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
-    id_, thread, tx, _, until, gone, text, md5, kind = row[:9]
-    meta = json.loads(row[-3]) if row[-3] != "{}" else {}
-    rest: tuple[Any, ...] = (*row[9:-3], meta)
+    id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta, _first, _last = row
+    rest.append(_meta(meta))
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 
 def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
     """A link from the link table."""
     id_, src, rel, dst, _, weight, until, meta = row
-    return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, json.loads(meta))
+    return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, _meta(meta))
+
+
+def _meta(text: str) -> dict[str, Any]:
+    """Metadata as it was stored; most has nothing in it, and none has white space around it."""
+    return {} if text == "{}" else _parsed(text)[0]
 
 
 def entry_of(row: tuple[Any, ...], account: str) -> Entry:
