@@ -1,6 +1,8 @@
 """Patterns that wait until they are asked."""
 
+import copy
 import gc
+import pickle
 import re
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +32,13 @@ def test_it_has_all_that_a_pattern_has():
 
 def test_bytes_have_patterns_too():
     assert regex(rb"\d+").search(b"no 12")[0] == b"12"
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_it_can_be_copied_and_pickled_before_it_is_asked_and_after(again):
+    word = regex("A+", re.IGNORECASE)
+    for _ in range(2):
+        assert again(word).findall("aab") == word.findall("aab") == ["aa"]
 
 
 def test_what_is_no_pattern_says_so_when_it_is_asked():

@@ -22,6 +22,9 @@ class _Lazy:
     def _compiled(self) -> re.Pattern[Any]:
         return re.compile(self.pattern, self._flags)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return regex, (self.pattern, self._flags)
+
     def __getattr__(self, name: str) -> Any:
         value = self.__dict__[name] = getattr(self._compiled, name)
         return value
