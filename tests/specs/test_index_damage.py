@@ -176,6 +176,36 @@ def test_passages_deleted_by_hand_are_named_and_mended(path: Path, whole: tuple[
 # Vectors --------------------------------------------------------------------------------------------------------------
 
 
+LOST = {
+    "its fact deleted": "DELETE FROM fact WHERE text LIKE 'zebulon%'",
+    "its place forgotten": "UPDATE fact SET first = NULL, last = NULL WHERE text LIKE 'zebulon%'",
+    "another place": "UPDATE fact SET first = first + 7, last = last + 7 WHERE text LIKE 'zebulon%'",
+}
+
+
+@pytest.mark.parametrize("statement", LOST.values(), ids=LOST.keys())
+def test_what_a_damaged_view_has_lost_sight_of_is_erased_all_the_same(tmp_path: Path, statement: str) -> None:
+    path, left = tmp_path / "m.db", []
+    with opened(path) as memory:
+        memory.add("tea", user_id="alice")
+    left.append(_traces(path))
+    with opened(path) as memory:
+        (row,) = memory.add("zebulon plays the violin", user_id="alice")["results"]
+    damage(path, statement)
+    with opened(path) as memory:
+        memory.erase(memory_id=row["id"])
+    left.append(_traces(path))
+    assert left[0] == left[1]
+
+
+def _traces(path: Path) -> tuple[int, ...]:
+    """How often a name stands in the file, and how many passages and vectors there are."""
+    with apsw.Connection(str(path)) as db:
+        counts = db.execute("SELECT (SELECT count(*) FROM passage), (SELECT count(*) FROM embedding)").fetchone()
+    db.close()
+    return path.read_bytes().count(b"zebulon"), *counts
+
+
 def test_deleted_vectors_are_counted_and_embedded_again(path: Path, whole: tuple[bytes, Any]) -> None:
     damage(path, "DELETE FROM embedding")
     damage(path, "DELETE FROM block")

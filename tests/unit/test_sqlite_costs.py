@@ -49,7 +49,7 @@ def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) 
 
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
 ASKED: dict[str, Any] = {
-    "close_passages": (9, 1), "drop_passages_of_facts": ("[1]",), "drop_ticks": ("[1]",), "fact_latest": BY_THREAD,
+    "close_passages": (9, 1), "drop_ticks": ("[1]",), "fact_latest": BY_THREAD,
     "fact_valid": BY_THREAD, "held": ("t", 0, 9), "known_threads": ('["t"]', 0, 9), "part_state": (1,),
     "passages_of_facts": ("[1]",), "retire_thread": (9, "t", 0, 9), "taken": (0, 9, '["e"]'), "texts": ("[1]",),
     "turn": ("t", 1),

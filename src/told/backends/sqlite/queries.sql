@@ -456,12 +456,8 @@ INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id > ? AND id < ?
 -- name: facts_of_entries
 SELECT id FROM fact WHERE id IN (SELECT value FROM json_each(?))
--- name: parts_of_facts
-SELECT DISTINCT first >> 32 FROM fact WHERE first IS NOT NULL AND id IN (SELECT value FROM json_each(?))
 -- name: drop_passages_of_facts
-DELETE FROM passage WHERE id IN (
-    SELECT p.id FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND f.last AND +p.fact = f.id
-    WHERE f.id IN (SELECT value FROM json_each(?))) RETURNING hash
+DELETE FROM passage WHERE fact IN (SELECT value FROM json_each(?)) RETURNING id >> 32, hash
 -- name: threads_of_facts
 SELECT DISTINCT thread FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_facts

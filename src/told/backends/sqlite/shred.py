@@ -29,10 +29,11 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
         run(db, "bury", id_)
         run(db, "shred_entry", id_)
         shredded += db.changes()
-    parts = [part for (part,) in run(db, "parts_of_facts", listed)]
     spaces = [space for (space,) in run(db, "spaces_of_rows", listed).fetchall()]
     counts = {"entries": shredded, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
-    dropped = [digest for (digest,) in run(db, "drop_passages_of_facts", listed).fetchall()]
+    # Every passage is looked at: what a damaged view has lost sight of must go too.
+    passages = run(db, "drop_passages_of_facts", listed).fetchall()
+    dropped = [digest for _, digest in passages]
     counts["passages"] = len(dropped)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
     counts["blobs"] = blobs.release(db, account, listed)
@@ -41,7 +42,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
         run(db, query, listed)
         counts[name] = db.changes()
-    for part in parts:
+    for part in {part for part, _ in passages}:
         dropped += repack(db, account, part)
     for model, *_ in run(db, "models").fetchall():
         for digest in set(dropped):
