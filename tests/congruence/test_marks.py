@@ -1,5 +1,7 @@
 """What the index knows of every passage it offers is the same on every store, to the last bit."""
 
+import gc
+import tracemalloc
 from unittest import mock
 
 import pytest
@@ -123,6 +125,32 @@ def test_a_search_makes_no_marks_unless_somebody_looks_at_them():
         assert made.call_count == 0
         assert list(found.marks) == []
         assert made.call_count == 1
+
+
+@pytest.mark.parametrize("knobs", [{}, {"exact_rows": 1}], ids=["exactly", "by sketch"])
+def test_what_the_index_says_it_takes_is_about_what_it_takes(knobs):
+    talk = [{"role": "user", "content": f"{word} {other} {n}", "name": "Ann"}
+            for word in WORDS for other in WORDS for n in range(6)]  # fmt: skip
+    with stage("sqlite", **knobs) as here:
+        here.memory.add(talk, user_id="u", infer=False)
+        index, head = here.memory.engine.store.index, here.memory.engine.store.head("default")
+        probes = [
+            Probe(Find(Scope(user_id="u"), AsOf(seq, head.at)), (word,), vector, centre=centre)
+            for word, vector in zip(WORDS, HashingEmbedder().embed(WORDS), strict=True)
+            for seq in (LATEST, head.seq)
+            for centre in (0.5, 0.0)
+        ]
+        for probe in probes:
+            assert list(index.search(probe).marks)
+        index.cache.clear()
+        gc.collect()
+        tracemalloc.start()
+        for probe in probes:
+            list(index.search(probe).marks)
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert taken < 1.05 * sum(index.cache._sizes.values())
 
 
 def _act(memory, act, chosen):

@@ -12,7 +12,19 @@ import numpy.typing as npt
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
 from told.backends.sqlite.partition import TF_MASK, Look, Partition, Row, Sight
-from told.backends.sqlite.scan import Array, ArraySight, Codes, Floats, Ints, Mask, Postings, Scene, Table, sketched
+from told.backends.sqlite.scan import (
+    APART,
+    Array,
+    ArraySight,
+    Codes,
+    Floats,
+    Ints,
+    Mask,
+    Postings,
+    Scene,
+    Table,
+    sketched,
+)
 from told.core.score import UNIT
 
 NO_DOCS: Final = np.zeros(0, np.uint32)
@@ -20,7 +32,8 @@ SUMMED_AT_ONCE: Final = 4096
 ALWAYS: Final = np.iinfo(np.int64)
 SCENES: Final = 4
 """How many different looks at a partition are remembered."""
-
+APART_BYTES: Final = 120
+"""What a code that was taken apart takes beside its own bytes."""
 
 
 class ArrayPartition(Partition):
@@ -75,6 +88,12 @@ class ArrayPartition(Partition):
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
         return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
+
+    @property
+    def size(self) -> int:
+        """Roughly how many bytes the partition takes, once as many codes are taken apart as ever are."""
+        apart = min(self.rows, APART) * (self.model.dim + APART_BYTES) if self.model else 0
+        return super().size + apart
 
     def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.
@@ -143,8 +162,7 @@ class ArrayPartition(Partition):
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:
-        apart = dim if self.codes.dtype != np.int8 else 0
-        return dim * self.codes.itemsize + dim // 8 + apart
+        return dim * self.codes.itemsize + dim // 8
 
 
 def _members(ordinals: frozenset[int], n: int) -> Mask:

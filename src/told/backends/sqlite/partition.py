@@ -24,7 +24,7 @@ from told.core.match import Matches, Question, Turns, Voice, places, summed
 from told.core.query import Mark
 from told.core.score import Corpus
 
-ROW_BYTES = 300
+ROW_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1
 
 
