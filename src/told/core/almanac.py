@@ -14,6 +14,8 @@ from datetime import date, time, timedelta
 from functools import cache
 from typing import Final, TypeVar
 
+from told.core.lazy import regex
+
 _T = TypeVar("_T")
 
 
@@ -298,22 +300,44 @@ FORMS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A form as a pattern, compiled when it is first tried, and the words without which it fits no text."""
+
+    form: str
+    pattern: re.Pattern[str]
+    needs: tuple[str, ...]
+
+    def can_fit(self, text: str) -> bool:
+        """Whether a text has the words that the form cannot do without."""
+        return all(word in text for word in self.needs)
+
+
+# What of a template may be left out or stands for several words: groups, classes, slots, and a character with a "?".
+_OPEN: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)\??|\[[^]]*\]|\{[^}]*\}|.\?")
+_NEEDED: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
+
+
 @cache
-def rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The forms as patterns, in the order in which they are tried; compiled at the first use."""
-    return tuple((form, pattern(template)) for form, templates in FORMS.items() for template in templates)
+def rules() -> tuple[Rule, ...]:
+    """The forms as rules, in the order in which they are tried."""
+    return tuple(
+        Rule(form, pattern(template), tuple(_NEEDED.findall(_OPEN.sub(" ", template))))
+        for form, templates in FORMS.items()
+        for template in templates
+    )
 
 
 def pattern(template: str) -> re.Pattern[str]:
     """A template over the slots as a pattern for plain texts."""
-    return re.compile(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
+    return regex(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
 
 
 def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every form that fits a plain text entirely, with what was said in its slots."""
-    for form, rule in rules():
-        if match := rule.fullmatch(text):
-            yield form, match.groupdict(default="")
+    for rule in rules():
+        if rule.can_fit(text) and (match := rule.pattern.fullmatch(text)):
+            yield rule.form, match.groupdict(default="")
 
 
 # ----------------------------------------------------------------------------------------------------- speaking of time

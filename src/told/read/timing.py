@@ -62,8 +62,8 @@ def _starters() -> frozenset[str]:
 
 
 @cache
-def _core_rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((form, rule) for form, rule in almanac.rules() if form in MAY_BE)
+def _core_rules() -> tuple[almanac.Rule, ...]:
+    return tuple(rule for rule in almanac.rules() if rule.form in MAY_BE)
 
 
 @cache
@@ -96,10 +96,11 @@ def _plain_time(sentence: Sentence, start: int, *, is_led: bool = False) -> Time
     """The longest time that begins here by a form of the almanac, with the part of the day that may follow."""
     if plain := _days(sentence, start) or _written_date(sentence, start) or _turned_part(sentence, start):
         return plain
+    text = sentence.plain
     fits = [
-        (form, m)
-        for form, rule in _core_rules()
-        if (m := rule.match(sentence.plain, start)) and _ends(m.string, m.end())
+        (rule.form, m)
+        for rule in _core_rules()
+        if rule.can_fit(text) and (m := rule.pattern.match(text, start)) and _ends(text, m.end())
     ]
     if not fits:
         return _bare_year(sentence, start, is_led=is_led)

@@ -1,0 +1,34 @@
+"""The forms in which people say dates."""
+
+from __future__ import annotations
+
+import pytest
+
+from told.core.almanac import rules
+
+SAID = (
+    "now", "right now", "ahora", "现在", "3 days ago", "hace dos semanas", "vor 2 tagen", "il y a 3 mois", "3天前",
+    "in 2 weeks", "two weeks from now", "dentro de 3 dias", "en 3 dias", "dans 2 jours", "the last 3 days",
+    "past week", "los ultimos 3 dias", "ultimas 2 semanas", "in den letzten 3 tagen", "过去3天",
+    "friday of last week", "last week's friday", "上周五", "last month", "la semana pasada", "le mois dernier",
+    "may 2023", "may of 2023", "2023年5月", "5/2023", "march 3, 2024", "3 de marzo de 2024", "2024年3月5日",
+    "the year 2020", "2020年", "ano 2020", "jahr 2020", "the 1990s", "1990's", "the end of last year", "fin de mes",
+    "at noon on friday", "friday at 3 pm", "friday in the morning", "昨天晚上", "in summer", "on monday",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_a_form_fits_has_the_words_that_it_cannot_do_without(text: str) -> None:
+    fitting = [rule for rule in rules() if rule.pattern.search(text)]
+    assert fitting
+    assert all(rule.can_fit(text) for rule in fitting)
+
+
+def test_a_third_of_the_forms_is_not_tried_on_a_question_that_names_a_day() -> None:
+    assert sum(rule.can_fit("what did we plan for monday") for rule in rules()) < len(rules()) * 2 / 3
+
+
+@pytest.mark.parametrize("text", ["hace dos semanas", "vor 2 tagen", "il y a 3 mois"])
+def test_a_form_with_words_of_its_own_is_not_tried_without_them(text: str) -> None:
+    (rule,) = (rule for rule in rules() if rule.form == "ago" and rule.pattern.fullmatch(text))
+    assert not rule.can_fit(text.replace(rule.needs[0], ""))
