@@ -26,7 +26,6 @@ MIDDLE: Final = (
     "after",
 )  # fmt: skip
 _middle = attrgetter(*MIDDLE)
-_parsed = json.JSONDecoder().raw_decode
 
 
 def base(account: int) -> int:
@@ -92,8 +91,9 @@ def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
 
 
 def _meta(text: str) -> dict[str, Any]:
-    """Metadata as it was stored; most has nothing in it, and none has white space around it."""
-    return {} if text == "{}" else _parsed(text)[0]
+    """Metadata as it was stored; most has nothing in it."""
+    found: dict[str, Any] = {} if text == "{}" else json.loads(text)
+    return found
 
 
 def entry_of(row: tuple[Any, ...], account: str) -> Entry:
