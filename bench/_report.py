@@ -50,8 +50,9 @@ def _adds(one: dict[str, Any], rounds: Rounds, where: str) -> Iterator[dict[str,
         yield _table.verdict(f"{name}: add, mem0 / told full", ratio(rounds, "add", "mem0", "told-full"), ">=", 4)
         yield _table.verdict(f"{name}: add, mem0 / told normal", ratio(rounds, "add", "mem0", "told-normal"), ">=", 20)
     for durability in ("full", "normal") if rounds else ():
-        nearness = ratio(rounds, "add", f"told-{durability}", f"bare-{durability}")
-        yield _table.verdict(f"{one['title']}{where}: add, told / bare, {durability}", nearness, "<=", 3)
+        for limit in ("rows", "bare"):
+            nearness = ratio(rounds, "add", f"told-{durability}", f"{limit}-{durability}")
+            yield _table.verdict(f"{one['title']}{where}: add, told / {limit}, {durability}", nearness, "<=", 3)
 
 
 def _searches(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -100,31 +101,37 @@ def rows(scenario: dict[str, Any]) -> list[list[str]]:
 
 
 def _ordered(figures: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    order = ("bare-full", "told-full", "bare-normal", "told-normal", "mem0")
+    order = ("bare-full", "rows-full", "told-full", "bare-normal", "rows-normal", "told-normal", "mem0")
     return [(name, figures[name]) for name in order if name in figures]
 
 
 def _row(name: str, figures: dict[str, Any]) -> list[str]:
     cut = "" if figures["whole"] else " (time up)"
     return [
-        name.replace("-", ", "), _table.number(figures["count"]) + cut, _add(figures), _table.number(figures["bulk"]),
-        f"{_pair(figures['search'])} ({_table.number(figures['search_cpu'] / MILLI)})",
-        _pair(figures["embedded"]) if "embedded" in figures else "–", _cold(figures, "open"), _cold(figures, "first"),
-        _table.number(figures["cold"]["resident"] / 2**20), _table.number(figures["bytes"]),
+        name.replace("-", ", "), _table.number(figures["count"]) + cut, _timed(figures, "add"),
+        _table.number(figures["bulk"]), _timed(figures, "search"),
+        _pair(figures["embedded"]) if "embedded" in figures else "–",
+        _cold(figures, "open"), _cold(figures, "first"),
+        _table.number(figures["cold"]["resident"] / 2**20) if "cold" in figures else "–",
+        _table.number(figures["bytes"]),
     ]  # fmt: skip
 
 
 def _slow_row(name: str, scenario: dict[str, Any]) -> list[str]:
     figures, faster = scenario["slow"][name], ratio(scenario["slow_rounds"], "add", "mem0", name)
     times = "–" if faster is None else f"{_table.number(faster)}×"
-    return [name.replace("-", ", "), _add(figures), _table.number(figures["syncs"]), times]
+    return [name.replace("-", ", "), _timed(figures, "add"), _table.number(figures["syncs"]), times]
 
 
-def _add(figures: dict[str, Any]) -> str:
-    return f"{_pair(figures['add'])} ({_table.number(figures['add_cpu'] / MILLI)})"
+def _timed(figures: dict[str, Any], what: str) -> str:
+    if what not in figures:
+        return "–"
+    return f"{_pair(figures[what])} ({_table.number(figures[f'{what}_cpu'] / MILLI)})"
 
 
 def _cold(figures: dict[str, Any], what: str) -> str:
+    if "cold" not in figures:
+        return "–"
     best, median = (_table.number(figures[which][what] / MILLI) for which in ("cold_best", "cold"))
     return f"{best} ({median})"
 

@@ -28,7 +28,7 @@ COLD_SEARCHES = 300
 
 
 def opener(name: str, folder: Path, *parts: Memories) -> Callable[[], Contender]:
-    """What opens a contender: `told-full`, `told-normal`, `bare-full`, `bare-normal` or `mem0`.
+    """What opens a contender: `mem0`, or `told`, `rows` or `bare` with a durability, such as `told-full`.
 
     What the benchmark itself brings along is loaded and made here, so that opening is the contender's own work.
     """
@@ -41,6 +41,10 @@ def opener(name: str, folder: Path, *parts: Memories) -> Callable[[], Contender]
 
     if kind == "told":
         return partial(Told, folder, Precomputed(*parts), durability)
+    if kind == "rows":
+        from bench._rows import Rows
+
+        return partial(Rows, folder, Precomputed(*parts), durability)
     from bench._bare import Bare
 
     return partial(Bare, folder, Precomputed(*parts), durability)
@@ -70,6 +74,7 @@ class Server:
     def add(self, count: int) -> dict[str, Any]:
         """Keep some extra memories one by one."""
         rows = self._fresh(count)
+        self._prepare([([text], user) for text, user in rows])
         synced, busy = syncs(), time.process_time_ns()
         nanos = []
         for text, user in rows:
@@ -86,9 +91,10 @@ class Server:
 
     def bulk(self, count: int) -> dict[str, Any]:
         """Keep some extra memories of one user in one call."""
-        texts = [text for text, _ in self._fresh(count)]
+        texts, user = [text for text, _ in self._fresh(count)], f"bulk{self.used}"
+        self._prepare([(texts, user)])
         start = time.perf_counter_ns()
-        self.it.bulk(texts, f"bulk{self.used}")
+        self.it.bulk(texts, user)
         return {"nanos": time.perf_counter_ns() - start, "count": count}
 
     def search(self, first: int, count: int) -> dict[str, Any]:
@@ -116,6 +122,12 @@ class Server:
         if not on:
             embedder.real = None
         return {"there": on and embedder.load_real()}
+
+    def _prepare(self, calls: list[tuple[list[str], str]]) -> None:
+        """Let a contender that needs to know what is to come have a look."""
+        prepare = getattr(self.it, "prepare", None)
+        if prepare is not None:
+            prepare(calls)
 
     def close(self) -> dict[str, Any]:
         """Close the files."""

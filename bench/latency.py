@@ -34,6 +34,9 @@ from bench._sync import OWN, Disk
 HERE = Path(__file__).resolve().parent
 PEER = HERE / ".venv-peer"
 PEER_PACKAGE = "mem0ai"
+OURS = ("bare-full", "rows-full", "told-full", "bare-normal", "rows-normal", "told-normal")
+COPIES = {"bare-normal": ("bare-full",), "told-normal": ("told-full", "rows-normal", "rows-full")}
+"""What is filled, and who gets a copy of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,12 @@ class Scenario:
     @property
     def names(self) -> list[str]:
         """The contenders, in the order of the table."""
-        return ["bare-full", "told-full", "bare-normal", "told-normal", *(["mem0"] if self.peer else [])]
+        return [*OURS, *(["mem0"] if self.peer else [])]
+
+    @property
+    def searching(self) -> list[str]:
+        """Those of them that are also opened and asked."""
+        return [name for name in self.names if not name.startswith("rows")]
 
     def run(self) -> dict[str, Any]:
         """Everything, from the first text to the last figure."""
@@ -175,10 +183,10 @@ class Scenario:
         return Process(name, self.corpus, self.folder / name, python, disk)
 
     def _fill(self) -> None:
-        """Fill each kind of store once; the other durability gets a copy of the file."""
+        """Fill each kind of store once; the others get a copy of the file."""
         for name in self.names:
             (self.folder / name).mkdir(parents=True)
-        for name in [name for name in self.names if not name.endswith("-full")]:
+        for name in [name for name in self.names if name in COPIES or name == "mem0"]:
             self._say(f"filling {name}")
             process = self._process(name)
             mem0 = name == "mem0"
@@ -187,10 +195,9 @@ class Scenario:
             size = sum(file.stat().st_size for file in (self.folder / name).rglob("*") if file.is_file())
             figures = {**loaded, "bytes": size / loaded["count"], "whole": loaded["count"] == len(self.owners)}
             self.figures[name] = figures
-            if not mem0:
-                full = name.replace("normal", "full")
-                shutil.copytree(self.folder / name, self.folder / full, dirs_exist_ok=True)
-                self.figures[full] = dict(figures)
+            for copy in COPIES.get(name, ()):
+                shutil.copytree(self.folder / name, self.folder / copy, dirs_exist_ok=True)
+                self.figures[copy] = dict(figures)
 
     def _in_turns(self, disk: Disk, work: Callable[[Process, int], dict[str, Any]]) -> Rounds:
         """Contenders take turns, each round begun by the next; the first round warms them up and is thrown away."""
@@ -218,12 +225,11 @@ class Scenario:
         searches = effort.peer_searches if mem0 else effort.searches
         first = turn * searches
         add = process("add", count=effort.peer_adds if mem0 else effort.adds)
-        search = process("search", first=first, count=searches)
+        search = process("search", first=first, count=searches) if process.name in self.searching else None
         bulk = process("bulk", count=effort.peer_bulk if mem0 else effort.bulk)
-        done: dict[str, Any] = {
-            "add": add["nanos"], "add_cpu": add["cpu"], "search": search["nanos"], "search_cpu": search["cpu"],
-            "bulk": bulk["count"] / bulk["nanos"] * 1e9,
-        }  # fmt: skip
+        done = {"add": add["nanos"], "add_cpu": add["cpu"], "bulk": bulk["count"] / bulk["nanos"] * 1e9}
+        if search is not None:
+            done |= {"search": search["nanos"], "search_cpu": search["cpu"]}
         if process.name in ("told-full", "bare-full") and process("real", on=True)["there"]:
             done["embedded"] = process("search", first=first, count=max(10, searches // 4))["nanos"]
             process("real", on=False)
@@ -233,12 +239,12 @@ class Scenario:
 
     def _cold(self) -> None:
         """Open every store in new processes, in turns."""
-        taken: dict[str, list[dict[str, int]]] = {name: [] for name in self.names}
+        taken: dict[str, list[dict[str, int]]] = {name: [] for name in self.searching}
         for turn in range(self.effort.colds):
             self._say(f"cold open {turn + 1} of {self.effort.colds}")
-            for name in self.names:
+            for name, found in taken.items():
                 if name != "mem0" or turn < 2:
-                    taken[name].append(self._cold_once(name))
+                    found.append(self._cold_once(name))
         for name, turns in taken.items():
             keys = turns[0].keys()
             self.figures[name]["cold"] = {key: statistics.median(turn[key] for turn in turns) for key in keys}
