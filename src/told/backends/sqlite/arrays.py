@@ -84,7 +84,8 @@ class ArrayPartition(Partition):
         one = len(look.spaces) < 2
         seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
         counted = seen & (table.counted > 0)
-        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n], self.norms[:n] > 0, self.apart)
+        norms = self.norms[:n]
+        codes = Codes(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
         return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))

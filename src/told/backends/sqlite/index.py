@@ -137,7 +137,7 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
     centred = probe.centre and probe.vector is not None
     totals = [total for sight in sights if (total := sight.total())[1]] if centred else []
-    code = b"" if probe.vector is None else vectors.pack([probe.vector])[0]
+    code = b"" if probe.vector is None else vectors.aim(probe.vector)
     asked = question(
         probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
         _added([total for total, _ in totals]),
