@@ -28,6 +28,7 @@ from told.core.score import (
     toward,
     trust,
 )
+from told.core.value import quick
 
 K = TypeVar("K", int, tuple[int, int])
 NOWHERE = 1 << 62
@@ -45,6 +46,7 @@ class Voice:
     actor: str | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Question:
     """A probe as every part of an index answers it: with the statistics of everything the read can see.

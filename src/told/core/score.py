@@ -24,8 +24,8 @@ UNIT = 1 << 20
 ZERO = 128
 RAISED = bytes((value + ZERO) % 256 for value in range(256))
 WIDE = 32767
-FINE = 4096
-"""The length of a query's code: with it the products of 1024 dimensions add up exactly in single precision."""
+FINE = 4000
+"""The length of a query's code: its own square, and products of 1024 dimensions, add up exactly in single precision."""
 
 PRIOR = 20
 """So many vectors tell as much of what is usual as the embedder itself says."""

@@ -54,10 +54,10 @@ class ArrayPartition(Partition):
         words = Postings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, numbers, len(docs))
         return ArraySight(scene, chosen, words)
 
-    def refresh(self, db: apsw.Connection) -> bool:
+    def refresh(self, db: apsw.Connection, most: int) -> bool:
         """Catch up with the file; if that changes anything, what was seen of it before is forgotten."""
         before = self.version
-        fresh = super().refresh(db)
+        fresh = super().refresh(db, most)
         if self.version != before:
             self._scenes.clear()
         return fresh
@@ -159,7 +159,7 @@ class ArrayPartition(Partition):
         ordinals = docs >> TF_BITS
         return bool((ordinals[1:] > ordinals[:-1]).all())
 
-    def _joined(self, docs: npt.NDArray[np.uint32], tail: list[int]) -> npt.NDArray[np.uint32]:
+    def _joined(self, docs: npt.NDArray[np.uint32], tail: Sequence[int]) -> npt.NDArray[np.uint32]:
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:

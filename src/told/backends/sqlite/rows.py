@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -51,6 +51,11 @@ def part_span(part: int, first: int = 0) -> tuple[int, int]:
 def json_list(values: Sequence[Any]) -> str:
     """Values for `json_each`."""
     return json.dumps(list(values))
+
+
+def int_list(values: Iterable[int]) -> str:
+    """Whole numbers for `json_each`: such a list looks the same in Python."""
+    return str(list(values))
 
 
 def hex_list(values: Sequence[bytes]) -> str:

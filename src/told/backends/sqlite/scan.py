@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import sqrt
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ import numpy.typing as npt
 from told.backends.sqlite.partition import Answer, Listing, Speaker
 from told.core.match import Question
 from told.core.query import Mark
-from told.core.score import K1, REACH, ZERO, B, Centre, Corpus
+from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, norm
+from told.core.value import quick
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -28,6 +29,7 @@ Array: TypeAlias = npt.NDArray[Any]
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50
 EXACT_DIMS: Final = 1024
+GAINS: Final = np.arange(TF_CAP + 1) * (K1 + 1.0)
 APART: Final = 4096
 NOBODY: Final = -1
 NO_VECTOR: Final = (None, None, 0.0, b"")
@@ -52,14 +54,13 @@ class Table:
     first: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(NamedTuple):
     """The postings of all terms end to end, and the number of the term each belongs to."""
 
     ordinals: Ints
     tf: Array
     terms: Ints
-    count: int
+    numbers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,11 @@ class Codes:
 class Bearings:
     """How near passages are to a direction, so many times: each measured when it is first asked for, or all at once."""
 
-    def __init__(self, codes: Codes, code: Array, times: float = 1.0) -> None:
-        exact = code.astype(np.float64)
+    def __init__(self, codes: Codes, aim: Array, length: float, times: float = 1.0) -> None:
         self._codes = codes
+        self._aim = aim
+        self._length = length
         self._times = times
-        self._aim, self._length = code.astype(np.float32), sqrt(exact @ exact)
         self._every: Floats | None = None
         self._some: tuple[Floats, Mask] | None = None
 
@@ -117,8 +118,8 @@ class Bearings:
 
     def _measured(self, picked: Ints | slice) -> Floats:
         rows = self._codes.rows[picked].astype(np.float32, copy=False)
-        measured: Floats = self._times * (_dots(rows, self._aim) / (self._length * self._codes.norms[picked]))
-        return measured
+        measured: Floats = _dots(rows, self._aim) / (self._length * self._codes.norms[picked])
+        return measured if self._times == 1.0 else self._times * measured
 
 
 @dataclass
@@ -138,6 +139,7 @@ class Scene:
     since: int
     until: int
     _hubs: tuple[Centre, Bearings | None] = (Centre(), None)
+    _norms: tuple[float, Floats] = (0.0, np.zeros(0))
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -180,11 +182,21 @@ class Scene:
         """How near everything is to a centre, remembered for the last one; nothing, if there is none."""
         known, found = self._hubs
         if known != middle:
-            found = Bearings(self.codes, np.frombuffer(middle.code, np.int8), middle.length) if middle.length else None
+            aim = np.frombuffer(middle.code, np.int8).astype(np.float32)
+            found = Bearings(self.codes, aim, norm(middle.code), middle.length) if middle.length else None
             self._hubs = middle, found
         return found
 
+    def norms(self, average: float) -> Floats:
+        """What the length of each passage does to its score by words, remembered for the last average length."""
+        known, found = self._norms
+        if known != average:
+            found = np.asarray(K1 * (1.0 - B + B * self.table.length / average), np.float64)
+            self._norms = average, found
+        return found
 
+
+@quick
 @dataclass(frozen=True, slots=True)
 class ArraySight:
     """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
@@ -206,7 +218,7 @@ class ArraySight:
         """How many visible passages contain each term."""
         postings = self.postings
         there = postings.terms[self.scene.counted[postings.ordinals]]
-        counts: list[int] = np.bincount(there, minlength=postings.count).tolist()
+        counts: list[int] = np.bincount(there, minlength=postings.numbers).tolist()
         return counts
 
     def total(self) -> tuple[Sequence[int], int]:
@@ -231,7 +243,7 @@ class ArrayAnswer:
         self.table, self.codes, self.turns = sight.scene.table, sight.scene.codes, sight.scene.turns
         self.hubs = sight.scene.hubs(question.middle)
         self.bm25 = self._bm25()
-        self.cosines = Bearings(self.codes, asked(question)) if question.asked else None
+        self.cosines = self._bearings() if question.asked else None
         self.words = self._by_words()
         self.near = self._by_vector()
 
@@ -242,25 +254,23 @@ class ArrayAnswer:
         postings, size = self.sight.postings, len(self.table.seq)
         if not len(postings.ordinals):
             return np.zeros(size)
-        tf = postings.tf.astype(np.float64)
-        norm = K1 * (1.0 - B + B * self.table.length[postings.ordinals] / self.question.average)
-        parts: Floats = self._weights()[postings.terms] * (tf * (K1 + 1.0)) / (tf + norm)
-        return np.bincount(postings.ordinals, parts, size).astype(np.float64, copy=False)
+        norms = self.sight.scene.norms(self.question.average)[postings.ordinals]
+        parts: Floats = self._weights()[postings.terms] * GAINS[postings.tf] / (postings.tf + norms)
+        return np.asarray(np.bincount(postings.ordinals, parts, size), np.float64)
 
     def _weights(self) -> Floats:
         return np.array(list(self.question.weights.values()))
 
     def _by_words(self) -> Listing:
-        found = self.sight.only(np.flatnonzero(self.bm25 > 0.0))
-        scores = self.bm25[found]
-        return self._best(found, scores, scores)
+        (found,) = ((self.bm25 > 0.0) & self.sight.chosen).nonzero()
+        return self._best(found, self.bm25[found])
 
     def _told(self, picked: Ints) -> Floats:
         """What the terms tell that stand in these turns or near them, each counted where it counts most."""
         postings = self.sight.postings
-        if not postings.count:
+        if not postings.numbers:
             return np.zeros(len(picked))
-        has = np.zeros((postings.count, len(self.table.seq)), np.bool_)
+        has = np.zeros((postings.numbers, len(self.table.seq)), np.bool_)
         has[postings.terms, postings.ordinals] = True
         parts = has[:, picked].astype(np.float64)
         for distance, part in REACH if self.turns else ():
@@ -272,6 +282,10 @@ class ArrayAnswer:
 
     # By vectors
 
+    def _bearings(self) -> Bearings:
+        aim = asked(self.question)
+        return Bearings(self.codes, aim, sqrt(aim @ aim))
+
     def _by_vector(self) -> Listing:
         scene, chosen = self.sight.scene, self.sight.chosen
         able = scene.able if chosen is scene.seen else self.sight.only(scene.able)
@@ -279,7 +293,7 @@ class ArrayAnswer:
             return Listing([], [], [], [])
         likely = self._likely(able)
         cosines = self.cosines.of(likely)
-        return self._best(likely, self._above(likely, cosines), cosines)
+        return self._best(likely, self._above(likely, cosines), cosines if self.hubs else None)
 
     def _above(self, picked: Ints, cosines: Floats) -> Floats:
         """How near passages are to the query with some of the mean direction taken off."""
@@ -379,15 +393,16 @@ class ArrayAnswer:
             found = np.where(found >= 0, way[found], NOBODY)
         return found
 
-    def _best(self, ordinals: Ints, scores: Floats, shown: Floats) -> Listing:
-        """The best by some scores, at most as deep as asked; equals go to the newer."""
+    def _best(self, ordinals: Ints, scores: Floats, shown: Floats | None = None) -> Listing:
+        """The best by some scores, which are shown unless others are; at most as deep as asked, equals newest first."""
         depth = self.question.probe.depth
         if len(ordinals) > depth:
-            kept = scores >= np.partition(scores, len(scores) - depth)[len(scores) - depth]
-            ordinals, scores, shown = ordinals[kept], scores[kept], shown[kept]
+            kept = scores >= np.partition(scores, -depth)[-depth]
+            ordinals, scores, shown = ordinals[kept], scores[kept], None if shown is None else shown[kept]
         order = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")[:depth]
-        best = ordinals[order]
-        return Listing(self.table.seq[best].tolist(), shown[order].tolist(), scores[order].tolist(), best.tolist())
+        best, ranked = ordinals[order], scores[order].tolist()
+        showing = ranked if shown is None else shown[order].tolist()
+        return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
 
 
 def _unmeasured(count: int) -> Sequence[Sequence[Any]]:
@@ -404,7 +419,7 @@ def sketched(codes: Array) -> Array:
 
 def asked(question: Question) -> Array:
     """The values of what is asked."""
-    return np.frombuffer(question.asked, np.int16) - ZERO
+    return np.frombuffer(question.asked, np.int16) - np.float32(ZERO)
 
 
 def _dots(codes: Array, aim: Array) -> Array:
