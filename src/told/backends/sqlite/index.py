@@ -99,7 +99,8 @@ class SqliteIndex:
 
     def search(self, probe: Probe) -> Ranked:
         """The best of each retriever: seen where the last pages are at hand, unless there is much to read."""
-        seen = self.writer.glance(lambda db: self._seen(Snapshot(db), probe, FEW))
+        brief = probe.find.as_of.valid_at is None and probe.find.filter == EVERYTHING
+        seen = self.writer.glance(lambda db: self._seen(Snapshot(db), probe, FEW)) if brief else None
         while seen is None:
             seen = self._seen(self.writer.database.reading(), probe, NEVER)
         return _answered(seen.sights, probe, linked=seen.linked)
@@ -188,7 +189,7 @@ def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
 
 
 class Merged(NamedTuple):
-    """Ranked lists as one: positions, scores to show, and the list and the ordinal in it that each comes from."""
+    """Ranked lists as one: positions, scores to show, and of which list, if not the only one, each is which ordinal."""
 
     seqs: Sequence[int] = ()
     shown: Sequence[float] = ()
@@ -208,7 +209,7 @@ class Merged(NamedTuple):
 def _merged(lists: Sequence[Listing], depth: int) -> Merged:
     if len(lists) == 1:
         [only] = lists
-        return Merged(only.seqs, only.shown, [0] * len(only.seqs), only.ordinals)
+        return Merged(only.seqs, only.shown, (), only.ordinals)
     offers = (
         (score, seq, ordinal, owner, shown)
         for owner, one in enumerate(lists)

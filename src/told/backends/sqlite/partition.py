@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -141,13 +141,14 @@ class Partition(ABC):
             self.voices, self._numbers, self._firsts = [], {}, []
         self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
-        self._load_terms(db, folded, first)
+        fresh: Sequence[tuple[Any, ...]] = ()
         if rows > first:
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
             self._append(self._columns(fresh))
             self.missing.update(range(first, rows))
+        self._load_terms(db, folded, fresh)
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
             self._close(ordinal, until)
             self.closed_to = max(self.closed_to, until)
@@ -157,7 +158,7 @@ class Partition(ABC):
 
     def _columns(self, fresh: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
         """Rows of the file as the columns of `Row`."""
-        _, *columns, roles, actors = zip(*fresh, strict=True)
+        _, *columns, roles, actors, _terms = zip(*fresh, strict=True)
         speakers = list(zip(roles, actors, strict=True))
         for speaker in dict.fromkeys(speakers):
             if speaker not in self._numbers:
@@ -176,18 +177,18 @@ class Partition(ABC):
             self._vectors(ordinal, codes)
             self.missing.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
 
-    def _load_terms(self, db: apsw.Connection, folded: int, first: int) -> None:
+    def _load_terms(self, db: apsw.Connection, folded: int, fresh: Iterable[tuple[Any, ...]]) -> None:
         """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
         if folded != self.folded:
-            self.folded, first, self._words = folded, folded, 0
+            self.folded, self._words = folded, 0
             self._postings.clear()
             self._tail.clear()
-        if self.rows > first:
-            for ordinal, words in run(db, "part_terms", *part_span(self.part, max(first, folded))):
-                if not isinstance(words, str):
-                    raise self._damaged("terms")
-                for term, doc in docs_of(ordinal, words):
-                    self._tail.setdefault(term, []).append(doc)
+            fresh = run(db, "part_terms", *part_span(self.part, folded)).fetchall()
+        for ordinal, *_, words in fresh:
+            if not isinstance(words, str):
+                raise self._damaged("terms")
+            for term, doc in docs_of(ordinal, words):
+                self._tail.setdefault(term, []).append(doc)
 
     def postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""

@@ -160,6 +160,8 @@ WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.
     AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = o.evidence AND +g.space = ?1
         AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
 -- name: versions
+SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
+-- name: versions_of
 SELECT s.user_id, s.agent_id, s.run_id, f.* FROM fact f CROSS JOIN space s ON s.id = f.space
 WHERE f.id IN (SELECT (a.id << 40) + j.value FROM account a CROSS JOIN json_each(?2) j WHERE a.name = ?1)
 -- name: lives
@@ -221,7 +223,7 @@ SELECT p.id, p.fact FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND
 WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: part_rows
 SELECT p.id & 4294967295, p.fact & 1099511627775, p.space, p.until, p.expires, p.length, p.slot, ifnull(p.before, -1),
-    ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor
+    ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor, p.terms
 FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_closed
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904

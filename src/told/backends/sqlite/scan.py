@@ -37,8 +37,7 @@ NO_VECTOR: Final = (None, None, 0.0, b"")
 
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """The columns of a partition's passages; see `partition.Row`."""
 
     seq: Ints
@@ -63,8 +62,7 @@ class Postings(NamedTuple):
     numbers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
+class Codes(NamedTuple):
     """The vectors of all passages, and which of them had one at the moment of a look; what had none is of length 1.
 
     `apart` is what was taken apart of them lately.
@@ -168,6 +166,8 @@ class Scene:
     def turns(self) -> tuple[Ints, Ints] | None:
         """For each passage the visible turn before it and the first visible one after it; nothing, if nobody talks."""
         talking = np.flatnonzero(self.seen & (self.table.before >= 0))
+        if not len(talking):
+            return None
         earlier = self.table.before[talking]
         both = self.seen[earlier]
         talking, earlier = talking[both], earlier[both]

@@ -140,9 +140,9 @@ def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, r
     A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
     """
     found: dict[int, bytes] = {}
-    start = -(-first // BLOCK)
-    for row in run(db, "blocks", model.id, part, start).fetchall():
-        if sound(model, part, epoch, row) and row[0] < rows // BLOCK:
+    start, full = -(-first // BLOCK), rows // BLOCK
+    for row in run(db, "blocks", model.id, part, start).fetchall() if start < full else ():
+        if sound(model, part, epoch, row) and row[0] < full:
             found[row[0] * BLOCK] = row[4]
     ordinal = first
     while ordinal < rows:
