@@ -1,4 +1,4 @@
-"""What an add costs the file: a handful of statements and pages, and no look through a whole table."""
+"""What an add and a search cost the file: a handful of statements and pages, and no look through a whole table."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from told import Memory
 from told.backends.sqlite.sql import QUERIES
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES = 300, 12, 19
+ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 19, 6
 
 
 @pytest.fixture
@@ -25,6 +25,18 @@ def add(memory: Memory, first: int, count: int) -> None:
         memory.add(f"memory number {number} is about tea", user_id=f"user{number % 20}", infer=False)
 
 
+def traced(db: apsw.Connection) -> list[str]:
+    """The statements a connection executes from now on."""
+    asked: list[str] = []
+
+    def trace(_: apsw.Cursor, query: str, __: Any) -> bool:
+        asked.append(query)
+        return True
+
+    db.exec_trace = trace
+    return asked
+
+
 def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memory) -> None:
     add(memory, 0, 20)
     db: apsw.Connection = memory.engine.store._database.writer
@@ -36,15 +48,30 @@ def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memo
 
 def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) -> None:
     add(memory, 0, 40)
-    asked: list[str] = []
-
-    def trace(_: apsw.Cursor, query: str, __: Any) -> bool:
-        asked.append(query)
-        return True
-
-    memory.engine.store._database.writer.exec_trace = trace
+    asked = traced(memory.engine.store._database.writer)
     add(memory, 40, 1)
     assert len(asked) <= STATEMENTS, asked
+
+
+def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(memory: Memory) -> None:
+    add(memory, 0, 40)
+    memory.search("tea", user_id="user1")
+    database = memory.engine.store._database
+    asked, aside = traced(database.writer), traced(database.reader())
+    assert len(memory.search("tea", user_id="user1")["results"]) == 2
+    assert len(asked) <= LOOKS, asked
+    assert not aside
+
+
+def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None:
+    add(memory, 0, 40)
+    memory.search("tea", user_id="user1")
+    db: apsw.Connection = memory.engine.store._database.writer
+    before, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_MISS)
+    add(memory, 41, 1)
+    assert len(memory.search("tea", user_id="user1")["results"]) == 3
+    after, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_MISS)
+    assert after == before
 
 
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}

@@ -11,7 +11,7 @@ from told.core.filter import matches, record
 from told.core.ids import text_hash
 from told.core.match import Matches, Turns, Voice, facts, places, question, summed
 from told.core.query import Find, Probe, Ranked, counting
-from told.core.score import Corpus, frequencies, quantise
+from told.core.score import Corpus, fine, frequencies
 from told.core.text import terms
 
 
@@ -47,7 +47,7 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
     counted = [key for key in seen if held[key[0]].kind not in UNLISTED]
     centred = probe.centre and probe.vector is not None
     asked = question(
-        probe, b"" if probe.vector is None else quantise(probe.vector),
+        probe, b"" if probe.vector is None else fine(probe.vector),
         Corpus(len(counted), sum(len(said[key]) for key in counted)),
         [sum(term in counts[key] for key in counted) for term in dict.fromkeys(probe.terms)],
         [fact.actor for fact in held.values() if fact.actor],

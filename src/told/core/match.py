@@ -25,8 +25,10 @@ from told.core.score import (
     named,
     norm,
     share,
+    toward,
     trust,
 )
+from told.core.value import quick
 
 K = TypeVar("K", int, tuple[int, int])
 NOWHERE = 1 << 62
@@ -44,6 +46,7 @@ class Voice:
     actor: str | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Question:
     """A probe as every part of an index answers it: with the statistics of everything the read can see.
@@ -79,10 +82,8 @@ def question(
     weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
     middle, trusted = centre(total, count), trust(count)
     off = probe.centre * trusted
-    usual = level(asked, middle, off, probe.usual, trusted) if any(asked) else 0.0
-    return Question(
-        probe, weights, corpus.average, people, asked if any(asked) else b"", middle, off, usual, corpus.passages
-    )
+    usual = level(asked, middle, off, probe.usual, trusted) if asked else 0.0
+    return Question(probe, weights, corpus.average, people, asked, middle, off, usual, corpus.passages)
 
 
 def summed(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
@@ -146,7 +147,7 @@ class Matches(Generic[K]):
     def __post_init__(self) -> None:
         asked, middle = self.question.asked, self.question.middle
         codes = {key: code for key, code in self.codes.items() if any(code)} if asked else {}
-        self.cosines = {key: cosine(asked, code) for key, code in codes.items()}
+        self.cosines = {key: toward(asked, code) for key, code in codes.items()}
         self.hubs = {key: middle.hub(cosine(middle.code, code)) for key, code in codes.items() if middle.length}
         off = self.question.off
         self.near = {key: above(near, self.hubs.get(key, 0.0), off) for key, near in self.cosines.items()}

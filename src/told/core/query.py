@@ -39,6 +39,7 @@ def counting(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
     return max(held, key=lambda fact: fact.seq, default=None)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Find:
     """Which facts to read, of those after a position; the scope is part of every question."""
@@ -68,6 +69,7 @@ class Word:
     capital: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
@@ -149,6 +151,7 @@ class Marks(Sequence[Mark]):
         return repr(self._made)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.

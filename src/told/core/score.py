@@ -23,6 +23,10 @@ TF_CAP = 15
 UNIT = 1 << 20
 ZERO = 128
 RAISED = bytes((value + ZERO) % 256 for value in range(256))
+WIDE = 32767
+FINE = 4000
+"""The length of a query's code: its own square, and products of 1024 dimensions, add up exactly in single precision."""
+
 PRIOR = 20
 """So many vectors tell as much of what is usual as the embedder itself says."""
 
@@ -71,6 +75,28 @@ def quantise(vector: Sequence[float]) -> bytes:
     return array("b", map(round, [value * scale for value in vector])).tobytes()
 
 
+def fine(vector: Sequence[float]) -> bytes:
+    """A query in two bytes for each dimension, raised like the values of any code; nothing, if it has no direction.
+
+    What it is held against is rounded to one byte; its own rounding shall not show beside that. It is made of whole
+    numbers before its length is taken, so that no order of summing matters.
+    """
+    peak = max(map(abs, vector), default=0.0)
+    if not peak:
+        return b""
+    scale = WIDE / peak
+    whole = list(map(round, [value * scale for value in vector]))
+    scale = FINE / sqrt(sum(map(mul, whole, whole)))
+    return array("h", [round(value * scale) + ZERO for value in whole]).tobytes()
+
+
+def toward(asked: bytes, code: bytes) -> float:
+    """The cosine of a query, as `fine` has it, with a quantised vector; zero when that is empty."""
+    values, square = _aim(asked)
+    norms = sqrt(square) * norm(code)
+    return _product(dist(values, _values(code)), square, _square(code)) / norms if norms else 0.0
+
+
 def cosine(a: bytes, b: bytes) -> float:
     """The cosine of two quantised vectors; zero when either is empty."""
     norms = norm(a) * norm(b)
@@ -84,7 +110,19 @@ def norm(code: bytes) -> float:
 
 @lru_cache(maxsize=4096)
 def _square(code: bytes) -> int:
-    length = dist(_values(code), (ZERO,) * len(code))
+    return _length(_values(code))
+
+
+@lru_cache(maxsize=16)
+def _aim(asked: bytes) -> tuple[tuple[int, ...], int]:
+    """The values of a query's code and the square of its length."""
+    values = tuple(array("h", asked))
+    return values, _length(values)
+
+
+def _length(values: tuple[int, ...]) -> int:
+    """The square of the length of raised values."""
+    length = dist(values, (ZERO,) * len(values))
     return round(length * length)
 
 
@@ -95,13 +133,17 @@ def _values(code: bytes) -> tuple[int, ...]:
 
 
 def _dot(a: bytes, b: bytes) -> int:
-    """The product of two codes, by way of the distance between them, which is done in C.
-
-    Squares of lengths and distances are whole numbers far below 2 ** 53, so rounding brings them back exactly.
-    """
+    """The product of two codes."""
     a, b = a[: len(b)], b[: len(a)]
-    apart = dist(_values(a), _values(b))
-    return (_square(a) + _square(b) - round(apart * apart)) // 2
+    return _product(dist(_values(a), _values(b)), _square(a), _square(b))
+
+
+def _product(apart: float, a: int, b: int) -> int:
+    """The product of two codes by way of the distance between them, which is done in C, and the squares of lengths.
+
+    All these squares are whole numbers far below 2 ** 53, so rounding brings them back exactly.
+    """
+    return (a + b - round(apart * apart)) // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +186,7 @@ def trust(count: int) -> float:
 
 def level(asked: bytes, middle: Centre, off: float, usual: float, trusted: float) -> float:
     """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual."""
-    here = middle.hub(cosine(asked, middle.code)) if middle.length else 0.0
+    here = middle.hub(toward(asked, middle.code)) if middle.length else 0.0
     return above(trusted * here + (1.0 - trusted) * usual, middle.length * middle.length, off)
 
 

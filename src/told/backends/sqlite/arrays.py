@@ -54,10 +54,10 @@ class ArrayPartition(Partition):
         words = Postings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, numbers, len(docs))
         return ArraySight(scene, chosen, words)
 
-    def refresh(self, db: apsw.Connection) -> bool:
+    def refresh(self, db: apsw.Connection, most: int) -> bool:
         """Catch up with the file; if that changes anything, what was seen of it before is forgotten."""
         before = self.version
-        fresh = super().refresh(db)
+        fresh = super().refresh(db, most)
         if self.version != before:
             self._scenes.clear()
         return fresh
@@ -84,7 +84,8 @@ class ArrayPartition(Partition):
         one = len(look.spaces) < 2
         seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
         counted = seen & (table.counted > 0)
-        codes = Codes(self.codes[:n], self.norms[:n], self.sketch[:, :n], self.norms[:n] > 0, self.apart)
+        norms = self.norms[:n]
+        codes = Codes(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
         return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
@@ -158,7 +159,7 @@ class ArrayPartition(Partition):
         ordinals = docs >> TF_BITS
         return bool((ordinals[1:] > ordinals[:-1]).all())
 
-    def _joined(self, docs: npt.NDArray[np.uint32], tail: list[int]) -> npt.NDArray[np.uint32]:
+    def _joined(self, docs: npt.NDArray[np.uint32], tail: Sequence[int]) -> npt.NDArray[np.uint32]:
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:

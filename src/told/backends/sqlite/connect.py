@@ -142,7 +142,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One consistent snapshot of the file."""
-        with translated(), snapshot(self.reader()) as db:
+        with translated(), Snapshot(self.reader()) as db:
             yield db
 
     def renew(self) -> None:
@@ -252,17 +252,23 @@ def _version(db: apsw.Connection) -> int:
     return db.execute(QUERIES["schema_version"]).get if db.execute(QUERIES["has_schema"]).get else 0
 
 
-@contextmanager
-def snapshot(db: apsw.Connection) -> Iterator[apsw.Connection]:
+class Snapshot:
     """One consistent view of the file; inside a transaction, that transaction's."""
-    if db.in_transaction:
-        yield db
-        return
-    db.execute("BEGIN")
-    try:
-        yield db
-    finally:
-        db.execute("COMMIT")
+
+    __slots__ = ("_begins", "_db")
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._begins = not db.in_transaction
+
+    def __enter__(self) -> apsw.Connection:
+        if self._begins:
+            self._db.execute("BEGIN")
+        return self._db
+
+    def __exit__(self, *_: object) -> None:
+        if self._begins:
+            self._db.execute("COMMIT")
 
 
 @contextmanager

@@ -5,25 +5,29 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import Database, run
+from told.backends.sqlite.connect import Snapshot, run
 from told.backends.sqlite.filters import compile as compile_filter
 from told.backends.sqlite.partition import Listing, Look, Partition, PlainPartition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
-from told.core.fact import Fact
+from told.backends.sqlite.writer import Writer
+from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
 from told.core.match import facts, question
 from told.core.query import Find, Mark, Marks, Probe, Ranked
 from told.core.score import Corpus
 
 Rows = list[tuple[Any, ...]]
+FEW: Final = 256
+"""So many new passages are read while nobody else may write."""
 
 
 def partition_class() -> type[Partition]:
@@ -60,11 +64,13 @@ class Cache:
 
     def grew(self, partition: Partition) -> None:
         """Note a partition's new size, and forget the least recently used ones until the rest fit the budget."""
-        key = (partition.part, partition.model.id if partition.model else None)
+        key, size = (partition.part, partition.model.id if partition.model else None), partition.size
+        if self._sizes.get(key) == size:
+            return
         with self._lock:
             if key in self._parts:
-                self._total += partition.size - self._sizes.get(key, 0)
-                self._sizes[key] = partition.size
+                self._total += size - self._sizes.get(key, 0)
+                self._sizes[key] = size
             while self._total > self.budget and len(self._parts) > 1:
                 gone, _ = self._parts.popitem(last=False)
                 self._total -= self._sizes.pop(gone, 0)
@@ -77,34 +83,49 @@ class Cache:
             self._total = 0
 
 
+class Seen(NamedTuple):
+    """What each partition shows of a read, and whether anything is linked."""
+
+    sights: list[Sight]
+    linked: bool
+
+
 class SqliteIndex:
     """The index of one store."""
 
-    def __init__(self, database: Database, cache: Cache) -> None:
-        self.database = database
+    def __init__(self, writer: Writer, cache: Cache) -> None:
+        self.writer = writer
         self.cache = cache
 
     def search(self, probe: Probe) -> Ranked:
-        """The best of each retriever."""
-        sights, linked = None, False
-        while sights is None:
-            with self.database.reading() as db:
-                sights = self._sights(db, probe)
-                linked = run(db, "any_link").get is not None
-        return _answered(sights, probe, linked=linked)
+        """The best of each retriever: seen where the last pages are at hand, unless there is much to read."""
+        brief = probe.find.as_of.valid_at is None and probe.find.filter == EVERYTHING
+        seen = self.writer.glance(lambda db: self._seen(Snapshot(db), probe, FEW)) if brief else None
+        while seen is None:
+            seen = self._seen(self.writer.database.reading(), probe, NEVER)
+        return _answered(seen.sights, probe, linked=seen.linked)
 
-    def _sights(self, db: apsw.Connection, probe: Probe) -> list[Sight] | None:
-        """What each partition shows of a read, or None when this snapshot is older than what is cached."""
+    def _seen(self, snapshot: AbstractContextManager[apsw.Connection], probe: Probe, most: int) -> Seen | None:
+        """What a read sees, or None when the snapshot is older than what is cached or so many rows newer."""
+        with snapshot as db:
+            row = run(db, "searched", probe.find.scope.account).fetchone()
+            if row is None:
+                return Seen([], linked=False)
+            account, linked, *model = row
+            sights = self._sights(db, account, probe, _fitting(model, probe), most)
+            return None if sights is None else Seen(sights, linked=bool(linked))
+
+    def _sights(
+        self, db: apsw.Connection, account: int, probe: Probe, model: vectors.Model | None, most: int
+    ) -> list[Sight] | None:
+        """What each partition shows."""
         find = probe.find
-        account = run(db, "account", find.scope.account).fetchone()
-        if account is None:
-            return []
-        spaces = spaces_of(db, account[0], find.scope)
+        spaces = spaces_of(db, account, find.scope)
         parts: dict[int, set[int]] = {}
         for space, part in spaces.items():
             parts.setdefault(part, set()).add(space)
-        base, chosen = _decided(db, account[0], find, list(spaces))
-        model, terms = _fitting(db, probe), tuple(dict.fromkeys(probe.terms))
+        base, chosen = _decided(db, account, find, list(spaces))
+        terms = tuple(dict.fromkeys(probe.terms))
         sights: list[Sight] = []
         for part, members in parts.items():
             look = Look(
@@ -114,30 +135,30 @@ class SqliteIndex:
             )  # fmt: skip
             partition = self.cache.get(part, model)
             with partition.lock:
-                if not partition.refresh(db):
+                if not partition.refresh(db, most):
                     return None
                 sights.append(partition.look(db, look, terms))
             self.cache.grew(partition)
         return sights
 
 
-def _fitting(db: apsw.Connection, probe: Probe) -> vectors.Model | None:
+def _fitting(row: Sequence[Any], probe: Probe) -> vectors.Model | None:
     """The model a probe's vector belongs to."""
-    model = vectors.current(db) if probe.vector is not None else None
-    if model is not None and probe.vector is not None:
-        model.check(probe.model, len(probe.vector))
+    if probe.vector is None or row[0] is None:
+        return None
+    model = vectors.Model(*row)
+    model.check(probe.model, len(probe.vector))
     return model
 
 
 def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     """Both lists over all partitions, scored with the statistics of everything visible."""
-    corpora = [sight.corpus for sight in sights]
-    corpus = Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
-    containing = [sum(counts) for counts in zip(*(sight.containing() for sight in sights), strict=True)]
+    corpus = _together([sight.corpus for sight in sights])
+    containing = _added([sight.containing() for sight in sights])
     speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
     centred = probe.centre and probe.vector is not None
     totals = [total for sight in sights if (total := sight.total())[1]] if centred else []
-    code = b"" if probe.vector is None else vectors.pack([probe.vector])[0]
+    code = b"" if probe.vector is None else vectors.aim(probe.vector)
     asked = question(
         probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
         _added([total for total, _ in totals]),
@@ -157,13 +178,18 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     )  # fmt: skip
 
 
+def _together(corpora: Sequence[Corpus]) -> Corpus:
+    """All that is visible, wherever it is."""
+    return corpora[0] if len(corpora) == 1 else Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
+
+
 def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
-    """Sums of vectors as one."""
+    """Sums of vectors, or of counts, as one."""
     return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
 class Merged(NamedTuple):
-    """Ranked lists as one: positions, scores to show, and the list and the ordinal in it that each comes from."""
+    """Ranked lists as one: positions, scores to show, and of which list, if not the only one, each is which ordinal."""
 
     seqs: Sequence[int] = ()
     shown: Sequence[float] = ()
@@ -183,7 +209,7 @@ class Merged(NamedTuple):
 def _merged(lists: Sequence[Listing], depth: int) -> Merged:
     if len(lists) == 1:
         [only] = lists
-        return Merged(only.seqs, only.shown, [0] * len(only.seqs), only.ordinals)
+        return Merged(only.seqs, only.shown, (), only.ordinals)
     offers = (
         (score, seq, ordinal, owner, shown)
         for owner, one in enumerate(lists)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -28,8 +28,7 @@ ROW_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """What of a partition a search may see; `base` and `chosen` are ordinals where SQL had to decide."""
 
     spaces: frozenset[int]
@@ -119,21 +118,22 @@ class Partition(ABC):
         self.missing: set[int] = set()
         self.lock = threading.Lock()
         self._tail: dict[str, list[int]] = {}
-        self._postings: dict[str, Any] = {}
+        self._postings: dict[str, tuple[Any, int]] = {}
         self._words = 0
         self.voices: list[Speaker] = []
         self._numbers: dict[Speaker, int] = {}
         self._firsts: list[int] = []
 
-    def refresh(self, db: apsw.Connection) -> bool:
+    def refresh(self, db: apsw.Connection, most: int) -> bool:
         """Catch up with the file; False when another thread has already seen a later state than this snapshot.
 
-        New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew.
+        New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew. If more
+        than so many rows are new, none is read, and it is False as well.
         """
         rows, folded, version, epoch = run(db, "part_state", self.part).fetchone()
         if version == self.version:
             return True
-        if version < self.version:
+        if version < self.version or rows - (self.rows if epoch == self.epoch else 0) > most:
             return False
         if epoch != self.epoch:
             self._clear()
@@ -141,13 +141,14 @@ class Partition(ABC):
             self.voices, self._numbers, self._firsts = [], {}, []
         self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
-        self._load_terms(db, folded, first)
+        fresh: Sequence[tuple[Any, ...]] = ()
         if rows > first:
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
             self._append(self._columns(fresh))
             self.missing.update(range(first, rows))
+        self._load_terms(db, folded, fresh)
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
             self._close(ordinal, until)
             self.closed_to = max(self.closed_to, until)
@@ -157,7 +158,7 @@ class Partition(ABC):
 
     def _columns(self, fresh: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
         """Rows of the file as the columns of `Row`."""
-        _, *columns, roles, actors = zip(*fresh, strict=True)
+        _, *columns, roles, actors, _terms = zip(*fresh, strict=True)
         speakers = list(zip(roles, actors, strict=True))
         for speaker in dict.fromkeys(speakers):
             if speaker not in self._numbers:
@@ -176,27 +177,29 @@ class Partition(ABC):
             self._vectors(ordinal, codes)
             self.missing.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
 
-    def _load_terms(self, db: apsw.Connection, folded: int, first: int) -> None:
+    def _load_terms(self, db: apsw.Connection, folded: int, fresh: Iterable[tuple[Any, ...]]) -> None:
         """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
         if folded != self.folded:
-            self.folded, first, self._words = folded, folded, 0
+            self.folded, self._words = folded, 0
             self._postings.clear()
             self._tail.clear()
-        if self.rows > first:
-            for ordinal, words in run(db, "part_terms", *part_span(self.part, max(first, folded))):
-                if not isinstance(words, str):
-                    raise self._damaged("terms")
-                for term, doc in docs_of(ordinal, words):
-                    self._tail.setdefault(term, []).append(doc)
+            fresh = run(db, "part_terms", *part_span(self.part, folded)).fetchall()
+        for ordinal, *_, words in fresh:
+            if not isinstance(words, str):
+                raise self._damaged("terms")
+            for term, doc in docs_of(ordinal, words):
+                self._tail.setdefault(term, []).append(doc)
 
     def postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""
-        found = self._postings.get(term)
-        if found is None:
-            found = self._postings[term] = self._load_postings(db, term)
-            self._words += len(found) * DOC_BYTES
-        tail = self._tail.get(term)
-        return self._joined(found, tail) if tail else found
+        found, taken = self._postings.get(term, (None, 0))
+        tail = self._tail.get(term, ())
+        if found is None or len(tail) > taken:
+            whole = self._load_postings(db, term) if found is None else found
+            whole = self._joined(whole, tail[taken:]) if tail else whole
+            self._words += (len(whole) - (0 if found is None else len(found))) * DOC_BYTES
+            self._postings[term] = found, _ = whole, len(tail)
+        return found
 
     def _load_postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's folded postings: whole numbers, each of a later passage than the one before, all of them folded."""
@@ -248,7 +251,7 @@ class Partition(ABC):
         """Whether postings are in order, as they were written."""
 
     @abstractmethod
-    def _joined(self, docs: Any, tail: list[int]) -> Any:
+    def _joined(self, docs: Any, tail: Sequence[int]) -> Any:
         """Postings with those of the newest passages after them."""
 
     @abstractmethod
@@ -304,7 +307,7 @@ class PlainPartition(Partition):
     def _ascending(self, docs: array[int]) -> bool:
         return all(one >> TF_BITS < other >> TF_BITS for one, other in pairwise(docs))
 
-    def _joined(self, docs: array[int], tail: list[int]) -> array[int]:
+    def _joined(self, docs: array[int], tail: Sequence[int]) -> array[int]:
         return docs + array("I", tail)
 
     def _vector_bytes(self, dim: int) -> int:

@@ -161,6 +161,9 @@ WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.
         AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
+-- name: versions_of
+SELECT s.user_id, s.agent_id, s.run_id, f.* FROM fact f CROSS JOIN space s ON s.id = f.space
+WHERE f.id IN (SELECT (a.id << 40) + j.value FROM account a CROSS JOIN json_each(?2) j WHERE a.name = ?1)
 -- name: lives
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
 -- name: tellings
@@ -185,8 +188,9 @@ UPDATE tick SET turns_so_far = s.turns, tokens_so_far = s.tokens
 FROM (SELECT part, id, sum(turns) OVER whole AS turns, sum(tokens) OVER whole AS tokens
     FROM tick WHERE part = ? WINDOW whole AS (ORDER BY id)) s
 WHERE tick.part = s.part AND tick.id = s.id
--- name: any_link
-SELECT 1 FROM link LIMIT 1
+-- name: searched
+SELECT a.id, EXISTS (SELECT 1 FROM link), m.id, m.name, m.dim
+FROM account a LEFT JOIN model m ON m.current WHERE a.name = ?
 -- name: links
 SELECT l.* FROM link l
 WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value FROM json_each(:nodes)))
@@ -219,7 +223,7 @@ SELECT p.id, p.fact FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND
 WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: part_rows
 SELECT p.id & 4294967295, p.fact & 1099511627775, p.space, p.until, p.expires, p.length, p.slot, ifnull(p.before, -1),
-    ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor
+    ifnull(f.said_at, ifnull(f.updated_at, 0)), ifnull(f.kind NOT IN ('turn', 'node'), 1), f.role, f.actor, p.terms
 FROM passage p LEFT JOIN fact f ON f.id = p.fact WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_closed
 SELECT id & 4294967295, until FROM passage WHERE id >> 32 = ? AND until > ? AND until < 4611686018427387904

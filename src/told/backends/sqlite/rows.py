@@ -53,6 +53,11 @@ def json_list(values: Sequence[Any]) -> str:
     return json.dumps(list(values))
 
 
+def int_list(values: list[int]) -> str:
+    """Whole numbers for `json_each`: a list of them looks the same in Python."""
+    return str(values)
+
+
 def hex_list(values: Sequence[bytes]) -> str:
     """Blobs for `unhex(json_each)`."""
     return json.dumps([value.hex() for value in values])

@@ -6,14 +6,11 @@ stretches are exact in double precision: the order of summing cannot matter. Wha
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from math import sqrt
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +18,8 @@ import numpy.typing as npt
 from told.backends.sqlite.partition import Answer, Listing, Speaker
 from told.core.match import Question
 from told.core.query import Mark
-from told.core.score import K1, REACH, B, Centre, Corpus
+from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, norm
+from told.core.value import quick
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -30,7 +28,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50
-EXACT_DIMS: Final = 2**24 // 128**2
+EXACT_DIMS: Final = 1024
+GAINS: Final = np.arange(TF_CAP + 1) * (K1 + 1.0)
 APART: Final = 4096
 NOBODY: Final = -1
 NO_VECTOR: Final = (None, None, 0.0, b"")
@@ -38,8 +37,7 @@ NO_VECTOR: Final = (None, None, 0.0, b"")
 
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """The columns of a partition's passages; see `partition.Row`."""
 
     seq: Ints
@@ -55,19 +53,17 @@ class Table:
     first: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(NamedTuple):
     """The postings of all terms end to end, and the number of the term each belongs to."""
 
     ordinals: Ints
     tf: Array
     terms: Ints
-    count: int
+    numbers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """The vectors of all passages, and which of them had one at the moment of a look.
+class Codes(NamedTuple):
+    """The vectors of all passages, and which of them had one at the moment of a look; what had none is of length 1.
 
     `apart` is what was taken apart of them lately.
     """
@@ -90,33 +86,38 @@ class Codes:
             self.apart.update(pair for pair in zip(ordinals, found, strict=True) if self.there[pair[0]])
         return found
 
-    def cosines(self, code: bytes, picked: Ints) -> Floats:
-        """How near passages that have a vector are to a code."""
-        values = np.frombuffer(code, np.int8)
-        asked, exact = values.astype(np.float32), values.astype(np.float64)
-        whole = len(picked) * 2 > len(self.rows) and self.rows.dtype != np.int8
-        dots = _dots(self.rows, asked)[picked] if whole else _dots(self.rows[picked].astype(np.float32), asked)
-        cosines: Floats = dots / (sqrt(exact @ exact) * self.norms[picked])
-        return cosines
 
+class Bearings:
+    """How near passages are to a direction, so many times: each measured when it is first asked for, or all at once."""
 
-class Hubs:
-    """How near passages are to all that can be seen, each measured when it is first asked for."""
-
-    def __init__(self, middle: Centre, codes: Codes) -> None:
-        self.middle = middle
+    def __init__(self, codes: Codes, aim: Array, length: float, times: float = 1.0) -> None:
         self._codes = codes
-        self._values = np.zeros(len(codes.there))
-        self._known = ~codes.there
+        self._aim = aim
+        self._length = length
+        self._times = times
+        self._every: Floats | None = None
+        self._some: tuple[Floats, Mask] | None = None
 
     def of(self, picked: Ints) -> Floats:
         """Those of some passages; nothing for what has no vector."""
-        new = picked[~self._known[picked]] if self.middle.length else picked[:0]
+        rows = self._codes.rows
+        if self._every is None and len(picked) * 2 > len(rows) and rows.dtype != np.int8:
+            self._every = self._measured(slice(None))
+        if self._every is not None:
+            return self._every[picked]
+        if self._some is None:
+            self._some = np.zeros(len(rows)), self._codes.there.copy()
+        values, unknown = self._some
+        new = picked[unknown[picked]]
         if len(new):
-            self._values[new] = self.middle.length * self._codes.cosines(self.middle.code, new)
-            self._known[new] = True
-        found: Floats = self._values[picked]
-        return found
+            values[new] = self._measured(new)
+            unknown[new] = False
+        return values[picked]
+
+    def _measured(self, picked: Ints | slice) -> Floats:
+        rows = self._codes.rows[picked].astype(np.float32, copy=False)
+        measured: Floats = _dots(rows, self._aim) / (self._length * self._codes.norms[picked])
+        return measured if self._times == 1.0 else self._times * measured
 
 
 @dataclass
@@ -135,7 +136,8 @@ class Scene:
     summed: tuple[Sequence[int], int]
     since: int
     until: int
-    _hubs: Hubs | None = None
+    _hubs: tuple[Centre, Bearings | None] = (Centre(), None)
+    _norms: tuple[float, Floats] = (0.0, np.zeros(0))
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -164,6 +166,8 @@ class Scene:
     def turns(self) -> tuple[Ints, Ints] | None:
         """For each passage the visible turn before it and the first visible one after it; nothing, if nobody talks."""
         talking = np.flatnonzero(self.seen & (self.table.before >= 0))
+        if not len(talking):
+            return None
         earlier = self.table.before[talking]
         both = self.seen[earlier]
         talking, earlier = talking[both], earlier[both]
@@ -174,14 +178,25 @@ class Scene:
         after[earlier[::-1]] = talking[::-1]
         return before, after
 
-    def hubs(self, middle: Centre) -> Hubs:
-        """How near everything is to a centre, remembered for the last one."""
-        found = self._hubs
-        if found is None or found.middle != middle:
-            found = self._hubs = Hubs(middle, self.codes)
+    def hubs(self, middle: Centre) -> Bearings | None:
+        """How near everything is to a centre, remembered for the last one; nothing, if there is none."""
+        known, found = self._hubs
+        if known != middle:
+            aim = np.frombuffer(middle.code, np.int8).astype(np.float32)
+            found = Bearings(self.codes, aim, norm(middle.code), middle.length) if middle.length else None
+            self._hubs = middle, found
+        return found
+
+    def norms(self, average: float) -> Floats:
+        """What the length of each passage does to its score by words, remembered for the last average length."""
+        known, found = self._norms
+        if known != average:
+            found = np.asarray(K1 * (1.0 - B + B * self.table.length / average), np.float64)
+            self._norms = average, found
         return found
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ArraySight:
     """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
@@ -203,7 +218,7 @@ class ArraySight:
         """How many visible passages contain each term."""
         postings = self.postings
         there = postings.terms[self.scene.counted[postings.ordinals]]
-        counts: list[int] = np.bincount(there, minlength=postings.count).tolist()
+        counts: list[int] = np.bincount(there, minlength=postings.numbers).tolist()
         return counts
 
     def total(self) -> tuple[Sequence[int], int]:
@@ -228,8 +243,7 @@ class ArrayAnswer:
         self.table, self.codes, self.turns = sight.scene.table, sight.scene.codes, sight.scene.turns
         self.hubs = sight.scene.hubs(question.middle)
         self.bm25 = self._bm25()
-        self._cosines = np.zeros(len(self.table.seq))
-        self._unmeasured = self.codes.there.copy()
+        self.cosines = self._bearings() if question.asked else None
         self.words = self._by_words()
         self.near = self._by_vector()
 
@@ -240,24 +254,23 @@ class ArrayAnswer:
         postings, size = self.sight.postings, len(self.table.seq)
         if not len(postings.ordinals):
             return np.zeros(size)
-        tf = postings.tf.astype(np.float64)
-        norm = K1 * (1.0 - B + B * self.table.length[postings.ordinals] / self.question.average)
-        parts: Floats = self._weights()[postings.terms] * (tf * (K1 + 1.0)) / (tf + norm)
-        return np.bincount(postings.ordinals, parts, size).astype(np.float64, copy=False)
+        norms = self.sight.scene.norms(self.question.average)[postings.ordinals]
+        parts: Floats = self._weights()[postings.terms] * GAINS[postings.tf] / (postings.tf + norms)
+        return np.asarray(np.bincount(postings.ordinals, parts, size), np.float64)
 
     def _weights(self) -> Floats:
         return np.array(list(self.question.weights.values()))
 
     def _by_words(self) -> Listing:
-        found = self.sight.only(np.flatnonzero(self.bm25 > 0.0))
-        return self._best(found, self.bm25[found], self.bm25)
+        (found,) = ((self.bm25 > 0.0) & self.sight.chosen).nonzero()
+        return self._best(found, self.bm25[found])
 
     def _told(self, picked: Ints) -> Floats:
         """What the terms tell that stand in these turns or near them, each counted where it counts most."""
         postings = self.sight.postings
-        if not postings.count:
+        if not postings.numbers:
             return np.zeros(len(picked))
-        has = np.zeros((postings.count, len(self.table.seq)), np.bool_)
+        has = np.zeros((postings.numbers, len(self.table.seq)), np.bool_)
         has[postings.terms, postings.ordinals] = True
         parts = has[:, picked].astype(np.float64)
         for distance, part in REACH if self.turns else ():
@@ -269,30 +282,31 @@ class ArrayAnswer:
 
     # By vectors
 
+    def _bearings(self) -> Bearings:
+        aim = asked(self.question)
+        return Bearings(self.codes, aim, sqrt(aim @ aim))
+
     def _by_vector(self) -> Listing:
         scene, chosen = self.sight.scene, self.sight.chosen
         able = scene.able if chosen is scene.seen else self.sight.only(scene.able)
-        if not self.question.asked or not len(able):
+        if self.cosines is None or not len(able):
             return Listing([], [], [], [])
         likely = self._likely(able)
-        return self._best(likely, self._above(likely), self._cosines)
+        cosines = self.cosines.of(likely)
+        return self._best(likely, self._above(likely, cosines), cosines if self.hubs else None)
 
-    def _above(self, picked: Ints) -> Floats:
+    def _above(self, picked: Ints, cosines: Floats) -> Floats:
         """How near passages are to the query with some of the mean direction taken off."""
-        new = picked[self._unmeasured[picked]]
-        if len(new):
-            self._cosines[new] = self.codes.cosines(self.question.asked, new)
-            self._unmeasured[new] = False
-        above: Floats = self._cosines[picked] - self.question.off * self.hubs.of(picked)
-        return above
+        return cosines if self.hubs is None else cosines - self.question.off * self.hubs.of(picked)
 
-    def _dense(self, picked: Ints) -> Floats:
+    def _dense(self, picked: Ints, cosines: Bearings) -> Floats:
         """How much nearer than the average turns are, over their own windows and those of the turns after them."""
-        near = self._above(picked)
+        near = self._above(picked, cosines.of(picked))
         if self.turns is not None:
             after = self._step(picked, 1)
             there = np.flatnonzero((after >= 0) & self.codes.there[after])
-            near[there] = (near[there] + self._above(after[there])) / 2
+            later = after[there]
+            near[there] = (near[there] + self._above(later, cosines.of(later))) / 2
         return near - self.question.level
 
     def _likely(self, able: Ints) -> Ints:
@@ -312,8 +326,8 @@ class ArrayAnswer:
 
     def _direction(self) -> Floats:
         """The query with some of the mean direction taken off."""
-        asked, middle = (np.frombuffer(code, np.int8) for code in (self.question.asked, self.question.middle.code))
-        unit: Floats = asked / np.linalg.norm(asked)
+        query, middle = asked(self.question), np.frombuffer(self.question.middle.code, np.int8)
+        unit: Floats = query / np.linalg.norm(query)
         if not len(middle):
             return unit
         off = self.question.off * self.question.middle.length
@@ -328,7 +342,7 @@ class ArrayAnswer:
             return []
         table, told, mass, ordinals = self.table, self._told(picked), self.question.mass, picked.tolist()
         roles, actors = self.sight.scene.who[:, table.voice[picked]].tolist()
-        cosines, dense, hubs, codes = self._measured(picked) if self.question.asked else _unmeasured(len(picked))
+        cosines, dense, hubs, codes = self._measured(picked, self.cosines) if self.cosines else _unmeasured(len(picked))
         columns = (
             table.seq[picked].tolist(), table.slot[picked].tolist(), table.said[picked].tolist(),
             table.seq[table.first[picked]].tolist(), roles, actors, cosines, dense, hubs, self.bm25[picked].tolist(),
@@ -336,10 +350,11 @@ class ArrayAnswer:
         )  # fmt: skip
         return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
 
-    def _measured(self, picked: Ints) -> Sequence[Sequence[Any]]:
+    def _measured(self, picked: Ints, cosines: Bearings) -> Sequence[Sequence[Any]]:
         """Cosines, how dense passages are, hubs and codes."""
-        dense, codes = self._dense(picked), self.codes.each(picked)
-        columns = (self._cosines[picked].tolist(), dense.tolist(), self.hubs.of(picked).tolist(), codes)
+        dense, codes = self._dense(picked, cosines).tolist(), self.codes.each(picked)
+        hubs = [0.0] * len(picked) if self.hubs is None else self.hubs.of(picked).tolist()
+        columns = (cosines.of(picked).tolist(), dense, hubs, codes)
         able = self.codes.there[picked]
         return columns if able.all() else [
             [value if has else none for value, has in zip(column, able.tolist(), strict=True)]
@@ -378,15 +393,16 @@ class ArrayAnswer:
             found = np.where(found >= 0, way[found], NOBODY)
         return found
 
-    def _best(self, ordinals: Ints, scores: Floats, shown: Floats) -> Listing:
-        """The best by some scores, at most as deep as asked; equals go to the newer."""
+    def _best(self, ordinals: Ints, scores: Floats, shown: Floats | None = None) -> Listing:
+        """The best by some scores, which are shown unless others are; at most as deep as asked, equals newest first."""
         depth = self.question.probe.depth
         if len(ordinals) > depth:
-            kept = scores >= np.partition(scores, len(scores) - depth)[len(scores) - depth]
-            ordinals, scores = ordinals[kept], scores[kept]
-        newest = (-scores[::-1]).argsort(kind="stable")[:depth]
-        best, scores = ordinals[::-1][newest], scores[::-1][newest]
-        return Listing(self.table.seq[best].tolist(), shown[best].tolist(), scores.tolist(), best.tolist())
+            kept = scores >= np.partition(scores, -depth)[-depth]
+            ordinals, scores, shown = ordinals[kept], scores[kept], None if shown is None else shown[kept]
+        order = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")[:depth]
+        best, ranked = ordinals[order], scores[order].tolist()
+        showing = ranked if shown is None else shown[order].tolist()
+        return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
 
 
 def _unmeasured(count: int) -> Sequence[Sequence[Any]]:
@@ -401,36 +417,14 @@ def sketched(codes: Array) -> Array:
     return padded.view(np.uint64).T
 
 
-def _dots(codes: Array, query: Array) -> Floats:
-    """The products of codes with a query."""
-    dots: Floats = np.zeros(len(codes))
-    with one_thread():
-        for first in range(0, len(query), EXACT_DIMS):
-            dots += codes[:, first : first + EXACT_DIMS] @ query[first : first + EXACT_DIMS]
-    return dots
+def asked(question: Question) -> Array:
+    """The values of what is asked."""
+    return np.frombuffer(question.asked, np.int16) - np.float32(ZERO)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep BLAS on one thread: for a scan this small, waking others costs more than they bring."""
-    threads = _blas()
-    if threads is None:
-        yield
-        return
-    get, put = threads
-    before = get()
-    put(1)
-    try:
-        yield
-    finally:
-        put(before)
-
-
-@cache
-def _blas() -> tuple[Any, Any] | None:
-    for path in (Path(np.__file__).parent.parent / "numpy.libs").glob("*openblas*"):
-        library = ctypes.CDLL(str(path))
-        for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads"):
-            if hasattr(library, name.format("set")):
-                return getattr(library, name.format("get")), getattr(library, name.format("set"))
-    return None
+def _dots(codes: Array, aim: Array) -> Array:
+    """The products of codes with a direction; row by row, for what multiplies matrices wakes other threads for it."""
+    dots: Array = np.vecdot(codes[:, :EXACT_DIMS], aim[:EXACT_DIMS])
+    if len(aim) <= EXACT_DIMS:
+        return dots
+    return dots.astype(np.float64) + _dots(codes[:, EXACT_DIMS:], aim[EXACT_DIMS:])

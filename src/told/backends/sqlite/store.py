@@ -14,10 +14,13 @@ from told.backends.sqlite.connect import Database, path_of, run, run_named, tran
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
+    SEQ_MASK,
     Scopes,
     base,
     entry_of,
+    fact_of,
     hex_list,
+    int_list,
     json_list,
     link_of,
     position,
@@ -50,7 +53,7 @@ class SqliteStore(SqliteOverlay):
         )
         self._write = Writer(self._database, options.get("group_limit", 256))
         cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
-        self.index = SqliteIndex(self._database, cache)
+        self.index = SqliteIndex(self._write, cache)
         self.scrub()
         os.register_at_fork(after_in_child=_renewal(self))
 
@@ -59,7 +62,7 @@ class SqliteStore(SqliteOverlay):
         if not self._database.closed:
             self._database.renew()
             self._write = Writer(self._database, self._write.limit)
-            self.index = SqliteIndex(self._database, Cache(self.index.cache.budget, self.index.cache.exact_rows))
+            self.index = SqliteIndex(self._write, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
     def watch(self, step: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
@@ -191,9 +194,10 @@ class SqliteStore(SqliteOverlay):
 
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The fact versions asserted by these entries."""
-        with self._in(account) as (db, number):
-            rows = run(db, "versions", json_list([position(number, seq) for seq in seqs])).fetchall()
-            return {fact.seq: fact for fact in Scopes(db, account).facts(rows)}
+        asked = int_list([seq for seq in seqs if 0 < seq <= SEQ_MASK])
+        rows = self._write.glance(lambda db: run(db, "versions_of", account, asked).fetchall())
+        scopes = {ids: Scope(account, *ids) for ids in {row[:3] for row in rows}}
+        return {(fact := fact_of(row[3:], scopes[row[:3]])).seq: fact for row in rows}
 
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers."""

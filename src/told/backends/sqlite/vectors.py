@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Final
 
 import apsw
@@ -16,7 +17,7 @@ from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
 from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
-from told.core.score import quantise
+from told.core.score import FINE, WIDE, ZERO, fine, quantise
 
 BLOCK: Final = 256
 BUILDER: Final = 2
@@ -34,6 +35,24 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
         values *= 127.0 / (np.abs(values).max(initial=0.0) or 127.0)
         codes.append(np.rint(values, out=values).astype(np.int8).tobytes())
     return codes
+
+
+def aim(vector: Sequence[float]) -> bytes:
+    """A query as it is compared; faster where NumPy is installed, and the same bytes where it is not."""
+    try:
+        import numpy as np
+    except ImportError:
+        return fine(vector)
+    values = np.array(vector, dtype=np.float64)
+    peak = np.abs(values).max(initial=0.0)
+    if not peak:
+        return b""
+    values *= WIDE / peak
+    np.rint(values, out=values)
+    values *= FINE / sqrt(values @ values)
+    np.rint(values, out=values)
+    values += ZERO
+    return values.astype(np.int16).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +140,9 @@ def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, r
     A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
     """
     found: dict[int, bytes] = {}
-    start = -(-first // BLOCK)
-    for row in run(db, "blocks", model.id, part, start).fetchall():
-        if sound(model, part, epoch, row) and row[0] < rows // BLOCK:
+    start, full = -(-first // BLOCK), rows // BLOCK
+    for row in run(db, "blocks", model.id, part, start).fetchall() if start < full else ():
+        if sound(model, part, epoch, row) and row[0] < full:
             found[row[0] * BLOCK] = row[4]
     ordinal = first
     while ordinal < rows:

@@ -10,7 +10,7 @@ from told.core.errors import ModelMismatch
 from told.core.ids import text_hash
 from told.core.query import Probe
 from told.core.scope import Scope
-from told.core.score import Corpus, bm25, cosine, frequencies, idf, quantise
+from told.core.score import Corpus, bm25, fine, frequencies, idf, quantise, toward
 from told.core.text import terms
 from told.core.when import Interval
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Match, Scribe
@@ -147,7 +147,7 @@ class SearchLaws(Laws):
         book.store.put_vectors({text_hash(TEXTS[0]): embedded(TEXTS[0])})
         asked = embedded(TEXTS[1])
         found = book.store.index.search(Probe(book.find(), ("tea",), asked))
-        assert list(found.near) == [(1, cosine(quantise(asked), quantise(embedded(TEXTS[0]))))]
+        assert list(found.near) == [(1, toward(fine(asked), quantise(embedded(TEXTS[0]))))]
         assert sorted(seq for seq, _ in found.words) == [1, 2]
         assert [score for _, score in found.words] == sorted((score for _, score in found.words), reverse=True)
 
@@ -157,7 +157,7 @@ class SearchLaws(Laws):
             book.tell(text)
         book.store.put_vectors({text_hash(text): embedded(text) for text in TEXTS})
         asked = embedded("green tea at night")
-        wanted = {text: cosine(quantise(asked), quantise(embedded(text))) for text in TEXTS}
+        wanted = {text: toward(fine(asked), quantise(embedded(text))) for text in TEXTS}
         assert near(book.search(vector=asked)) == wanted
         assert lexical(book.search(vector=asked)) == {}
 
