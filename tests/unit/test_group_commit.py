@@ -1,5 +1,6 @@
 """Writers that wait at the same time share one transaction, and each still gets what is its own."""
 
+import asyncio
 import signal
 import threading
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from told import Memory
+from told import AsyncMemory, Memory
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull
 from told.core.ids import text_hash
@@ -30,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def held_up(memory: Memory, until: int) -> Counter[str]:
+def held_up(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
     """Count the steps of commits; the first transaction waits until this many writers are queued behind it."""
     steps: Counter[str] = Counter()
     writer = memory.engine.store._write
@@ -72,6 +73,34 @@ def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(mem
         assert memory.get(second["id"])["user_id"] == f"user {number % 7}"
     assert len({row["id"] for receipt in receipts for row in receipt["results"]}) == 2 * THREADS
     assert memory.verify()["ok"]
+
+
+def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
+    async def adds() -> Counter[str]:
+        async with AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+            steps = held_up(memory, 29)
+            await asyncio.gather(*(memory.add(f"number {n}", user_id="alice") for n in range(30)))
+            return steps
+
+    steps = asyncio.run(adds())
+    assert (steps["committed"], steps["headed"]) == (1, 30)
+
+
+def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memory: Memory) -> None:
+    store, opened = memory.engine.store, []
+
+    def watch(step: str) -> None:
+        if step == "begun":
+            for _ in range(5):
+                before = len(store._database._open)
+                thread = threading.Thread(target=store.known, args=(ALICE, [_md5("tea")], [], None))
+                thread.start()
+                thread.join()
+                opened.append(len(store._database._open) - before)
+
+    store.watch(watch)
+    memory.add("tea", user_id="alice")
+    assert opened == [1, 0, 0, 0, 0]
 
 
 def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
