@@ -1,5 +1,7 @@
 """Writers that wait at the same time share one transaction, and each still gets what is its own."""
 
+import asyncio
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from told import Memory
+from told import AsyncMemory, Memory
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull
 from told.core.ids import text_hash
@@ -29,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def held_up(memory: Memory, until: int) -> Counter[str]:
+def held_up(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
     """Count the steps of commits; the first transaction waits until this many writers are queued behind it."""
     steps: Counter[str] = Counter()
     writer = memory.engine.store._write
@@ -62,7 +64,7 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
 def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(memory: Memory) -> None:
     steps = held_up(memory, THREADS - 1)
     receipts = together(lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}"))
-    assert steps["committed"] == 2
+    assert steps["committed"] == 1
     assert steps["headed"] == THREADS
     for number, receipt in enumerate(receipts):
         first, second = receipt["results"]
@@ -71,6 +73,34 @@ def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(mem
         assert memory.get(second["id"])["user_id"] == f"user {number % 7}"
     assert len({row["id"] for receipt in receipts for row in receipt["results"]}) == 2 * THREADS
     assert memory.verify()["ok"]
+
+
+def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
+    async def adds() -> Counter[str]:
+        async with AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+            steps = held_up(memory, 29)
+            await asyncio.gather(*(memory.add(f"number {n}", user_id="alice") for n in range(30)))
+            return steps
+
+    steps = asyncio.run(adds())
+    assert (steps["committed"], steps["headed"]) == (1, 30)
+
+
+def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memory: Memory) -> None:
+    store, opened = memory.engine.store, []
+
+    def watch(step: str) -> None:
+        if step == "begun":
+            for _ in range(5):
+                before = len(store._database._open)
+                thread = threading.Thread(target=store.known, args=(ALICE, [_md5("tea")], [], None))
+                thread.start()
+                thread.join()
+                opened.append(len(store._database._open) - before)
+
+    store.watch(watch)
+    memory.add("tea", user_id="alice")
+    assert opened == [1, 0, 0, 0, 0]
 
 
 def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
@@ -98,6 +128,35 @@ def batch(text: str, thread: str, **options: Any) -> Batch:
     return Batch("default", [Draft(Asserted(thread, Claim(text)), ALICE)], **options)
 
 
+def test_one_who_gives_up_waiting_leaves_nobody_asleep(memory: Memory) -> None:
+    class GivenUp(Exception):
+        pass
+
+    def give_up(*_: object) -> None:
+        raise GivenUp
+
+    def work(number: int) -> None:
+        memory.engine.store.commit(batch(f"number {number}", f"t{number}"), fold_all)
+
+    crowd = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(17)]
+    held_up(memory, 17)
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        for one in crowd[:9]:
+            one.start()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(GivenUp):
+            work(17)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    for one in crowd[9:]:
+        one.start()
+    for one in crowd:
+        one.join(20)
+    assert not any(one.is_alive() for one in crowd)
+    assert memory.stats()["memories"] == 18
+
+
 def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
     store = memory.engine.store
     store.commit(batch("held", "t-held"), fold_all)
@@ -116,7 +175,7 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
     failed = {number: error for number, error in enumerate(results) if isinstance(error, Exception)}
     assert set(failed) == {20, 21, 22}
     assert isinstance(failed[20], Conflict)
-    assert steps["committed"] == 2
+    assert steps["committed"] == 1
     texts = {row["memory"] for row in memory.get_all(user_id="alice", limit=1000)["results"]}
     assert texts == {"held", *(f"number {n}" for n in range(THREADS) if n not in failed)}
     assert memory.verify()["ok"]

@@ -121,6 +121,7 @@ class Database:
         self._durability = durability
         self._busy = round(busy_timeout * 1000)
         self._local = threading.local()
+        self._spare: list[apsw.Connection] = []
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._closed = False
         self._inherited: Any = None
@@ -134,10 +135,23 @@ class Database:
             raise StoreClosed()
         found: apsw.Connection | None = getattr(self._local, "connection", None)
         if found is None:
-            with translated():
-                found = self._local.connection = self._connect()
-                found.execute("PRAGMA query_only = ON")
+            found = self._local.connection = self._reading()
         return found
+
+    @contextmanager
+    def lent(self) -> Iterator[apsw.Connection]:
+        """A connection for a quick look: the one last given back, whose pages and statements are still at hand."""
+        if self._closed:
+            raise StoreClosed()
+        try:
+            db = self._spare.pop()
+        except IndexError:
+            db = self._reading()
+        try:
+            with translated():
+                yield db
+        finally:
+            self._spare.append(db)
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
@@ -147,9 +161,10 @@ class Database:
 
     def renew(self) -> None:
         """Open the file again in a child process; the parent's connections are kept, for closing them would harm."""
-        self._inherited = (self._inherited, self._local, self.writer)
+        self._inherited = (self._inherited, self._local, self._spare, self.writer)
         self._lock = threading.Lock()
         self._local = threading.local()
+        self._spare = []
         self._open = weakref.WeakSet()
         with translated():
             self.writer = self._connect()
@@ -166,6 +181,12 @@ class Database:
     def closed(self) -> bool:
         """Whether the store was closed."""
         return self._closed
+
+    def _reading(self) -> apsw.Connection:
+        with translated():
+            db = self._connect()
+            db.execute("PRAGMA query_only = ON")
+        return db
 
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)

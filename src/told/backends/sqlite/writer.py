@@ -1,8 +1,9 @@
 """Group commit: whoever gets the lock writes for everybody who waits, in one transaction with one sync.
 
-There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Every job is
-acknowledged after COMMIT, and a job that fails takes no other job with it: one that had written nothing yet is just
-left out; if it had, the transaction is undone and the others are done again without it.
+There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Whoever comes while
+jobs are done joins them. Every job is acknowledged after COMMIT, and a job that fails takes no other job with it: one
+that had written nothing yet is just left out; if it had, the transaction is undone and the others are done again
+without it. Those whose jobs are done wake one another: all at once, they would fight for the interpreter.
 """
 
 from __future__ import annotations
@@ -24,22 +25,19 @@ T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
     keeps: bool
     done: bool = False
+    asleep: bool = False
     result: Any = None
     error: BaseException | None = None
     baton: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.baton.acquire()
-
-    def wait(self) -> None:
-        """Sleep until stirred; being stirred before counts."""
         self.baton.acquire()
 
     def stir(self) -> None:
@@ -58,6 +56,7 @@ class Writer:
     memo: Memo = field(default_factory=Memo)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
+    _done: deque[Job[Any]] = field(default_factory=deque)
 
     def __call__(self, work: Work[T], *, keeps: bool = False) -> T:
         """Do some work in a transaction and return once it is durable; work that keeps the memo says so."""
@@ -72,7 +71,7 @@ class Writer:
                     self._lock.release()
                 self._pass_on()
             else:
-                job.wait()
+                self._sleep(job)
         if job.error is not None:
             with translated():
                 raise job.error
@@ -93,8 +92,8 @@ class Writer:
         Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
         """
         if not self._lock.acquire(blocking=False):
-            with translated():
-                return work(self.database.reader())
+            with self.database.lent() as db:
+                return work(db)
         try:
             with translated():
                 return work(self._connection())
@@ -108,18 +107,44 @@ class Writer:
             with suppress(IndexError):
                 self._queue[0].stir()
 
+    def _sleep(self, job: Job[Any]) -> None:
+        """Sleep until stirred, being stirred before counts; however that ends, the next one is roused."""
+        job.asleep = True
+        try:
+            job.baton.acquire()
+        finally:
+            job.asleep = False
+            self._rouse()
+
+    def _rouse(self) -> None:
+        """Wake one of those whose jobs are done; each sleeper among them rouses another, so all of them get up."""
+        if self._done:
+            with suppress(IndexError):
+                self._done.popleft().stir()
+
+    def _finish(self, *jobs: Job[Any]) -> None:
+        """Let those who wait for jobs go on."""
+        for job in jobs:
+            job.done = True
+            if job.asleep:
+                self._done.append(job)
+            else:
+                job.stir()
+        self._rouse()
+
     def _connection(self) -> apsw.Connection:
         if self.database.closed:
             raise StoreClosed()
         return self.database.writer
 
     def _write(self) -> None:
-        jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self.limit))]
+        """Write for whoever waits, in one transaction; one that spoils it fails, and the others are done again."""
+        jobs = [self._queue.popleft()]
         try:
             with translated():
-                todo = jobs
-                while todo:
-                    todo = self._transact(self._connection(), todo)
+                while jobs and (spoiler := self._transact(self._connection(), jobs)) is not None:
+                    jobs.remove(spoiler)
+                    self._finish(spoiler)
         except BaseException as error:
             for job in jobs:
                 if job.error is None:
@@ -127,28 +152,27 @@ class Writer:
             if not isinstance(error, Exception):
                 raise
         finally:
-            for job in jobs:
-                job.done = True
-                job.stir()
+            self._finish(*jobs)
 
-    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> list[Job[Any]]:
-        """Do jobs in one transaction; if one spoils it, nothing is done and the others are given back."""
+    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> Job[Any] | None:
+        """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done."""
         db.execute("BEGIN IMMEDIATE")
         self.memo = self.memo.at(db.data_version())
         self.watch("begun")
         try:
-            spoiler = next((job for job in jobs if not self._perform(db, job)), None)
-            if spoiler is None:
-                self.watch("written")
-                db.execute("COMMIT")
-                self.memo.version = db.data_version()
+            for job in jobs:
+                if not self._perform(db, job):
+                    return job
+                if self._queue and len(jobs) < self.limit:
+                    jobs.append(self._queue.popleft())
+            self.watch("written")
+            db.execute("COMMIT")
+            self.memo.version = db.data_version()
         finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-        if spoiler is None:
-            self.watch("committed")
-            return []
-        return [job for job in jobs if job is not spoiler]
+        self.watch("committed")
+        return None
 
     def _perform(self, db: apsw.Connection, job: Job[Any]) -> bool:
         """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
