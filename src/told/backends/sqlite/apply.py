@@ -27,13 +27,16 @@ DOC_BYTES: Final = 4
 STRETCH: Final = 64
 """How many passages are folded at a time; the view `extent` knows it too."""
 MOST: Final = 2**63 - 1
-NOWHERE: Final = (None, None)
+FIRST: Final = -3
+APART: Final = -1
+"""Where in the row of a fact it says where its first passage stands, and whether it stands apart from its evidence."""
 
 Turn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
 
-Said: TypeAlias = tuple[int, str] | tuple[None, None]
-"""Until when a fact is the latest of its thread, and what it says."""
+Said: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
+"""A fact, until when it is the latest of its thread, what it says, and its row if that is not written yet."""
+NOBODY: Final[Said] = (0, None, None, None)
 
 
 @dataclass(slots=True)
@@ -53,16 +56,17 @@ class Grower:
     touched: set[int] = field(default_factory=set)
     ends: dict[str, int] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
-    facts: list[tuple[Any, ...]] = field(default_factory=list)
+    facts: list[list[Any]] = field(default_factory=list)
     links: list[tuple[Any, ...]] = field(default_factory=list)
     evidence: list[tuple[Any, ...]] = field(default_factory=list)
     ticks: list[tuple[Any, ...]] = field(default_factory=list)
-    passages: list[tuple[Any, ...]] = field(default_factory=list)
+    passages: list[list[Any]] = field(default_factory=list)
     terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: list[bytes] = field(default_factory=list)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
-    latest: tuple[int, Said] = (0, NOWHERE)
+    latest: Said = NOBODY
+    heard: tuple[int, str] | None = None
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
@@ -108,16 +112,18 @@ class Grower:
         """End the versions that have a later one, and write the rows of the views."""
         self._end(self.ends)
         self.ends.clear()
-        self.facts = [(*row, *self.places.pop(row[0], NOWHERE)) for row in self.facts]
-        tables = {"evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks}
-        for name, rows in tables.items():
+        self.latest = NOBODY
+        for row in self.passages:
+            if (words := self.terms.pop(row[0], None)) is not None:
+                row[-1] = " ".join(words)
+        gathered: dict[str, list[Any]] = {
+            "evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks,
+            "passage": self.passages,
+        }  # fmt: skip
+        for name, rows in gathered.items():
             if rows:
                 run_many(self.db, f"add_{name}", rows)
                 rows.clear()
-        if self.passages:
-            words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
-            run_many(self.db, "add_passage", ((*row, None if said is None else " ".join(said)) for row, said in words))
-            self.passages.clear()
         if self.places:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
             self.places.clear()
@@ -144,8 +150,14 @@ class Grower:
             self._flush()
         self.ends[fact.id] = fact.seq
         row = fact_row(fact, self.account, self.space(fact.scope)[0])
+        if fact.evidence is not None and self._apart(row[0], fact.evidence):
+            row[APART] = 1
         self.facts.append(row)
-        self.latest = (row[0], (fact.until, spoken(fact)))
+        self.latest = (row[0], fact.until, spoken(fact), row)
+
+    def _apart(self, fact: int, evidence: str) -> bool:
+        """Whether a fact stands elsewhere than right after its evidence."""
+        return self.heard != (fact - 1, evidence) and run(self.db, "name_at", fact - 1).get != evidence
 
     def _close(self, thread: str, seq: int) -> None:
         """End the thread's latest version, which may still be among the rows gathered."""
@@ -169,7 +181,8 @@ class Grower:
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
-        self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
+        self.evidence.append((space, witness.digest, id_, witness.id, witness.source))
+        self.heard = (id_, witness.id)
         if witness.blobs:
             run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
 
@@ -195,9 +208,9 @@ class Grower:
     def _said(self, fact: int) -> Said:
         """What a passage's fact says, which may still be among the rows gathered."""
         if fact == self.latest[0]:
-            return self.latest[1]
-        row = run(self.db, "spoken", fact).fetchone()
-        return NOWHERE if row is None else (row[0], row[1])
+            return self.latest
+        until, text = run(self.db, "spoken", fact).fetchone() or (None, None)
+        return fact, until, text, None
 
     def index(self, part: int, fact: int, space: int, passage: Passage, before: Turn | None) -> Turn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
@@ -209,14 +222,18 @@ class Grower:
         digest = text_hash(together(said, passage.text))
         id_ = part << PART_BITS | ordinal
         self.terms[id_] = words
-        until, text = self._said(fact)
-        self.passages.append((
-            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text,
-        ))  # fmt: skip
-        self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
-        if digest in self.fresh:
+        _, until, text, row = self._said(fact)
+        if row is None:
+            self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
+        else:
+            row[FIRST:APART] = (id_ if row[FIRST] is None else row[FIRST], id_)
+        late = None if digest in self.fresh and self.model is not None else 1
+        if late is None:
             self.vectors.append(digest)
+        self.passages.append([
+            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
+            len(words), digest, None if text == passage.text else passage.text, late, None,
+        ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)
         if passage.thread is not None:
