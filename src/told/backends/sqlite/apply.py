@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import pack
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
@@ -258,7 +258,7 @@ def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dic
             place = ordinal << TF_BITS
             for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
                 postings[term].append(place | count)
-        rows = ((part, term, chunk, pack(f"<{len(docs)}I", *docs)) for term, docs in sorted(postings.items()))
+        rows = [(part, term, chunk, array("I", postings[term])) for term in sorted(postings)]
         run_many(db, "add_posting", rows)
     run(db, "drop_terms", lo + folded, lo + goal)
 

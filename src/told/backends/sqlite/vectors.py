@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import apsw
@@ -20,6 +21,8 @@ from told.core.score import quantise
 
 BLOCK: Final = 256
 BUILDER: Final = 2
+AT_ONCE: Final = 64
+"""How many vectors are packed together: more no longer fit where a processor is quick to find them."""
 
 
 def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
@@ -28,11 +31,13 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    codes: list[bytes] = []
-    for row in rows:
-        values = np.array(row, dtype=np.float64)
-        values *= 127.0 / (np.abs(values).max(initial=0.0) or 127.0)
-        codes.append(np.rint(values, out=values).astype(np.int8).tobytes())
+    left, codes = iter(rows), list[bytes]()
+    while some := list(islice(left, AT_ONCE)):
+        values = np.array(some, dtype=np.float64)
+        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
+        peaks[peaks == 0.0] = 127.0
+        values *= (127.0 / peaks)[:, None]
+        codes += [code.tobytes() for code in np.rint(values, out=values).astype(np.int8)]
     return codes
 
 
