@@ -56,13 +56,9 @@ class Grower:
     touched: set[int] = field(default_factory=set)
     ends: dict[str, int] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
-    facts: list[list[Any]] = field(default_factory=list)
-    links: list[tuple[Any, ...]] = field(default_factory=list)
-    evidence: list[tuple[Any, ...]] = field(default_factory=list)
-    ticks: list[tuple[Any, ...]] = field(default_factory=list)
-    passages: list[list[Any]] = field(default_factory=list)
+    gathered: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     terms: dict[int, list[str]] = field(default_factory=dict)
-    vectors: list[bytes] = field(default_factory=list)
+    vectors: dict[bytes, Sequence[float]] = field(default_factory=dict)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
     latest: Said = NOBODY
@@ -74,16 +70,16 @@ class Grower:
             match op:
                 case PutFact(fact=fact):
                     self._fact(fact)
-                case PutLink(link=link):
-                    self._link(link)
-                case PutWitness(witness=witness):
-                    self._witness(witness)
                 case PutPassage(passage=passage):
                     space, part = self.space(passage.scope)
                     id_ = position(self.account, passage.seq)
                     self.index(part, id_, space, passage, self._before(space, passage))
+                case PutWitness(witness=witness):
+                    self._witness(witness)
                 case PutTick(tick=tick):
                     self._tick(tick)
+                case PutLink(link=link):
+                    self._link(link)
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
@@ -102,28 +98,23 @@ class Grower:
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
-            self.model.remember(self.db, {digest: self.fresh[digest] for digest in self.vectors})
+            self.model.remember(self.db, self.vectors)
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
-        for gathered in (self.vectors, self.rows, self.touched, self.turns):
-            gathered.clear()
+        for settled in (self.vectors, self.rows, self.touched, self.turns):
+            settled.clear()
 
     def _flush(self) -> None:
         """End the versions that have a later one, and write the rows of the views."""
         self._end(self.ends)
         self.ends.clear()
         self.latest = NOBODY
-        for row in self.passages:
+        for row in self.gathered.get("add_passage", ()):
             if (words := self.terms.pop(row[0], None)) is not None:
                 row[-1] = " ".join(words)
-        gathered: dict[str, list[Any]] = {
-            "evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks,
-            "passage": self.passages,
-        }  # fmt: skip
-        for name, rows in gathered.items():
-            if rows:
-                run_many(self.db, f"add_{name}", rows)
-                rows.clear()
+        for query, rows in self.gathered.items():
+            run_many(self.db, query, rows)
+        self.gathered.clear()
         if self.places:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
             self.places.clear()
@@ -152,7 +143,7 @@ class Grower:
         row = fact_row(fact, self.account, self.space(fact.scope)[0])
         if fact.evidence is not None and self._apart(row[0], fact.evidence):
             row[APART] = 1
-        self.facts.append(row)
+        self.gathered["add_fact"].append(row)
         self.latest = (row[0], fact.until, spoken(fact), row)
 
     def _apart(self, fact: int, evidence: str) -> bool:
@@ -176,12 +167,13 @@ class Grower:
     def _link(self, link: Link) -> None:
         space, _ = self.space(link.scope)
         id_ = position(self.account, link.seq)
-        self.links.append((id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta)))
+        row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta))
+        self.gathered["add_link"].append(row)
 
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
-        self.evidence.append((space, witness.digest, id_, witness.id, witness.source))
+        self.gathered["add_evidence"].append((space, witness.digest, id_, witness.id, witness.source))
         self.heard = (id_, witness.id)
         if witness.blobs:
             run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
@@ -190,7 +182,8 @@ class Grower:
         space, part = self.space(tick.scope)
         turns, tokens = self.clocks.get(part) or run(self.db, "last_tick", part).fetchone() or (0, 0)
         clock = self.clocks[part] = (min(turns + tick.turns, MOST), min(tokens + tick.tokens, MOST))
-        self.ticks.append((position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock))
+        row = (position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock)
+        self.gathered["add_tick"].append(row)
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
@@ -229,8 +222,8 @@ class Grower:
             row[FIRST:APART] = (id_ if row[FIRST] is None else row[FIRST], id_)
         late = None if digest in self.fresh and self.model is not None else 1
         if late is None:
-            self.vectors.append(digest)
-        self.passages.append([
+            self.vectors[digest] = self.fresh[digest]
+        self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
             len(words), digest, None if text == passage.text else passage.text, late, None,
         ])  # fmt: skip
