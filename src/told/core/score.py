@@ -57,8 +57,11 @@ def bm25(weight: float, tf: int, length: int, average: float) -> float:
     return weight * (tf * (K1 + 1.0)) / (tf + K1 * (1.0 - B + B * length / average))
 
 
-def frequencies(terms: Iterable[str]) -> dict[str, int]:
+def frequencies(terms: Sequence[str]) -> dict[str, int]:
     """How often each term occurs, capped where BM25 has long been flat."""
+    once = dict.fromkeys(terms, 1)
+    if len(once) == len(terms):
+        return once
     counts = Counter(terms)
     for term, count in counts.items():
         if count > TF_CAP:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from struct import pack
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
@@ -27,13 +27,16 @@ DOC_BYTES: Final = 4
 STRETCH: Final = 64
 """How many passages are folded at a time; the view `extent` knows it too."""
 MOST: Final = 2**63 - 1
-NOWHERE: Final = (None, None)
+FIRST: Final = -3
+APART: Final = -1
+"""Where in the row of a fact it says where its first passage stands, and whether it stands apart from its evidence."""
 
 Turn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
 
-Said: TypeAlias = tuple[int, str] | tuple[None, None]
-"""Until when a fact is the latest of its thread, and what it says."""
+Said: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
+"""A fact, until when it is the latest of its thread, what it says, and its row if that is not written yet."""
+NOBODY: Final[Said] = (0, None, None, None)
 
 
 @dataclass(slots=True)
@@ -53,16 +56,13 @@ class Grower:
     touched: set[int] = field(default_factory=set)
     ends: dict[str, int] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
-    facts: list[tuple[Any, ...]] = field(default_factory=list)
-    links: list[tuple[Any, ...]] = field(default_factory=list)
-    evidence: list[tuple[Any, ...]] = field(default_factory=list)
-    ticks: list[tuple[Any, ...]] = field(default_factory=list)
-    passages: list[tuple[Any, ...]] = field(default_factory=list)
+    gathered: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     terms: dict[int, list[str]] = field(default_factory=dict)
-    vectors: list[bytes] = field(default_factory=list)
+    vectors: dict[bytes, Sequence[float]] = field(default_factory=dict)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
-    latest: tuple[int, Said] = (0, NOWHERE)
+    latest: Said = NOBODY
+    heard: tuple[int, str] | None = None
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
@@ -70,16 +70,16 @@ class Grower:
             match op:
                 case PutFact(fact=fact):
                     self._fact(fact)
-                case PutLink(link=link):
-                    self._link(link)
-                case PutWitness(witness=witness):
-                    self._witness(witness)
                 case PutPassage(passage=passage):
                     space, part = self.space(passage.scope)
                     id_ = position(self.account, passage.seq)
                     self.index(part, id_, space, passage, self._before(space, passage))
+                case PutWitness(witness=witness):
+                    self._witness(witness)
                 case PutTick(tick=tick):
                     self._tick(tick)
+                case PutLink(link=link):
+                    self._link(link)
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
@@ -98,26 +98,23 @@ class Grower:
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
-            self.model.remember(self.db, {digest: self.fresh[digest] for digest in self.vectors})
+            self.model.remember(self.db, self.vectors)
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
-        for gathered in (self.vectors, self.rows, self.touched, self.turns):
-            gathered.clear()
+        for settled in (self.vectors, self.rows, self.touched, self.turns):
+            settled.clear()
 
     def _flush(self) -> None:
         """End the versions that have a later one, and write the rows of the views."""
         self._end(self.ends)
         self.ends.clear()
-        self.facts = [(*row, *self.places.pop(row[0], NOWHERE)) for row in self.facts]
-        tables = {"evidence": self.evidence, "fact": self.facts, "link": self.links, "tick": self.ticks}
-        for name, rows in tables.items():
-            if rows:
-                run_many(self.db, f"add_{name}", rows)
-                rows.clear()
-        if self.passages:
-            words = ((row, self.terms.pop(row[0], None)) for row in self.passages)
-            run_many(self.db, "add_passage", ((*row, None if said is None else " ".join(said)) for row, said in words))
-            self.passages.clear()
+        self.latest = NOBODY
+        for row in self.gathered.get("add_passage", ()):
+            if (words := self.terms.pop(row[0], None)) is not None:
+                row[-1] = " ".join(words)
+        for query, rows in self.gathered.items():
+            run_many(self.db, query, rows)
+        self.gathered.clear()
         if self.places:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
             self.places.clear()
@@ -144,8 +141,14 @@ class Grower:
             self._flush()
         self.ends[fact.id] = fact.seq
         row = fact_row(fact, self.account, self.space(fact.scope)[0])
-        self.facts.append(row)
-        self.latest = (row[0], (fact.until, spoken(fact)))
+        if fact.evidence is not None and self._apart(row[0], fact.evidence):
+            row[APART] = 1
+        self.gathered["add_fact"].append(row)
+        self.latest = (row[0], fact.until, spoken(fact), row)
+
+    def _apart(self, fact: int, evidence: str) -> bool:
+        """Whether a fact stands elsewhere than right after its evidence."""
+        return self.heard != (fact - 1, evidence) and run(self.db, "name_at", fact - 1).get != evidence
 
     def _close(self, thread: str, seq: int) -> None:
         """End the thread's latest version, which may still be among the rows gathered."""
@@ -164,12 +167,14 @@ class Grower:
     def _link(self, link: Link) -> None:
         space, _ = self.space(link.scope)
         id_ = position(self.account, link.seq)
-        self.links.append((id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta)))
+        row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta))
+        self.gathered["add_link"].append(row)
 
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
-        self.evidence.append((id_, witness.id, space, witness.digest, witness.source))
+        self.gathered["add_evidence"].append((space, witness.digest, id_, witness.id, witness.source))
+        self.heard = (id_, witness.id)
         if witness.blobs:
             run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
 
@@ -177,7 +182,8 @@ class Grower:
         space, part = self.space(tick.scope)
         turns, tokens = self.clocks.get(part) or run(self.db, "last_tick", part).fetchone() or (0, 0)
         clock = self.clocks[part] = (min(turns + tick.turns, MOST), min(tokens + tick.tokens, MOST))
-        self.ticks.append((position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock))
+        row = (position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock)
+        self.gathered["add_tick"].append(row)
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
@@ -195,9 +201,9 @@ class Grower:
     def _said(self, fact: int) -> Said:
         """What a passage's fact says, which may still be among the rows gathered."""
         if fact == self.latest[0]:
-            return self.latest[1]
-        row = run(self.db, "spoken", fact).fetchone()
-        return NOWHERE if row is None else (row[0], row[1])
+            return self.latest
+        until, text = run(self.db, "spoken", fact).fetchone() or (None, None)
+        return fact, until, text, None
 
     def index(self, part: int, fact: int, space: int, passage: Passage, before: Turn | None) -> Turn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
@@ -209,14 +215,18 @@ class Grower:
         digest = text_hash(together(said, passage.text))
         id_ = part << PART_BITS | ordinal
         self.terms[id_] = words
-        until, text = self._said(fact)
-        self.passages.append((
+        _, until, text, row = self._said(fact)
+        if row is None:
+            self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
+        else:
+            row[FIRST:APART] = (id_ if row[FIRST] is None else row[FIRST], id_)
+        late = None if digest in self.fresh and self.model is not None else 1
+        if late is None:
+            self.vectors[digest] = self.fresh[digest]
+        self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text,
-        ))  # fmt: skip
-        self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
-        if digest in self.fresh:
-            self.vectors.append(digest)
+            len(words), digest, None if text == passage.text else passage.text, late, None,
+        ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)
         if passage.thread is not None:
@@ -241,7 +251,7 @@ def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dic
             place = ordinal << TF_BITS
             for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
                 postings[term].append(place | count)
-        rows = ((part, term, chunk, pack(f"<{len(docs)}I", *docs)) for term, docs in sorted(postings.items()))
+        rows = [(part, term, chunk, array("I", postings[term])) for term in sorted(postings)]
         run_many(db, "add_posting", rows)
     run(db, "drop_terms", lo + folded, lo + goal)
 

@@ -6,7 +6,7 @@ import errno
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -360,7 +360,7 @@ def run_each(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) ->
         yield from db.executemany(QUERIES[name], rows)
 
 
-def run_many(db: apsw.Connection, name: str, rows: Iterable[tuple[Any, ...]]) -> Result:
+def run_many(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]]) -> Result:
     """Execute a named query once for each row."""
     found: Result = db.executemany(QUERIES[name], rows)
     return found

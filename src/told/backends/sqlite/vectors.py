@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import sqrt
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from told.core.score import FINE, WIDE, ZERO, fine, quantise
 
 BLOCK: Final = 256
 BUILDER: Final = 2
+AT_ONCE: Final = 64
+"""How many vectors are packed together: more no longer fit where a processor is quick to find them."""
 
 
 def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
@@ -29,11 +32,13 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    codes: list[bytes] = []
-    for row in rows:
-        values = np.array(row, dtype=np.float64)
-        values *= 127.0 / (np.abs(values).max(initial=0.0) or 127.0)
-        codes.append(np.rint(values, out=values).astype(np.int8).tobytes())
+    left, codes = iter(rows), list[bytes]()
+    while some := list(islice(left, AT_ONCE)):
+        values = np.array(some, dtype=np.float64)
+        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
+        peaks[peaks == 0.0] = 127.0
+        values *= (127.0 / peaks)[:, None]
+        codes += [code.tobytes() for code in np.rint(values, out=values).astype(np.int8)]
     return codes
 
 
@@ -170,12 +175,17 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
     One whose text was erased while it was being embedded comes too late.
     """
     model.check_all(vectors)
-    known = {digest for (digest,) in run(db, "hashes_known", hex_list(list(vectors)))}
+    listed = hex_list(list(vectors))
+    known = {digest for (digest,) in run(db, "hashes_known", listed)}
+    # Erased meanwhile, or with a vector that damage took: neither happens often, and every passage is looked at.
+    lost = [digest for digest in vectors if digest not in known]
+    found = run(db, "passages_with_hash", hex_list(lost)).fetchall() if lost else []
+    known.update(digest for _, digest in found)
     model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
     if not live:
         return
     waiting: dict[int, list[int]] = {}
-    for (id_,) in run(db, "passages_with_hash", hex_list(list(vectors))).fetchall():
+    for id_, *_ in (*found, *run(db, "late_passages", listed)):
         waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
     for part, ordinals in waiting.items():
         run(db, "bump_part", part)

@@ -166,6 +166,16 @@ class ErasureLaws(Laws):
         assert book.texts() == [SECRET]
         assert list(book.store.derived(ACCOUNT, ["e2"])) == ["t2"]
 
+    def test_what_was_taken_from_erased_evidence_is_still_found_by_it(self, book: Scribe) -> None:
+        book.observe(SECRET, "e1")
+        book.tell("right after it", "t1", evidence="e1")
+        book.tell("later", "t2", evidence="e1")
+        erase(book, [1])
+        for _ in range(2):
+            assert not book.store.witnesses(ACCOUNT, ids=["e1"])
+            assert list(book.store.derived(ACCOUNT, ["e1"])) == ["t1", "t2"]
+            book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
+
     def test_other_accounts_are_not_touched(self, book: Scribe) -> None:
         theirs = Scope("umbrella", user_id="alice")
         other = self.elsewhere(book, "umbrella")

@@ -306,6 +306,16 @@ class ReadingLaws(Laws):
         assert list(book.store.derived(ACCOUNT, ["e1", "e2"])) == ["t1", "t2", "t3"]
         assert list(book.store.derived(ACCOUNT, [])) == list(book.store.derived("umbrella", ["e1"])) == []
 
+    def test_evidence_and_a_thread_of_the_same_name_are_not_taken_for_each_other(self, book: Scribe) -> None:
+        book.observe("said", "same")
+        book.tell("told", "same", evidence="same")
+        book.tell("told again", "same", evidence="other")
+        assert [entry.seq for entry in book.store.thread(ACCOUNT, "same")] == [2, 3]
+        assert [seen.seq for seen in book.store.witnesses(ACCOUNT, ids=["same"])] == [1]
+        assert list(book.store.derived(ACCOUNT, ["same"])) == list(book.store.derived(ACCOUNT, ["other"])) == ["same"]
+        book.observe("more", "other")
+        assert [entry.seq for entry in book.store.thread(ACCOUNT, "other")] == []
+
     def test_the_lives_of_what_was_taken_from_evidence_are_told_whole(self, book: Scribe) -> None:
         first = book.tell("lives in Rome", "home", evidence="e1")
         book.tell("likes tea", "drink", evidence="e1")
