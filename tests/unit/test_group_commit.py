@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from told import AsyncMemory, Memory
+from told.backends.sqlite.writer import Job
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull
 from told.core.ids import text_hash
@@ -344,3 +345,14 @@ def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> No
     engine.store.close()
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as again:
         assert again.verify()["ok"]
+
+
+def test_one_who_was_awake_already_is_not_relied_upon_to_wake_the_next(memory: Memory) -> None:
+    writer = memory.engine.store._write
+    awake, sleeper, other = (Job(lambda db: None, False) for _ in range(3))
+    sleeper.asleep = other.asleep = True
+    writer._finish(sleeper, other)
+    writer._done.extendleft([awake])
+    assert not sleeper.baton.locked()
+    writer._rouse()
+    assert not other.baton.locked()

@@ -117,10 +117,16 @@ class Writer:
             self._rouse()
 
     def _rouse(self) -> None:
-        """Wake one of those whose jobs are done; each sleeper among them rouses another, so all of them get up."""
-        if self._done:
-            with suppress(IndexError):
-                self._done.popleft().stir()
+        """Wake one of those whose jobs are done; each sleeper among them rouses another, so all of them get up.
+
+        One who was awake already may have looked for another before any was here, and is not relied upon.
+        """
+        with suppress(IndexError):
+            while True:
+                job = self._done.popleft()
+                job.stir()
+                if job.asleep:
+                    return
 
     def _finish(self, *jobs: Job[Any]) -> None:
         """Let those who wait for jobs go on."""
