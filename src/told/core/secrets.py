@@ -28,10 +28,10 @@ class Secret:
 def find(text: str) -> tuple[Secret, ...]:
     """The secrets of a text in order; of two that overlap, the one that begins first."""
     low = text.lower()
-    longest = max(map(len, text.split()), default=0)
-    known = _SHAPES if longest >= KEY else _PROSE
-    shapes = [shape for shape in known if longest >= shape.least for hint in shape.hints if hint in low]
-    found = [secret for shape in dict.fromkeys(shapes) for secret in shape.find(text)]
+    longest = len(max(text.split(), key=len, default=""))
+    found: list[Secret] = []
+    if shapes := [shape for hint, shape in (_HINTS if longest >= KEY else _IN_PROSE) if hint in low]:
+        found += (secret for shape in dict.fromkeys(shapes) if longest >= shape.least for secret in shape.find(text))
     if _NUMBER.search(text):
         found += _cards(text)
         found += _accounts(text)
@@ -257,13 +257,15 @@ _SHAPES: Final = (
 )  # fmt: skip
 
 
-_PROSE: Final = tuple(shape for shape in _SHAPES if shape.least < KEY)
-"""What can stand among the words of prose."""
+_HINTS: Final = tuple((hint, shape) for shape in _SHAPES for hint in shape.hints)
+_IN_PROSE: Final = tuple((hint, shape) for hint, shape in _HINTS if shape.least < KEY)
+"""What hints at that which can stand among the words of prose."""
 
 
 # ------------------------------------------------------------------------------------------- payment cards and accounts
 
-_NUMBER: Final = re.compile("[0-9][0-9]")
+_NUMBER: Final = re.compile("[0-9][0-9](?:[0-9][0-9]|(?<=[A-Z][A-Z]..))")
+"""How every card and every account begins, or goes on: four digits, or two behind two letters."""
 
 # A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
 _CARD: Final = re.compile(

@@ -65,8 +65,10 @@ class Observer:
         self.plan.fresh.append(fresh)
         if kept.kind is None:
             return
-        old = None if fresh and self._at_another_time(kept) else self.held.get(kept.md5)
-        thread = self._made(kept) or self._holding(kept, old)
+        old = self.held.get(kept.md5)
+        if old is not None and fresh and self._at_another_time(kept, old):
+            old = None
+        thread = self._made(kept) or (None if old is None else self._holding(kept, old))
         if thread is None:
             self._assert(kept, kept.kind, evidence, before, old)
             return
@@ -94,26 +96,27 @@ class Observer:
         listed = self.made.get((kept.md5, False))
         return self.made.get((kept.md5, True)) if listed is None and kept.kind in UNLISTED else listed
 
-    def _at_another_time(self, kept: Kept) -> bool:
+    def _at_another_time(self, kept: Kept, fact: Fact) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
-        fact, said_at = self.held.get(kept.md5), kept.turn.evidence.said_at
-        if fact is None or said_at in (None, fact.said_at) or fact.said_at is None:
+        said_at = kept.turn.evidence.said_at
+        if said_at in (None, fact.said_at) or fact.said_at is None:
             return False
         kind = self.desk.mind.ontology.get(kept.kind or "")
         return kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
 
-    def _holding(self, kept: Kept, fact: Fact | None) -> str | None:
+    def _holding(self, kept: Kept, fact: Fact) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
-        hidden = fact is not None and fact.kind in UNLISTED and kept.kind not in UNLISTED
-        return None if fact is None or fact.expires <= self.now or hidden else fact.id
+        hidden = fact.kind in UNLISTED and kept.kind not in UNLISTED
+        return None if fact.expires <= self.now or hidden else fact.id
 
     def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None, old: Fact | None) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
-        before = last if talk.answers(kept.turn, last, self.desk.settings.pause_minutes) else None
-        if before is not None:
-            self.plan.turns[before.thread] = before.wording
+        after = None
+        if last is not None and talk.answers(kept.turn, last, self.desk.settings.pause_minutes):
+            after = last.thread
+            self.plan.turns[after] = last.wording
         thread = self.desk.mint.id() if old is None else old.id
-        claim = claim_of(kept.turn, evidence, self.expires, kind, before.thread if before else None)
+        claim = claim_of(kept.turn, evidence, self.expires, kind, after)
         self._draft(Asserted(thread, claim, None if old is None else old.created_at))
         if old is not None:
             self.plan.guards.append(ThreadAt(thread, old.seq))
@@ -161,11 +164,12 @@ def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any],
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
     """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
-    said, trust = turn.evidence, worth(turn)
+    said, meta = turn.evidence, turn.meta
+    if (trust := worth(turn)) < channel(said.role):
+        meta = {**meta, STAMP: trust.label}
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
-        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=meta,
     )  # fmt: skip
 
 

@@ -38,9 +38,9 @@ def remembered(fact: Fact | None) -> Spoken | None:
     return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 
 
-def answers(turn: Turn, before: Spoken | None, pause: float) -> bool:
+def answers(turn: Turn, before: Spoken, pause: float) -> bool:
     """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
-    if before is None or not answerable(turn):
+    if not answerable(turn):
         return False
     now, then = turn.evidence.said_at, before.said_at
     if now is None or then is None:
