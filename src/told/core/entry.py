@@ -42,13 +42,9 @@ class Evidence:
         """The identity of this evidence inside its scope, worked out once."""
         if not self._digest:
             said: list[Any] = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
-            blobs = self.blobs()
+            blobs = named_in(self.meta) if self.meta else ()
             object.__setattr__(self, "_digest", sha256(canonical([*said, list(blobs)] if blobs else said)))
         return self._digest
-
-    def blobs(self) -> tuple[str, ...]:
-        """The hashes of the blobs it names."""
-        return named_in(self.meta) if self.meta else ()
 
 
 @quick

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from told.core.blob import Blob
+from told.core.blob import Blob, named_in
 from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Observed, Ruled, decode, thread_of
 from told.core.errors import InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical
@@ -46,7 +46,7 @@ def export(store: Store, account: str, write: Any) -> Flow[int]:
 
 def _named(entry: Entry) -> tuple[str, ...]:
     """The blobs an entry names."""
-    return entry.verb.evidence.blobs() if isinstance(entry.verb, Observed) else ()
+    return named_in(entry.verb.evidence.meta) if isinstance(entry.verb, Observed) else ()
 
 
 def blob_line(blob: Blob) -> bytes:
