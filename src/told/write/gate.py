@@ -64,7 +64,7 @@ def admit(
     said: Said, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None, *, verbatim: bool = False
 ) -> Admitted:
     """Judge every turn; the rows of the receipt are in the order of the messages."""
-    rows = {row["index"]: row for row in said.skipped}
+    rows = {row["index"]: row for row in said.skipped} if said.skipped else {}
     numbers = [number for number in range(len(said.turns) + len(rows)) if number not in rows]
     verdicts: list[Verdict] = []
     warnings: dict[str, None] = {}
@@ -76,7 +76,8 @@ def admit(
             rows[number] = {"index": number, "role": turn.evidence.role, "reason": verdict.reason}
         if verdict.outcome != "refuse":
             verdicts.append(verdict)
-    return Admitted(tuple(verdicts), tuple(rows[number] for number in sorted(rows)), tuple(warnings))
+    skipped = tuple(rows[number] for number in sorted(rows)) if rows else ()
+    return Admitted(tuple(verdicts), skipped, tuple(warnings))
 
 
 def judge(

@@ -53,7 +53,6 @@ class Observer:
     held: dict[str, Fact]
     seen: dict[bytes, str]
     last: Spoken | None
-    now: int
     made: dict[tuple[str, bool], str] = field(default_factory=dict)
     """The threads made so far, by the text and whether listings leave it out."""
 
@@ -107,7 +106,7 @@ class Observer:
     def _holding(self, kept: Kept, fact: Fact) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
         hidden = fact.kind in UNLISTED and kept.kind not in UNLISTED
-        return None if fact.expires <= self.now or hidden else fact.id
+        return None if hidden or fact.expires <= self.desk.mint.now() else fact.id
 
     def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None, old: Fact | None) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
@@ -143,8 +142,8 @@ def observed(
     """Which entries stand for these turns; with an `ask`, the evidence says that a model is to be asked about it."""
     plan = Plan([], [], [])
     question = None if ask is None else question_of(ask, expires)
-    last, now = talk.remembered(known.last), desk.mint.now()
-    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last, now)
+    last = None if known.last is None else talk.remembered(known.last)
+    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last)
     for each in kept:
         observer.observe(each)
     return plan

@@ -80,13 +80,13 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
     parts = [] if extractor is None else _pieces(wanted, whole=isinstance(extractor, KindExtractor))
-    heard = _heard(desk, wanted, parts)
+    heard = None if extractor is None else _heard(desk, wanted, parts)
     found = NOTHING
-    if first and parts:
+    if first is not None and heard is not None and parts:
         found = yield from chunk.extract(first, replace(heard, ontology=desk.mind.catalogue), desk.settings)
     receipt, plan = yield from _written(desk, wanted, heard, parts, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
-    if not asks_model or plan is None or not heard.turns:
+    if not asks_model or plan is None or not parts:
         return receipt
     if ask.later:
         return replace(receipt, extraction=PENDING)
@@ -122,8 +122,8 @@ def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
 
 
 def _written(
-    desk: Desk, wanted: Order, heard: Heard, parts: Sequence[Piece], extractor: Extractor | None, found: Extracted,
-    key: Key | None, *, asks_model: bool,
+    desk: Desk, wanted: Order, heard: Heard | None, parts: Sequence[Piece], extractor: Extractor | None,
+    found: Extracted, key: Key | None, *, asks_model: bool,
 ) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
     scope, kinds = wanted.scope, _kinds(wanted, parts, found, asks_model=asks_model)
@@ -143,7 +143,7 @@ def _written(
         plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors)
-        if extractor is not None and found is not NOTHING:
+        if extractor is not None and heard is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
             if not asks_model and wanted.ask.by != CLOSED:
                 _speak_for_themselves(plan, kept, wanted.kind)

@@ -31,9 +31,9 @@ def spoken(thread: str, turn: Turn) -> Spoken | None:
     return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(turn) else None
 
 
-def remembered(fact: Fact | None) -> Spoken | None:
+def remembered(fact: Fact) -> Spoken | None:
     """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
-    if fact is None or fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
+    if fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
         return None
     return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 
