@@ -53,8 +53,9 @@ class Observer:
     held: dict[str, Fact]
     seen: dict[bytes, str]
     last: Spoken | None
-    made: dict[tuple[str, bool], str] = field(default_factory=dict)
-    """The threads made so far, by the text and whether listings leave it out."""
+    listed: dict[str, str] = field(default_factory=dict)
+    behind: dict[str, str] = field(default_factory=dict)
+    """The threads made so far, by the text: those in listings, and those that these leave out."""
 
     def observe(self, kept: Kept) -> None:
         """Plan the evidence of a turn, and its thread if it has one."""
@@ -92,8 +93,8 @@ class Observer:
 
     def _made(self, kept: Kept) -> str | None:
         """The thread that was just made for the same words; one that is not listed is enough for another such."""
-        listed = self.made.get((kept.md5, False))
-        return self.made.get((kept.md5, True)) if listed is None and kept.kind in UNLISTED else listed
+        listed = self.listed.get(kept.md5)
+        return self.behind.get(kept.md5) if listed is None and kept.kind in UNLISTED else listed
 
     def _at_another_time(self, kept: Kept, fact: Fact) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
@@ -121,7 +122,7 @@ class Observer:
             self.plan.guards.append(ThreadAt(thread, old.seq))
         elif kept.md5 not in self.held:
             self.plan.guards.append(NoFact(self.scope, kept.md5))
-        self.made[kept.md5, kind in UNLISTED] = thread
+        (self.behind if kind in UNLISTED else self.listed)[kept.md5] = thread
         self.last = talk.spoken(thread, kept.turn) if old is None else None
         self._tell(kept, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
 
