@@ -81,7 +81,11 @@ def receipt(done: Receipt) -> dict[str, Any]:
     body: dict[str, Any] = {"results": [event(change) for change in done.events]}
     if done.extraction:
         body |= {"extraction": done.extraction, "usage": dict(done.usage)}
-    return _with(body, skipped=[dict(row) for row in done.skipped], warnings=done.warnings)
+    if done.skipped:
+        body["skipped"] = [dict(row) for row in done.skipped]
+    if done.warnings:
+        body["warnings"] = list(done.warnings)
+    return body
 
 
 def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
