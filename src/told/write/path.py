@@ -194,7 +194,8 @@ def _nearly(
 
 def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
-    verbatim, texts = wanted.ask.by == VERBATIM, dict[int, list[str]]()
+    verbatim = wanted.ask.by == VERBATIM
+    texts: dict[int, list[str]] = {}
     for one in found.claims:
         texts.setdefault(parts[one.turn].place, []).append(one.claim.text)
     kinds: list[str | None] = []
