@@ -58,7 +58,8 @@ def _parameter(each: Field[Any]) -> str:
 
 
 def _assignment(each: Field[Any]) -> str:
+    unsaid = f"_{each.name}" if _is_plain(each) else f"_{each.name}()"
     if not each.init:
-        return f"self.{each.name} = _{each.name}"
-    value = each.name if _is_plain(each) else f"_{each.name}() if {each.name} is __missing else {each.name}"
+        return f"self.{each.name} = {unsaid}"
+    value = each.name if _is_plain(each) else f"{unsaid} if {each.name} is __missing else {each.name}"
     return f"self.{each.name} = {value}"
