@@ -100,6 +100,7 @@ def test_a_field_that_nobody_gives_begins_as_its_default() -> None:
     assert (Noting("a").seen, Noting("a", 1).size, list(inspect.signature(Noting).parameters)) == (
         "nothing", 1, ["name", "size"],
     )  # fmt: skip
-    assert Noting("a").notes == [] and Noting("a").notes is not Noting("a").notes
+    assert Noting("a").notes == []
+    assert Noting("a").notes is not Noting("a").notes
     with pytest.raises(TypeError):
         Noting("a", 1, "something")  # type: ignore[call-arg]
