@@ -85,22 +85,3 @@ def test_what_extends_a_quick_value_is_what_it_was_made_as():
         __slots__ = ()
 
     assert type(Longer("a")) is Longer
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Noting:
-    name: str
-    size: int = 3
-    seen: str = field(default="nothing", init=False, compare=False)
-    notes: list[str] = field(default_factory=list, init=False)
-
-
-def test_a_field_that_nobody_gives_begins_as_its_default() -> None:
-    assert (Noting("a").seen, Noting("a", 1).size, list(inspect.signature(Noting).parameters)) == (
-        "nothing", 1, ["name", "size"],
-    )  # fmt: skip
-    assert Noting("a").notes == []
-    assert Noting("a").notes is not Noting("a").notes
-    with pytest.raises(TypeError):
-        Noting("a", 1, "something")  # type: ignore[call-arg]

@@ -24,9 +24,16 @@ GENESIS = sha256(b"told ledger 1")
 NO_META: Mapping[str, Any] = {}
 
 
+class _Digested:
+    """Room for a digest once it was asked for; it is no field, for it follows from them."""
+
+    __slots__ = ("_digest",)
+    _digest: bytes
+
+
 @quick
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(_Digested):
     """What was said or seen, verbatim."""
 
     content: str
@@ -36,11 +43,10 @@ class Evidence:
     sort: str = "turn"
     source: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
-    _digest: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def digest(self) -> bytes:
         """The identity of this evidence inside its scope, worked out once."""
-        if not self._digest:
+        if not hasattr(self, "_digest"):
             said: list[Any] = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
             blobs = named_in(self.meta) if self.meta else ()
             object.__setattr__(self, "_digest", sha256(canonical([*said, list(blobs)] if blobs else said)))
@@ -323,7 +329,7 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 def _sparse(cls: type[Any], own: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
     """What adds its own text and the fields that differ from their defaults, so that a plain turn is a short line."""
     plain = cls(**{own: object()})
-    names = [field.name for field in fields(cls) if field.init and field.name != "valid"]
+    names = [field.name for field in fields(cls) if field.name != "valid"]
     lines = [f"if (held := value.{name}) != _{name}: body['{name}'] = held" for name in names]
     known: dict[str, Any] = {f"_{name}": getattr(plain, name) for name in names}
     exec("\n  ".join(("def sparse(value, body):", *lines, "return body")), known)  # noqa: S102 - as a dataclass is made

@@ -34,7 +34,7 @@ def _written(cls: type[Any]) -> Callable[..., None]:
     names: dict[str, Any] = {"__twin": twin, "__become": object.__setattr__, "__missing": MISSING}
     given = fields(cls)
     lines = (
-        f"def __init__(self, {', '.join(_parameter(each) for each in given if each.init)}):",
+        f"def __init__(self, {', '.join(map(_parameter, given))}):",
         "__kind = self.__class__",
         "__become(self, '__class__', __twin)",
         *map(_assignment, given),
@@ -58,8 +58,5 @@ def _parameter(each: Field[Any]) -> str:
 
 
 def _assignment(each: Field[Any]) -> str:
-    unsaid = f"_{each.name}" if _is_plain(each) else f"_{each.name}()"
-    if not each.init:
-        return f"self.{each.name} = {unsaid}"
-    value = each.name if _is_plain(each) else f"{unsaid} if {each.name} is __missing else {each.name}"
+    value = each.name if _is_plain(each) else f"_{each.name}() if {each.name} is __missing else {each.name}"
     return f"self.{each.name} = {value}"
