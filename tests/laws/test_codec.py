@@ -1,6 +1,7 @@
 """What is written is what is read: of every verb, in this version and in those before it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ from told.core.entry import (
     upcast,
 )
 from told.core.errors import StoreCorrupt, StoreVersion
-from told.core.ids import sha256
+from told.core.ids import canonical, sha256
 from told.core.scope import Scope
 from told.core.when import ALWAYS, PRECISIONS, Interval
 
@@ -83,6 +84,19 @@ def test_every_verb_survives_the_envelope(sort, data):
     assert read == draft
     assert encode(read) == envelope, "the form is canonical"
     assert json.loads(envelope)["v"] == ledger.VERSION
+    assert canonical(json.loads(envelope)) == envelope, "and it is that of the whole"
+
+
+def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_author():
+    draft = Draft(Observed("1", Evidence('"body":0')), Scope("acme", '"body":0'), '"body":0', '{"body":0}')
+    assert decode("observed", "acme", encode(draft)) == draft
+
+
+def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
+    tea = Evidence("I like tea", meta={"blobs": ["sha256:" + "0" * 64]})
+    assert tea.digest() == tea.digest() == replace(tea).digest() != replace(tea, meta={}).digest()
+    assert replace(tea, content="I like coffee", meta={}).digest() == Evidence("I like coffee").digest()
+    assert tea == replace(tea), "what was worked out is no part of what was said"
 
 
 @given(drafted=st.lists(st.sampled_from(sorted(VERBS)).flatmap(drafts), min_size=1, max_size=4), salt=st.binary())

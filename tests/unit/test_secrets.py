@@ -337,3 +337,23 @@ def test_an_account_needs_its_check_digits(number: int) -> None:
 
 def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
     assert (entropy("aaaa"), entropy("0123456789abcdef")) == (0.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("see ab://:x@h", "password in a URL"),
+        ("see bolt://:x@h", "database password"),
+        (f"so {fence('BEGIN')} it", "private key"),
+        ("Authorization : basic dXNlcjp4", "basic credentials"),
+        ("bearer " + run(20), "bearer token"),
+        ("pwd is a1b2", "password"),
+        ("ssn 123 45 6789", "social security number"),
+        ("3782 822463 10005", "payment card"),
+        ("378282246310005", "payment card"),
+        ("4242-4242-4242-4242", "payment card"),
+        ("NO93 8601 1117 947", "bank account"),
+    ],
+)
+def test_the_shortest_secret_of_a_sort_is_found_among_short_words(text: str, kind: str) -> None:
+    assert [secret.kind for secret in find(text)] == [kind]

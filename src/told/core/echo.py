@@ -62,10 +62,8 @@ class Own:
 
 def own(text: str, cut: Iterable[Span] = ()) -> Own:
     """A text without the blocks told marked in it, and without these spans."""
-    gone = sorted((*blocks(text), *cut))
-    if not gone:
-        return Own(text, ((0, len(text)),))
-    return Own.of(text, _between(text, gone))
+    gone = (*blocks(text), *cut)
+    return Own.of(text, _between(text, sorted(gone))) if gone else Own(text, ((0, len(text)),))
 
 
 def _between(text: str, gone: Iterable[Span]) -> Iterator[Span]:
@@ -159,7 +157,7 @@ class Echoes:
 
     def own(self, account: str, text: str, cut: Iterable[Span] = ()) -> Own:
         """What of a text is the speaker's own, without these spans too."""
-        return own(text, (*cut, *(self._echoes(account, text) if self._known else ())))
+        return own(text, (*cut, *self._echoes(account, text)) if self._known else cut)
 
     def share(self, account: str, text: str) -> float:
         """How much of a text is an echo, from 0 to 1."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from functools import lru_cache
 from typing import Any, TypeAlias, assert_never
 
 from told.core.blob import named_in
@@ -24,9 +24,16 @@ GENESIS = sha256(b"told ledger 1")
 NO_META: Mapping[str, Any] = {}
 
 
+class _Digested:
+    """Room for a digest once it was asked for; it is no field, for it follows from them."""
+
+    __slots__ = ("_digest",)
+    _digest: bytes
+
+
 @quick
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(_Digested):
     """What was said or seen, verbatim."""
 
     content: str
@@ -38,10 +45,12 @@ class Evidence:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
     def digest(self) -> bytes:
-        """The identity of this evidence inside its scope."""
-        said: list[Any] = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
-        blobs = named_in(self.meta)
-        return sha256(canonical([*said, list(blobs)] if blobs else said))
+        """The identity of this evidence inside its scope, worked out once."""
+        if not hasattr(self, "_digest"):
+            said: list[Any] = [self.sort, self.role, self.name, self.said_at, self.source, self.content]
+            blobs = named_in(self.meta) if self.meta else ()
+            object.__setattr__(self, "_digest", sha256(canonical([*said, list(blobs)] if blobs else said)))
+        return self._digest
 
 
 @quick
@@ -135,6 +144,7 @@ VERBS: Mapping[str, type[Any]] = {
     "observed": Observed, "asserted": Asserted, "retracted": Retracted,
     "linked": Linked, "ruled": Ruled, "erased": Erased,
 }  # fmt: skip
+_SORTS = {verb: sort for sort, verb in VERBS.items()}
 
 
 @quick
@@ -172,7 +182,7 @@ class Entry:
 
 def sort_of(verb: Verb) -> str:
     """The stored name of a verb."""
-    return type(verb).__name__.lower()
+    return _SORTS[type(verb)]
 
 
 def thread_of(verb: Verb) -> str | None:
@@ -191,9 +201,8 @@ def thread_of(verb: Verb) -> str | None:
 def seal(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) -> Entry:
     """Give a draft its place in the chain."""
     envelope = encode(draft)
-    sort = sort_of(draft.verb)
+    sort, thread = sort_of(draft.verb), thread_of(draft.verb)
     digest = sha256(salt, envelope)
-    thread = thread_of(draft.verb)
     mark = chain(prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest)
     return Entry(seq, tx, at, sort, thread, digest, mark, salt, envelope, draft)
 
@@ -216,10 +225,17 @@ def follows(prev: bytes, entry: Entry) -> bool:
 
 def encode(draft: Draft) -> bytes:
     """The erasable part of an entry as canonical JSON."""
-    scope = None if draft.scope is None else draft.scope.as_json()
-    return canonical(
-        {"v": VERSION, "scope": scope, "author": draft.author, "policy": draft.policy, "body": _pack(draft.verb)}
-    )
+    before, behind = _frame(draft.author, draft.policy, draft.scope)
+    return b"".join((before, canonical(_pack(draft.verb)), behind))
+
+
+@lru_cache(maxsize=256)
+def _frame(author: str, policy: str, scope: Scope | None) -> tuple[bytes, bytes]:
+    """What stands before a body and behind it, its keys in order: the same for all that is written together."""
+    ids = None if scope is None else scope.as_json()
+    whole = canonical({"v": VERSION, "scope": ids, "author": author, "policy": policy, "body": 0})
+    before, key, behind = whole.partition(b'"body":0')  # no text holds this: a quotation mark in one is escaped
+    return before + key[:-1], behind
 
 
 def decode(sort: str, account: str, envelope: bytes) -> Draft:
@@ -277,13 +293,13 @@ def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
 
 def _pack(verb: Verb) -> dict[str, Any]:
     match verb:
-        case Observed(id=id, evidence=evidence):
-            return _evidence(evidence) | {"id": id}
         case Asserted(thread=thread, claim=claim, since=since):
-            body = _claim(claim) | {"thread": thread}
+            body = _claim(claim, {"thread": thread})
             if claim.valid is not ALWAYS:
                 body["valid"] = claim.valid.as_json()
             return body if since is None else {**body, "since": since}
+        case Observed(id=id, evidence=evidence):
+            return _evidence(evidence, {"id": id})
         case Erased(seqs=seqs, why=why, was=was):
             return {"seqs": list(seqs), "why": why, "was": dict(was)}
         case Retracted() | Linked() | Ruled():
@@ -310,17 +326,15 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
             return verb
 
 
-def _sparse(cls: type[Any], own: str) -> Callable[[Any], dict[str, Any]]:
-    """What gives its own text and the fields that differ from their defaults, so that a plain turn is a short line."""
-    names = tuple(field.name for field in fields(cls) if field.name != "valid")
-    values = attrgetter(*names)
-    defaults = values(cls(**{own: object()}))
-
-    def sparse(value: Any) -> dict[str, Any]:
-        given = zip(names, values(value), defaults, strict=True)
-        return {name: held for name, held, default in given if held != default}
-
-    return sparse
+def _sparse(cls: type[Any], own: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
+    """What adds its own text and the fields that differ from their defaults, so that a plain turn is a short line."""
+    plain = cls(**{own: object()})
+    names = [field.name for field in fields(cls) if field.name != "valid"]
+    lines = [f"if (held := value.{name}) != _{name}: body['{name}'] = held" for name in names]
+    known: dict[str, Any] = {f"_{name}": getattr(plain, name) for name in names}
+    exec("\n  ".join(("def sparse(value, body):", *lines, "return body")), known)  # noqa: S102 - as a dataclass is made
+    made: Callable[[Any, dict[str, Any]], dict[str, Any]] = known["sparse"]
+    return made
 
 
 _evidence = _sparse(Evidence, "content")

@@ -15,6 +15,9 @@ OWN: Final = "own"
 READ, SEEN = "OCR text from", "Description of"
 """How the words under the heading of an image came about."""
 
+MARK: Final = "image #"
+"""What a text holds that has the words of an image in it, or the mark of one."""
+
 _HEADING: Final = regex(rf"^[^\S\n]*\[(?:{READ}|{SEEN}) image #\d+\]", re.MULTILINE)
 _QUOTED: Final = regex(
     r"^[^\S\n]*(?P<fence>```|~~~)(?![^\n]*(?P=fence)).*?(?:^[^\S\n]*(?P=fence)[^\S\n]*$|\Z)|^[^\S\n]*>[^\n]*",
@@ -34,13 +37,13 @@ def pictured(text: str, meta: Mapping[str, Any]) -> int:
     """
     own = meta.get(OWN)
     end = own if isinstance(own, int) and 0 <= own <= len(text) else len(text)
-    found = _HEADING.search(text, 0, end) if "image #" in text else None
+    found = _HEADING.search(text, 0, end) if MARK in text else None
     return found.start() if found else end
 
 
 def is_pictured(text: str) -> bool:
     """Whether some words of a text stood in an image; a mark for an image that nobody read is none."""
-    return "image #" in text and _HEADING.search(text) is not None
+    return MARK in text and _HEADING.search(text) is not None
 
 
 def quoted(text: str) -> tuple[Span, ...]:

@@ -61,15 +61,12 @@ def text_hash(text: str) -> bytes:
 
 
 _TIME = (1 << 48) - 1
-_RANDOM = 0x0FFF_3FFF_FFFF_FFFF_FFFF
-_VERSION = 0x7000_8000_0000_0000_0000
 
 
 def uuid7(milliseconds: int, random: bytes) -> str:
     """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
-    bits = (milliseconds & _TIME) << 80 | int.from_bytes(random[:10]) & _RANDOM | _VERSION
-    text = f"{bits:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    time, noise = f"{milliseconds & _TIME:012x}", random.hex()
+    return f"{time[:8]}-{time[8:]}-7{noise[1:4]}-{'89ab'[random[2] >> 4 & 3]}{noise[5:8]}-{noise[8:20]}"
 
 
 def made_at(id: str) -> int | None:

@@ -37,10 +37,6 @@ def identifier(value: Any, name: str) -> str:
     return text
 
 
-def _optional(value: Any, name: str) -> str | None:
-    return None if value is None else identifier(value, name)
-
-
 @quick
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -56,9 +52,9 @@ class Scope:
         """A checked scope; at least one of the three ids is required."""
         scope = cls(
             identifier(account, "account"),
-            _optional(user_id, "user_id"),
-            _optional(agent_id, "agent_id"),
-            _optional(run_id, "run_id"),
+            None if user_id is None else identifier(user_id, "user_id"),
+            None if agent_id is None else identifier(agent_id, "agent_id"),
+            None if run_id is None else identifier(run_id, "run_id"),
         )
         if scope.user_id is scope.agent_id is scope.run_id is None:
             raise ScopeError()

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log2
 from typing import Final
 
@@ -28,10 +29,10 @@ class Secret:
 def find(text: str) -> tuple[Secret, ...]:
     """The secrets of a text in order; of two that overlap, the one that begins first."""
     low = text.lower()
-    longest = max(map(len, text.split()), default=0)
-    known = _SHAPES if longest >= KEY else _PROSE
-    shapes = [shape for shape in known if longest >= shape.least for hint in shape.hints if hint in low]
-    found = [secret for shape in dict.fromkeys(shapes) for secret in shape.find(text)]
+    longest = len(max(text.split(), key=len, default=""))
+    found: list[Secret] = []
+    if shapes := [shape for hint, shape in _hints(min(longest, _LONG)) if hint in low]:
+        found += (secret for shape in dict.fromkeys(shapes) for secret in shape.find(text))
     if _NUMBER.search(text):
         found += _cards(text)
         found += _accounts(text)
@@ -217,26 +218,29 @@ _SHAPES: Final = (
             rf"(?:{_FENCE_BODY}-----END [A-Z0-9 ]{{0,32}}PRIVATE KEY(?: BLOCK)?-----"
             r"|(?:\s|\\n|[A-Za-z0-9+/=]{20,}+)*+)"
         ),
+        None, 10,
     ),
     _Shape(
         "private key", ("putty-user-key-file",),
         regex(
             rf"PuTTY-User-Key-File-\d:[^\n]{{0,64}}\n(?:[A-Za-z-]{{4,20}}:[^\n]{{0,128}}\n|{_B64}{{1,64}}={{0,2}}\n?)*+"
         ),
+        None, KEY,
     ),
-    _Shape("database password", ("://",), regex(rf"(?i){_BEFORE}(?:{_DATABASES}){_LOGIN}"), _is_real),
+    _Shape("database password", ("://",), regex(rf"(?i){_BEFORE}(?:{_DATABASES}){_LOGIN}"), _is_real, 9),
     _Shape(
-        "password in a URL", ("://",), regex(rf"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9.-]{{1,20}}{_LOGIN}"), _is_real
+        "password in a URL", ("://",), regex(rf"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9.-]{{1,20}}{_LOGIN}"), _is_real, 9
     ),
     _Shape(
         "bearer token", ("bearer",), regex(r"(?i)\bbearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{20,2048})"),
-        _is_random,
+        _is_random, KEY,
     ),
     _Shape(
         "basic credentials", ("authorization",),
         regex(
             rf"(?i)authorization[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?basic\s{{1,3}}(?P<secret>{_B64}{{6,512}}={{0,2}})"
         ),
+        None, 13,
     ),
     _Shape(
         "AWS secret key", ("aws", "secretaccesskey"),
@@ -257,13 +261,19 @@ _SHAPES: Final = (
 )  # fmt: skip
 
 
-_PROSE: Final = tuple(shape for shape in _SHAPES if shape.least < KEY)
-"""What can stand among the words of prose."""
+_LONG: Final = max(shape.least for shape in _SHAPES)
+
+
+@lru_cache(maxsize=_LONG + 1)
+def _hints(longest: int) -> tuple[tuple[str, _Shape], ...]:
+    """What hints at which shape in a text whose longest word is so long."""
+    return tuple((hint, shape) for shape in _SHAPES if shape.least <= longest for hint in shape.hints)
 
 
 # ------------------------------------------------------------------------------------------- payment cards and accounts
 
-_NUMBER: Final = re.compile("[0-9][0-9]")
+_NUMBER: Final = re.compile("[0-9][0-9](?:[0-9][0-9][ -]?[0-9]{4}[0-9 -]{4}|(?<=[A-Z][A-Z]..))")
+"""What every card begins with, or every account: twelve digits but for what parts them, or two behind two letters."""
 
 # A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
 _CARD: Final = re.compile(

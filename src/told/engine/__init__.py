@@ -71,7 +71,8 @@ class Engine(Conceiving, Tiering, Reflecting):
         how = self.ask() if ask is None else ask
         name = None if key is None else label(key, "idempotency_key", limit=256)
         idem = None if name is None else Key(name, _digest(scope, turns, until, kind, how))
-        turns = yield from seen(turns, self.look)
+        if turns.images:
+            turns = yield from seen(turns, self.look)
         desk = self.desk
         wanted = writing.order(desk, scope, turns, expires=until, kind=kind, ask=how)
         return (yield from writing.add(desk, wanted, idem))

@@ -69,8 +69,11 @@ def event(change: Event) -> dict[str, Any]:
         row["new_memory"] = change.text
     if change.event in ("UPDATE", "DELETE"):
         row["old_memory"] = row["previous_memory"] = change.previous
-    extras = {"actor_id": change.actor, "role": change.role}
-    return {**row, **{name: value for name, value in extras.items() if value is not None}}
+    if change.actor is not None:
+        row["actor_id"] = change.actor
+    if change.role is not None:
+        row["role"] = change.role
+    return row
 
 
 def receipt(done: Receipt) -> dict[str, Any]:
@@ -78,7 +81,11 @@ def receipt(done: Receipt) -> dict[str, Any]:
     body: dict[str, Any] = {"results": [event(change) for change in done.events]}
     if done.extraction:
         body |= {"extraction": done.extraction, "usage": dict(done.usage)}
-    return _with(body, skipped=[dict(row) for row in done.skipped], warnings=done.warnings)
+    if done.skipped:
+        body["skipped"] = [dict(row) for row in done.skipped]
+    if done.warnings:
+        body["warnings"] = list(done.warnings)
+    return body
 
 
 def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:

@@ -16,18 +16,17 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
-    return [PutPassage(passage) for passage in passages(entry.seq, draft.scope, draft.verb)]
+    return [PutPassage(_passage(entry.seq, draft.scope, draft.verb, *each)) for each in indexed(draft.verb.claim)]
 
 
-def passages(seq: int, scope: Scope, said: Asserted) -> list[Passage]:
-    """What is indexed of an assertion; only the first piece of a thread's first version is part of a conversation."""
+def _passage(seq: int, scope: Scope, said: Asserted, slot: int, text: str) -> Passage:
+    """One piece of an assertion; only the first of a thread's first version is part of a conversation."""
     claim = said.claim
     expires = NEVER if claim.expires is None else claim.expires
+    if slot:
+        return Passage(seq, scope, text, slot, expires=expires)
     thread = said.thread if claim.actor and said.since is None else None
-    return [
-        Passage(seq, scope, text, slot, None if slot else thread, None if slot else claim.after, expires=expires)
-        for slot, text in indexed(claim)
-    ]
+    return Passage(seq, scope, text, slot, thread, claim.after, expires=expires)
 
 
 def indexed(claim: Claim) -> list[tuple[int, str]]:
@@ -38,7 +37,10 @@ def indexed(claim: Claim) -> list[tuple[int, str]]:
     if claim.kind in SILENT:
         return []
     speaker = claim.actor or claim.role
-    found = [(slot, wording(speaker, piece)) for slot, piece in enumerate(pieces(claim.text, PIECE))]
+    if len(claim.text) <= PIECE:
+        found = [(0, wording(speaker, claim.text))]
+    else:
+        found = [(slot, wording(speaker, piece)) for slot, piece in enumerate(pieces(claim.text, PIECE))]
     for slot, name in LEVELS.items() if claim.meta else ():
         if isinstance(shorter := claim.meta.get(name), str) and shorter.strip():
             found.append((slot, shorter))

@@ -22,17 +22,17 @@ PAGE = 256
 
 
 class Looked(NamedTuple):
-    """Which hashes a write has looked up already, and which of them have a vector."""
+    """The texts a write has looked up already, with their hashes, and which of these have a vector."""
 
-    asked: frozenset[bytes]
+    asked: Mapping[str, bytes]
     found: frozenset[bytes]
 
 
 NO_VECTORS: Mapping[bytes, Vector] = {}
-UNSEEN = Looked(frozenset(), frozenset())
+UNSEEN = Looked({}, frozenset())
 
 
-def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, str]:
+def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str], hashes: Mapping[str, bytes]) -> dict[bytes, str]:
     """What these drafts will have embedded, by hash, given the wording of the turns they were said after."""
     texts: list[str] = []
     for draft in drafts:
@@ -41,7 +41,7 @@ def texts_of(drafts: Sequence[Draft], turns: Mapping[str, str]) -> dict[bytes, s
                 after = None if slot else said.claim.after
                 if after is None or after in turns:
                     texts.append(together(turns.get(after or ""), text))
-    return {text_hash(text): text for text in texts}
+    return {hashes.get(text) or text_hash(text): text for text in texts}
 
 
 def before_commit(
@@ -54,7 +54,7 @@ def before_commit(
         return {}, (f"Not embedded: the store's embedder {bound[0]} is not available here.",) if bound else ()
     if not embedder.local:
         return {}, ()
-    texts = texts_of(drafts, turns)
+    texts = texts_of(drafts, turns, looked.asked)
     unseen = {key: text for key, text in texts.items() if key not in given} if given else texts
     vectors = yield from attempt(_vectors(store, embedder, unseen, looked))
     if isinstance(vectors, Failure):
@@ -65,10 +65,10 @@ def before_commit(
 def _vectors(
     store: Store, embedder: Embedder, texts: Mapping[bytes, str], looked: Looked
 ) -> Flow[Mapping[bytes, Vector]]:
-    found, rest = looked.found, [key for key in texts if key not in looked.asked]
+    found, rest = looked.found, [key for key, text in texts.items() if text not in looked.asked]
     if rest:
         found = found | (yield from call(store.cached, rest))
-    wanted = {key: text for key, text in texts.items() if key not in found}
+    wanted = {key: text for key, text in texts.items() if key not in found} if found else texts
     if not wanted:
         return {}
     return (yield from embedded(embedder, wanted))

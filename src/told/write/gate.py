@@ -64,18 +64,20 @@ def admit(
     said: Said, account: str, settings: Settings, echoes: Echoes, vault: Vault | None = None, *, verbatim: bool = False
 ) -> Admitted:
     """Judge every turn; the rows of the receipt are in the order of the messages."""
-    rows = {row["index"]: row for row in said.skipped}
+    rows = {row["index"]: row for row in said.skipped} if said.skipped else {}
     numbers = [number for number in range(len(said.turns) + len(rows)) if number not in rows]
     verdicts: list[Verdict] = []
     warnings: dict[str, None] = {}
     for number, turn in zip(numbers, said.turns, strict=True):
         verdict = judge(turn, account, settings, echoes, vault, verbatim=verbatim)
-        warnings.update(dict.fromkeys(verdict.warnings))
+        if verdict.warnings:
+            warnings.update(dict.fromkeys(verdict.warnings))
         if verdict.outcome != "keep":
             rows[number] = {"index": number, "role": turn.evidence.role, "reason": verdict.reason}
         if verdict.outcome != "refuse":
             verdicts.append(verdict)
-    return Admitted(tuple(verdicts), tuple(rows[number] for number in sorted(rows)), tuple(warnings))
+    skipped = tuple(rows[number] for number in sorted(rows)) if rows else ()
+    return Admitted(tuple(verdicts), skipped, tuple(warnings))
 
 
 def judge(
@@ -86,15 +88,16 @@ def judge(
     A turn that is to be a memory word for word is never skipped, whatever it says.
     """
     turn, found = _guarded(turn, settings.secrets, vault)
-    words = echoes.own(account, turn.evidence.content)
-    spoken = echoes.own(account, own_words(turn.evidence)) if OWN in turn.evidence.meta else words
+    said = turn.evidence
+    words = echoes.own(account, said.content)
+    spoken = echoes.own(account, own_words(said)) if OWN in said.meta else words
     if found and settings.secrets == "reject":
         return Verdict("refuse", turn, spoken, f"secret: {', '.join(found)}")
-    warnings = [_warning(found, settings.secrets)] if found else []
-    if len(words.text) < len(turn.evidence.content) and words.text:
-        warnings.append(ECHOED)
+    warnings = (_warning(found, settings.secrets),) if found else ()
+    if len(words.text) < len(said.content) and words.text:
+        warnings = (*warnings, ECHOED)
     reason = "" if verbatim else _reason(turn, words.text, settings)
-    return Verdict("skip" if reason else "keep", turn, spoken, reason, tuple(warnings))
+    return Verdict("skip" if reason else "keep", turn, spoken, reason, warnings)
 
 
 def _reason(turn: Turn, words: str, settings: Settings) -> str:
@@ -135,8 +138,10 @@ def screen(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
 def _guarded(turn: Turn, policy: str, vault: Vault | None) -> tuple[Turn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     said = turn.evidence
-    texts = (said.content, said.name, said.source, *(_strings(turn.meta) if turn.meta else ()))
-    secret = [each for text in texts if text for each in secrets.find(text)]
+    secret = secrets.find(said.content)
+    if said.name or said.source or turn.meta:
+        beside = (said.name, said.source, *_strings(turn.meta))
+        secret += tuple(each for text in beside if text for each in secrets.find(text))
     if not secret:
         return turn, ()
     found = secrets.kinds(secret)

@@ -10,7 +10,7 @@ from typing import Any
 from told.core.blob import Blob
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
-from told.core.hearsay import OWN, pictured
+from told.core.hearsay import MARK, OWN, pictured
 from told.core.ids import canonical
 from told.core.text import clean, label, shown
 from told.core.value import quick
@@ -67,7 +67,8 @@ def read(
     shared = check_metadata(metadata, settings)
     turns: list[Turn] = []
     skipped: list[Mapping[str, Any]] = []
-    count = 0
+    count, valid = 0, ALWAYS
+    moment: Any = None
     for number, row in enumerate(rows):
         role = _role(row, number)
         content, images = _content(row, number, settings)
@@ -77,12 +78,14 @@ def read(
             continue
         own = row.get("metadata")
         meta = shared if own is None else {**shared, **check_metadata(own, settings)}
-        valid = since(row.get("timestamp", timestamp), settings)
-        name = _name(row.get("name"), number)
-        sort = DOCUMENT if role == DOCUMENT else "turn"
-        evidence = _marked(Evidence(content, role, name, valid.start, sort, origin), images)
+        if (given := row.get("timestamp", timestamp)) is not moment:
+            moment, valid = given, since(given, settings)
+        name = None if (given := row.get("name")) is None else _name(given, number)
+        evidence = Evidence(content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin)
+        if images or MARK in content:
+            evidence = _marked(evidence, images)
+            count += len(images)
         turns.append(Turn(evidence, meta, valid, images))
-        count += len(images)
     if count > settings.images_limit:
         raise TooLarge(f"{count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
     return Said(tuple(turns), tuple(skipped), count)
@@ -108,17 +111,25 @@ def own_words(evidence: Evidence) -> str:
 
 
 def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
-    if isinstance(messages, str | Mapping) or is_image(messages):
-        messages = [messages]
-    if not isinstance(messages, list | tuple) or not all(isinstance(m, str | Mapping) or is_image(m) for m in messages):
-        raise InvalidInput("messages must be a string, a message, or a list of messages.",
-                           hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
-    if not messages:
+    rows = [_row(row) for row in (messages if isinstance(messages, list | tuple) else (messages,))]
+    if not rows:
         raise InvalidInput("messages is empty.", hint="Give at least one message.")
-    if len(messages) > settings.batch_limit:
-        raise TooLarge(f"{len(messages)} messages in one add; the limit is {settings.batch_limit}.",
+    if len(rows) > settings.batch_limit:
+        raise TooLarge(f"{len(rows)} messages in one add; the limit is {settings.batch_limit}.",
                        hint="Split them into several adds.")  # fmt: skip
-    return [{"role": "user", "content": row} if isinstance(row, str) or is_image(row) else row for row in messages]
+    return rows
+
+
+def _row(given: Any) -> Mapping[str, Any]:
+    """A message; a text or an image alone is the user's."""
+    if isinstance(given, dict) and "content" in given:
+        return given
+    if isinstance(given, str) or is_image(given):
+        return {"role": "user", "content": given}
+    if isinstance(given, Mapping):
+        return given
+    raise InvalidInput("messages must be a string, a message, or a list of messages.",
+                       hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
 
 
 def _role(row: Mapping[str, Any], number: int) -> str:
@@ -154,8 +165,8 @@ def _part(part: Any, number: int) -> str:
                       hint="Give documents to upload(); describe the rest in words, or leave it out.")  # fmt: skip
 
 
-def _name(value: Any, number: int) -> str | None:
-    return None if value is None else label(value, f"The name of message {number}", limit=NAME_LIMIT)
+def _name(value: Any, number: int) -> str:
+    return label(value, f"The name of message {number}", limit=NAME_LIMIT)
 
 
 def check_source(value: Any) -> str:

@@ -53,9 +53,9 @@ class Observer:
     held: dict[str, Fact]
     seen: dict[bytes, str]
     last: Spoken | None
-    now: int
-    made: dict[tuple[str, bool], str] = field(default_factory=dict)
-    """The threads made so far, by the text and whether listings leave it out."""
+    listed: dict[str, str] = field(default_factory=dict)
+    behind: dict[str, str] = field(default_factory=dict)
+    """The threads made so far, by the text: those in listings, and those that these leave out."""
 
     def observe(self, kept: Kept) -> None:
         """Plan the evidence of a turn, and its thread if it has one."""
@@ -65,8 +65,10 @@ class Observer:
         self.plan.fresh.append(fresh)
         if kept.kind is None:
             return
-        old = None if fresh and self._at_another_time(kept) else self.held.get(kept.md5)
-        thread = self._made(kept) or self._holding(kept, old)
+        old = self.held.get(kept.md5)
+        if old is not None and fresh and self._at_another_time(kept, old):
+            old = None
+        thread = self._made(kept) or (None if old is None else self._holding(kept, old))
         if thread is None:
             self._assert(kept, kept.kind, evidence, before, old)
             return
@@ -91,35 +93,36 @@ class Observer:
 
     def _made(self, kept: Kept) -> str | None:
         """The thread that was just made for the same words; one that is not listed is enough for another such."""
-        listed = self.made.get((kept.md5, False))
-        return self.made.get((kept.md5, True)) if listed is None and kept.kind in UNLISTED else listed
+        listed = self.listed.get(kept.md5)
+        return self.behind.get(kept.md5) if listed is None and kept.kind in UNLISTED else listed
 
-    def _at_another_time(self, kept: Kept) -> bool:
+    def _at_another_time(self, kept: Kept, fact: Fact) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
-        fact, said_at = self.held.get(kept.md5), kept.turn.evidence.said_at
-        if fact is None or said_at in (None, fact.said_at) or fact.said_at is None:
+        said_at = kept.turn.evidence.said_at
+        if said_at in (None, fact.said_at) or fact.said_at is None:
             return False
         kind = self.desk.mind.ontology.get(kept.kind or "")
         return kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
 
-    def _holding(self, kept: Kept, fact: Fact | None) -> str | None:
+    def _holding(self, kept: Kept, fact: Fact) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
-        hidden = fact is not None and fact.kind in UNLISTED and kept.kind not in UNLISTED
-        return None if fact is None or fact.expires <= self.now or hidden else fact.id
+        hidden = fact.kind in UNLISTED and kept.kind not in UNLISTED
+        return None if hidden or fact.expires <= self.desk.mint.now() else fact.id
 
     def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None, old: Fact | None) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
-        before = last if talk.answers(kept.turn, last, self.desk.settings.pause_minutes) else None
-        if before is not None:
-            self.plan.turns[before.thread] = before.wording
+        after = None
+        if last is not None and talk.answers(kept.turn, last, self.desk.settings.pause_minutes):
+            after = last.thread
+            self.plan.turns[after] = last.wording
         thread = self.desk.mint.id() if old is None else old.id
-        claim = claim_of(kept.turn, evidence, self.expires, kind, before.thread if before else None)
+        claim = claim_of(kept.turn, evidence, self.expires, kind, after)
         self._draft(Asserted(thread, claim, None if old is None else old.created_at))
         if old is not None:
             self.plan.guards.append(ThreadAt(thread, old.seq))
         elif kept.md5 not in self.held:
             self.plan.guards.append(NoFact(self.scope, kept.md5))
-        self.made[kept.md5, kind in UNLISTED] = thread
+        (self.behind if kind in UNLISTED else self.listed)[kept.md5] = thread
         self.last = talk.spoken(thread, kept.turn) if old is None else None
         self._tell(kept, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
 
@@ -140,8 +143,8 @@ def observed(
     """Which entries stand for these turns; with an `ask`, the evidence says that a model is to be asked about it."""
     plan = Plan([], [], [])
     question = None if ask is None else question_of(ask, expires)
-    last, now = talk.remembered(known.last), desk.mint.now()
-    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last, now)
+    last = None if known.last is None else talk.remembered(known.last)
+    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last)
     for each in kept:
         observer.observe(each)
     return plan
@@ -161,11 +164,12 @@ def asking(said: Evidence, question: Mapping[str, Any], meta: Mapping[str, Any],
 
 def claim_of(turn: Turn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
     """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
-    said, trust = turn.evidence, worth(turn)
+    said, meta = turn.evidence, turn.meta
+    if (trust := worth(turn)) < channel(said.role):
+        meta = {**meta, STAMP: trust.label}
     return Claim(
         said.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(said.content)),
-        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after,
-        meta=turn.meta if trust >= channel(said.role) else {**turn.meta, STAMP: trust.label},
+        role=said.role, actor=said.name, said_at=said.said_at, source=said.source, after=after, meta=meta,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.core.blob import Blob
-from told.core.entry import Asserted
+from told.core.entry import Asserted, Evidence
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
 from told.core.kind import Write
@@ -34,7 +34,7 @@ from told.write.embed import Looked, catch_up
 from told.write.extract.verbatim import KindExtractor
 from told.write.gate import Verdict
 from told.write.hearing import Piece, pieces
-from told.write.messages import Said, Turn
+from told.write.messages import Said
 from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
 from told.write.observe import Kept, observed, question_of, worth
 from told.write.replay import replay
@@ -67,7 +67,8 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
     mind = desk.mind
     found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
     rules = mind.ontology.get(kind)
-    odd = [] if rules is None else [note for each in found.verdicts for note in looked_over(rules, each.turn.meta)]
+    metas = {id(each.turn.meta): each.turn.meta for each in found.verdicts}
+    odd = [] if rules is None else [note for meta in metas.values() for note in looked_over(rules, meta)]
     warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
     return Order(scope, found.verdicts, found.skipped, warnings, kind, expires, ask, said.blobs)
 
@@ -79,13 +80,13 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
     asks_model = extractor is not None and not extractor.local
     first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
     parts = [] if extractor is None else _pieces(wanted, whole=isinstance(extractor, KindExtractor))
-    heard = _heard(desk, wanted, parts)
+    heard = None if extractor is None else _heard(desk, wanted, parts)
     found = NOTHING
-    if first and parts:
+    if first is not None and heard is not None and parts:
         found = yield from chunk.extract(first, replace(heard, ontology=desk.mind.catalogue), desk.settings)
     receipt, plan = yield from _written(desk, wanted, heard, parts, first, found, key, asks_model=asks_model)
     receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
-    if not asks_model or plan is None or not heard.turns:
+    if not asks_model or plan is None or not parts:
         return receipt
     if ask.later:
         return replace(receipt, extraction=PENDING)
@@ -121,14 +122,15 @@ def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
 
 
 def _written(
-    desk: Desk, wanted: Order, heard: Heard, parts: Sequence[Piece], extractor: Extractor | None, found: Extracted,
-    key: Key | None, *, asks_model: bool,
+    desk: Desk, wanted: Order, heard: Heard | None, parts: Sequence[Piece], extractor: Extractor | None,
+    found: Extracted, key: Key | None, *, asks_model: bool,
 ) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
     scope, kinds = wanted.scope, _kinds(wanted, parts, found, asks_model=asks_model)
     kept = [_kept(verdict, kind) for verdict, kind in zip(wanted.verdicts, kinds, strict=True)]
     md5s, digests = [each.md5 for each in kept], [each.digest for each in kept]
-    hashes = [text_hash(_wording(each.turn)) for each in kept] if desk.embedder and desk.embedder.local else ()
+    words = [_wording(each.turn.evidence) for each in kept] if desk.embedder and desk.embedder.local else []
+    hashes = [text_hash(text) for text in words]
     answering = bool(kept) and kept[0].turn.evidence.said_at is not None and talk.answerable(kept[0].turn)
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
@@ -140,8 +142,8 @@ def _written(
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
         plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
-        plan.looked = Looked(frozenset(hashes), known.vectors)
-        if extractor is not None and found is not NOTHING:
+        plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors)
+        if extractor is not None and heard is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
             if not asks_model and wanted.ask.by != CLOSED:
                 _speak_for_themselves(plan, kept, wanted.kind)
@@ -192,6 +194,7 @@ def _nearly(
 
 def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    verbatim = wanted.ask.by == VERBATIM
     texts: dict[int, list[str]] = {}
     for one in found.claims:
         texts.setdefault(parts[one.turn].place, []).append(one.claim.text)
@@ -204,14 +207,13 @@ def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_mode
         if claimed and normalise(verdict.turn.evidence.content) in map(normalise, claimed):
             kinds.append(None)
         else:
-            kept = wanted.kind if wanted.ask.by == VERBATIM else safe_kind(wanted.kind, worth(verdict.turn))
+            kept = wanted.kind if verbatim else safe_kind(wanted.kind, worth(verdict.turn))
             kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else kept)
     return kinds
 
 
-def _wording(turn: Turn) -> str:
+def _wording(said: Evidence) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
-    said = turn.evidence
     return spelt(said.name or said.role, said.content)
 
 

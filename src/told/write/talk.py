@@ -31,16 +31,16 @@ def spoken(thread: str, turn: Turn) -> Spoken | None:
     return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(turn) else None
 
 
-def remembered(fact: Fact | None) -> Spoken | None:
+def remembered(fact: Fact) -> Spoken | None:
     """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
-    if fact is None or fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
+    if fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
         return None
     return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 
 
-def answers(turn: Turn, before: Spoken | None, pause: float) -> bool:
+def answers(turn: Turn, before: Spoken, pause: float) -> bool:
     """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
-    if before is None or not answerable(turn):
+    if not answerable(turn):
         return False
     now, then = turn.evidence.said_at, before.said_at
     if now is None or then is None:
