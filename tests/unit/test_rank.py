@@ -88,7 +88,7 @@ def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_w
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
 def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert fusion(Ranked(marks=[mark()]), Settings(fusion=way), 0.1) == [(0.0, 0.0)]
+    assert fusion(Ranked(marks=[mark()]), Settings(fusion=way), 0.1) == ([0.0], [0.0])
 
 
 def test_of_equals_the_newer_comes_first() -> None:

@@ -126,7 +126,7 @@ class Overlay:
         """
         with self._lock:
             found = list(self._hot[scope].places.items()) if scope in self._hot else []
-        return tuple(seq for seq, hot in reversed(found) if hot.answers(asked, least))
+        return tuple([seq for seq, hot in reversed(found) if not asked or hot.answers(asked, least)])
 
     # Topics
 
