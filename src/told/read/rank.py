@@ -121,9 +121,10 @@ def _beside(
 def _lent(marks: Iterable[Mark], scores: list[float]) -> list[float]:
     """How relevant the best turns of the conversation of each passage are on the average."""
     talks = [mark.talk for mark in marks]
-    several: dict[int, list[float]] = {talk: [] for talk in talks}
-    if len(several) == len(talks):
+    apart = set(talks)
+    if len(apart) == len(talks):
         return scores
+    several: dict[int, list[float]] = {talk: [] for talk in apart}
     for talk, score in zip(talks, scores, strict=True):
         several[talk].append(score)
     lent = {talk: _mean_of_best(own) if len(own) > 1 else own[0] for talk, own in several.items()}
@@ -180,7 +181,8 @@ def best_of_facts(scored: Iterable[Scored]) -> list[Scored]:
     """The best passage of each fact, in the order they come."""
     found: dict[int, Scored] = {}
     for one in scored:
-        found.setdefault(one.mark.seq, one)
+        if (seq := one.mark.seq) not in found:
+            found[seq] = one
     return list(found.values())
 
 
@@ -225,8 +227,12 @@ def with_facts(
     `alive` is the salience of facts by their positions, where that counts.
     """
     telling = list(_told(facts.values(), touches, asked, kinds, settings, now, alive))
-    there = [one for one in scored if one.mark.seq in facts]
-    return ordered(one.plus(**{part: tells[one.mark.seq] for part, tells in telling}) for one in there)
+    changed: list[Scored] = []
+    for one in scored:
+        if (seq := one.mark.seq) in facts:
+            more = {part: worths[seq] for part, worths in telling if worths[seq]}
+            changed.append(one.plus(**more) if more else one)
+    return ordered(changed)
 
 
 def _told(
@@ -373,7 +379,10 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
         return 0.0
     covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
     person = found.named[0] if len(found.named) == 1 else None
-    bare = [_bare(one) if "speaker" in one.parts or "newer" in one.parts else one.score for one in scored]
+    bare = [
+        score - parts.get("speaker", 0.0) - parts.get("newer", 0.0) if "speaker" in parts or "newer" in parts else score
+        for _, score, parts in scored
+    ]
     top = max(bare)
     sure = 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)
     if person is None:
@@ -381,8 +390,3 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
     weights = [exp(score - top) for score in bare]
     theirs = sum([weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person])
     return theirs / sum(weights) * sure
-
-
-def _bare(one: Scored) -> float:
-    """A score without what it has for who spoke and when."""
-    return one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0)

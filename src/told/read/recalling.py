@@ -58,9 +58,10 @@ class Recalls:
         with self._lock:
             threads = self._pending.setdefault(account, {})
             for thread, each in noted:
-                if thread not in threads:
-                    threads[thread] = deque(maxlen=max(self._keep, 1))
-                threads[thread].append(each)
+                if (known := threads.get(thread)) is None:
+                    threads[thread] = deque((each,), max(self._keep, 1))
+                else:
+                    known.append(each)
 
     def take(self) -> Mapping[str, Sequence[Recalled]]:
         """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""
