@@ -355,5 +355,5 @@ def _time_words() -> frozenset[str]:
 
 def time_words(text: str, most: int) -> int:
     """How many words of a text speak of time, counted up to some number."""
-    said = plain(text)
+    said = text.lower() if text.isascii() else plain(text)
     return min(sum(map(_time_words().__contains__, _SPOKEN.findall(said))) + len(_YEARS.findall(said)), most)

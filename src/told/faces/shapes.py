@@ -33,10 +33,7 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
         "confidence": None if fact.confidence == 1.0 else fact.confidence,
         **(NOTHING if fact.precision == "open" else _valid(fact)),
     }  # fmt: skip
-    for name, value in extras.items():
-        if value is not None:
-            row[name] = value
-    return row
+    return row | {name: value for name, value in extras.items() if value is not None}
 
 
 NOTHING: Final[Mapping[str, Any]] = {}

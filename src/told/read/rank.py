@@ -127,7 +127,7 @@ def _lent(marks: Iterable[Mark], scores: list[float]) -> list[float]:
     several: dict[int, list[float]] = {talk: [] for talk in apart}
     for talk, score in zip(talks, scores, strict=True):
         several[talk].append(score)
-    lent = {talk: _mean_of_best(own) if len(own) > 1 else own[0] for talk, own in several.items()}
+    lent = {talk: own[0] if len(own) == 1 else _mean_of_best(own) for talk, own in several.items()}
     return [lent[talk] for talk in talks]
 
 
@@ -316,8 +316,10 @@ def newest_first(scored: Sequence[Scored], asked: Asked, mean: float, settings: 
     scores = [one.score for one in few]
     for low, later in enumerate(few):
         for high, earlier in enumerate(few[:low]):
-            if _supersedes(later.mark, earlier.mark) and alike(later.mark, earlier.mark, mean) >= settings.newest_alike:
-                scores[low] = max(scores[low], scores[high] + NUDGE * (low + 1))
+            above = scores[high] + NUDGE * (low + 1)
+            if above > scores[low] and _supersedes(later.mark, earlier.mark):
+                same = alike(later.mark, earlier.mark, mean) >= settings.newest_alike
+                scores[low] = above if same else scores[low]
     raised = [one.plus(newer=score - one.score) for one, score in zip(few, scores, strict=True)]
     return [*ordered(raised), *scored[len(few) :]]
 
