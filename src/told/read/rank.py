@@ -320,8 +320,10 @@ def newest_first(scored: Sequence[Scored], asked: Asked, mean: float, settings: 
             if above > scores[low] and _supersedes(later.mark, earlier.mark):
                 same = alike(later.mark, earlier.mark, mean) >= settings.newest_alike
                 scores[low] = above if same else scores[low]
-    raised = [one.plus(newer=score - one.score) for one, score in zip(few, scores, strict=True)]
-    return [*ordered(raised), *scored[len(few) :]]
+    for place, (one, score) in enumerate(zip(few, scores, strict=True)):
+        if score > one.score:
+            few[place] = one.plus(newer=score - one.score)
+    return [*ordered(few), *scored[len(few) :]]
 
 
 def _supersedes(later: Mark, earlier: Mark) -> bool:
