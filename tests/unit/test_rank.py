@@ -95,6 +95,14 @@ def test_of_equals_the_newer_comes_first() -> None:
     assert [one.mark.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
 
 
+def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
+    asks = replace(NOTHING, spans=(Interval(NOON - DAY, NOON + DAY, "day"),))
+    settings = Settings(rank_time=0.0)
+    inside, outside = ranked(mark(2), mark(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings)
+    assert inside.parts["time"] == 0.0
+    assert "time" not in outside.parts
+
+
 # ---------------------------------------------------------------------------------------------------------- the speaker
 
 SPEAKERS = ("Caroline", "Melanie", "Howard Stern")

@@ -33,7 +33,8 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
         "confidence": None if fact.confidence == 1.0 else fact.confidence,
         **(NOTHING if fact.precision == "open" else _valid(fact)),
     }  # fmt: skip
-    return row | {name: value for name, value in extras.items() if value is not None}
+    row |= {name: value for name, value in extras.items() if value is not None}
+    return row
 
 
 NOTHING: Final[Mapping[str, Any]] = {}
