@@ -55,7 +55,7 @@ class Hot(NamedTuple):
 class Buffer:
     """What one scope selected last, the newest at the end, and the topics that were fetched, each with its members."""
 
-    places: dict[int, Hot] = field(default_factory=dict)
+    places: OrderedDict[int, Hot] = field(default_factory=OrderedDict)
     topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def trim(self) -> None:
@@ -104,15 +104,13 @@ class Overlay:
         if not self._size:
             return
         buffer = self._hot.setdefault(scope, Buffer())
+        places = buffer.places
         self._hot.move_to_end(scope)
-        best, known = hits[: self._size], buffer.places
-        seqs = {fact.seq for fact in best}
-        kept = [place for place in known.items() if place[0] not in seqs]
-        warm = {
-            fact.seq: Hot(fact.id, codes.get(fact.seq) or (known[fact.seq].code if fact.seq in known else b""))
-            for fact in reversed(best)
-        }
-        buffer.places = {**dict(kept[max(len(kept) + len(warm) - self._size, 0) :]), **warm}
+        for fact in reversed(hits[: self._size]):
+            known = places.pop(fact.seq, None)
+            places[fact.seq] = Hot(fact.id, codes.get(fact.seq, b"") or (known.code if known else b""))
+        while len(places) > self._size:
+            places.popitem(last=False)
         buffer.trim()
         if len(self._hot) > SCOPES:
             self._hot.popitem(last=False)
