@@ -64,11 +64,11 @@ def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: i
     """What to ask the index."""
     settings, sources = eye.settings, eye.sources
     terms = tuple(dict.fromkeys(query_terms(asked.text)))[:MOST_TERMS]
-    spans = tuple([
+    spans = tuple(
         (span.start, span.end)
         for span in asked.spans
         if span.start is not None and span.end is not None and "time" in sources
-    ])
+    )
     latest = find.as_of.seq >= LATEST and find.as_of.valid_at is None
     hot = eye.overlay.hot(find.scope) if "hot" in sources and latest else ()
     model = eye.embedder.model if eye.embedder else None
