@@ -22,7 +22,6 @@ _UNIT_US: Final = {"instant": 1, "minute": 60 * SECOND, "hour": 3600 * SECOND}
 PRECISIONS: Final = ("instant", "minute", "hour", "day", "month", "year", "open")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_SECOND: Final = 1_000_000
 _FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _MILLISECONDS_FROM: Final = 10**11
@@ -57,14 +56,10 @@ def from_us(us: int) -> datetime:
 
 def iso(us: int) -> str:
     """The instant as `2026-03-01T09:00:00.000000+00:00`; the order of these strings is the order of time."""
-    second, micros = divmod(us, _SECOND)
-    return f"{_to_the_second(second)}.{micros:06d}+00:00"
+    return f"{_to_the_second(us // 1_000_000)}.{us % 1_000_000:06d}+00:00"
 
 
-@lru_cache(maxsize=4096)
-def _to_the_second(second: int) -> str:
-    """What memories that were written together have in common."""
-    return from_us(second * _SECOND).isoformat()[:19]
+_to_the_second = lru_cache(maxsize=4096)(lambda second: from_us(second * 1_000_000).isoformat()[:19])
 
 
 def by_clock(us: int, zone: str | tzinfo | None = None) -> datetime:
