@@ -314,6 +314,17 @@ def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
         assert {rows[0]["memory"] for rows in found} == {"big garden yesterday at nine"}
 
 
+@pytest.mark.parametrize(("worth", "looked"), [(0.0, 0), (1.0, 1)])
+def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(worth, looked, monkeypatch):
+    with stage("sqlite", embedder=None, rank_hotness=worth) as here:
+        here.memory.add("big garden yesterday at nine", **U)
+        store, asked = here.memory.engine.store, list[object]()
+        touched = store.touched
+        monkeypatch.setattr(store, "touched", lambda *names: asked.append(names) or touched(*names))
+        here.memory.search("when was the garden big?", **U)
+        assert len(asked) == looked
+
+
 # A turn of a conversation ---------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from told.core.almanac import rules
+from told.core.almanac import rules, time_words
 
 SAID = (
     "now", "right now", "ahora", "现在", "3 days ago", "hace dos semanas", "vor 2 tagen", "il y a 3 mois", "3天前",
@@ -32,3 +32,16 @@ def test_a_third_of_the_forms_is_not_tried_on_a_question_that_names_a_day() -> N
 def test_a_form_with_words_of_its_own_is_not_tried_without_them(text: str) -> None:
     (rule,) = (rule for rule in rules() if rule.form == "ago" and rule.pattern.fullmatch(text))
     assert not rule.can_fit(text.replace(rule.needs[0], ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0), ("We met.", 0), ("Yesterday, we met!", 1), ("NOW or (in) May?", 2), ("in 2023", 1), ("room 20231", 0),
+        ("the 1990s", 1), ("soon, soon", 2), ("we\tmet\nlast week", 2), ("heute früh", 2), ("Café, yesterday", 1),
+        ("去年", 1),
+    ],
+)  # fmt: skip
+def test_words_of_time_are_counted_whatever_stands_around_them(text: str, words: int) -> None:
+    assert time_words(text, 9) == words
+    assert time_words(text, 1) == min(words, 1)

@@ -88,11 +88,19 @@ def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_w
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
 def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert fusion(Ranked(marks=[mark()]), Settings(fusion=way), 0.1) == [(0.0, 0.0)]
+    assert fusion(Ranked(marks=[mark()]), Settings(fusion=way), 0.1) == ([0.0], [0.0])
 
 
 def test_of_equals_the_newer_comes_first() -> None:
     assert [one.mark.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
+
+
+def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
+    asks = replace(NOTHING, spans=(Interval(NOON - DAY, NOON + DAY, "day"),))
+    settings = Settings(rank_time=0.0)
+    inside, outside = ranked(mark(2), mark(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings)
+    assert inside.parts["time"] == 0.0
+    assert "time" not in outside.parts
 
 
 # ---------------------------------------------------------------------------------------------------------- the speaker

@@ -342,7 +342,9 @@ def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 # ----------------------------------------------------------------------------------------------------- speaking of time
 
-_SPOKEN: Final = re.compile("[a-z]+|(?:19|20)[0-9]{2}(?![0-9])|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_SPOKEN: Final = re.compile("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_LETTERS: Final = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+_YEARS: Final = re.compile("(?:19|20)[0-9]{2}(?![0-9])")
 _LOOSE: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
 
 
@@ -354,9 +356,6 @@ def _time_words() -> frozenset[str]:
 
 def time_words(text: str, most: int) -> int:
     """How many words of a text speak of time, counted up to some number."""
-    words, found = _time_words(), 0
-    for word in _SPOKEN.finditer(plain(text)):
-        found += word[0] in words or word[0].isdigit()
-        if found >= most:
-            break
-    return found
+    said = text if text.isascii() else plain(text)
+    words = said.translate(_LETTERS).split() if text.isascii() else _SPOKEN.findall(said)
+    return min(sum(map(_time_words().__contains__, words)) + len(_YEARS.findall(said)), most)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, overload
 from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
 from told.core.scope import Scope
+from told.core.text import query_terms
 from told.core.value import quick
 from told.core.when import iso
 
@@ -60,13 +61,17 @@ def listed(find: Find) -> Find:
     return replace(find, filter=every((find.filter, Test("kind", "nin", tuple(sorted(UNLISTED))))))
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a query that may name somebody: its case folded, the terms it brings, whether it was capitalised."""
+class Word(NamedTuple):
+    """A word of a query that may name somebody: its case folded, as it is written, whether it was capitalised."""
 
     text: str
-    terms: tuple[str, ...]
+    written: str
     capital: bool = False
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms it brings to the search, unless it does name somebody."""
+        return tuple(query_terms(self.written))
 
 
 @quick

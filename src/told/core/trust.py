@@ -57,7 +57,7 @@ def source_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
     """How far whoever said it is believed: the channel it came in by, less if it is stamped lower."""
     author = said.author if isinstance(said, Fact) else "user"
     found = channel(said.role, sort, author)
-    stamped = said.meta.get(STAMP)
+    stamped = said.meta.get(STAMP) if said.meta else None
     return min(found, _LABELS.get(stamped, found)) if isinstance(stamped, str) else found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final
 
 from told.core.fact import NEVER, Fact
 from told.core.query import Bundle, Event, Hit, Receipt, Trace
@@ -16,43 +16,42 @@ from told.read.recall import Seen
 def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
     created = iso(fact.created_at)
-    said = None if fact.said_at is None else iso(fact.said_at)
+    said = None if fact.said_at is None else created if fact.said_at == fact.created_at else iso(fact.said_at)
     row: dict[str, Any] = {
-        "id": fact.id, "memory": fact.text, "hash": fact.md5, "metadata": _copied(dict(fact.meta)), "score": score,
+        "id": fact.id, "memory": fact.text, "hash": fact.md5,
+        "metadata": {key: _copied(value) for key, value in fact.meta.items()} if fact.meta else {}, "score": score,
         "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
         **fact.scope.ids(),
     }  # fmt: skip
-    extras = (
-        ("actor_id", fact.actor), ("role", fact.role), ("source", fact.source),
-        ("kind", None if fact.kind == "memory" else fact.kind), ("said_at", said),
-        ("expiration_date", None if fact.expires == NEVER else iso(fact.expires)), *_triple(fact),
-        ("polarity", None if fact.polarity == "asserted" else fact.polarity),
-        ("modality", None if fact.modality == "stated" else fact.modality),
-        ("confidence", None if fact.confidence == 1.0 else fact.confidence), *_valid(fact),
-    )  # fmt: skip
-    row.update([pair for pair in extras if pair[1] is not None])
+    extras = {
+        "actor_id": fact.actor, "role": fact.role, "source": fact.source,
+        "kind": None if fact.kind == "memory" else fact.kind, "said_at": said,
+        "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
+        **(NOTHING if fact.predicate is None else _triple(fact)),
+        "polarity": None if fact.polarity == "asserted" else fact.polarity,
+        "modality": None if fact.modality == "stated" else fact.modality,
+        "confidence": None if fact.confidence == 1.0 else fact.confidence,
+        **(NOTHING if fact.precision == "open" else _valid(fact)),
+    }  # fmt: skip
+    row |= {name: value for name, value in extras.items() if value is not None}
     return row
 
 
-Pairs: TypeAlias = tuple[tuple[str, Any], ...]
+NOTHING: Final[Mapping[str, Any]] = {}
 
 
-def _triple(fact: Fact) -> Pairs:
+def _triple(fact: Fact) -> Mapping[str, Any]:
     """What a memory says of whom."""
-    if fact.predicate is None:
-        return ()
-    return ("subject", fact.subject), ("predicate", fact.predicate), ("object", fact.object)
+    return {"subject": fact.subject, "predicate": fact.predicate, "object": fact.object}
 
 
-def _valid(fact: Fact) -> Pairs:
+def _valid(fact: Fact) -> Mapping[str, Any]:
     """When a memory holds in the world, where that is more than since it was said."""
-    if fact.precision == "open":
-        return ()
     valid = fact.valid()
     if valid.end is None and valid.start == fact.said_at:
-        return ()
+        return NOTHING
     start, end = (None if at is None else iso(at) for at in (valid.start, valid.end))
-    return ("valid_from", start), ("valid_to", end), ("precision", valid.precision)
+    return {"valid_from": start, "valid_to": end, "precision": valid.precision}
 
 
 def _copied(value: Any) -> Any:

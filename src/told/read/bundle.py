@@ -13,7 +13,7 @@ from told.core.predicates import VITAL, predicate
 from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace, listed
 from told.core.text import normalise, piece
 from told.flow import Flow, call
-from told.read import path, trace
+from told.read import path, rank, trace
 from told.read.assemble import Assembly, Format, Item, assemble
 from told.read.fading import alive
 from told.read.gather import Eye
@@ -88,7 +88,7 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
 
     It is enough to offer several times what the budget can hold; what is too long for it takes no room.
     """
-    room = order.budget * CHARACTERS * PLENTY
+    room, scale = order.budget * CHARACTERS * PLENTY, rank.scale(recall.found, eye.settings)
     whole: set[int] = set()
     inside: set[int] = set()
     items: list[Item] = []
@@ -100,7 +100,7 @@ def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
         inside.add(fact.seq)
         if slot in LEVELS:
             whole.add(fact.seq)
-        hit, forms = path.hit(one, recall, eye.settings), _forms(fact, slot)
+        hit, forms = path.hit(one, recall, scale(one.score)), _forms(fact, slot)
         if hit.superseded:
             forms = tuple([f"{form}{CHANGED}" for form in forms])
         items.append(Item(replace(hit, slot=0) if slot in LEVELS else hit, forms[:1] if again else forms))

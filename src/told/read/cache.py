@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import exp2, log1p
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from told.core.fact import Fact
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.core.score import cosine
-from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
@@ -41,9 +40,7 @@ def hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> flo
     return much / (1 + much) * exp2(-max(now - last, 0) / (half_life_days * DAY))
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Hot:
+class Hot(NamedTuple):
     """A memory at hand: its thread, and the code of the passage of it that was found."""
 
     thread: str
@@ -126,7 +123,7 @@ class Overlay:
         """
         with self._lock:
             found = list(self._hot[scope].places.items()) if scope in self._hot else []
-        return tuple(seq for seq, hot in reversed(found) if hot.answers(asked, least))
+        return tuple([seq for seq, hot in reversed(found) if not asked or hot.answers(asked, least)])
 
     # Topics
 

@@ -21,6 +21,7 @@ from told.read.gather import Eye, ask, by_id
 from told.read.leads import Lead, Leads, Web, links_of, offer
 from told.read.members import CO_OCCURS, TOPIC, Walk, members
 from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
+from told.read.recall import first
 from told.read.topics import latest
 
 PART_OF, MENTIONS = "part_of", "mentions"
@@ -68,14 +69,14 @@ def expanded(
 
 def _tops(scored: Sequence[Scored], facts: Mapping[int, Fact], most: int) -> list[Scored]:
     """The best memories, and the best nodes of the graph that the query names by a word."""
-    best = [one for one in best_of_facts(scored) if one.mark.seq in facts]
+    best = best_of_facts([one for one in scored if one.mark.seq in facts])
     memories = [one for one in best if facts[one.mark.seq].kind != NODE]
     nodes = [one for one in best if facts[one.mark.seq].kind == NODE and one.mark.words]
     return ordered((*memories[:most], *nodes[:most]))
 
 
 def _head(scored: Sequence[Scored], size: int) -> list[int]:
-    return [one.mark.seq for one in best_of_facts(scored)[:size]]
+    return [one.mark.seq for one in best_of_facts(first(scored, size))]
 
 
 def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:

@@ -17,8 +17,8 @@ FUSED = "fused"
 HALF = 4.0
 """The BM25 score that is half of what any could be worth."""
 
-Relevance: TypeAlias = list[tuple[float, float]]
-"""What the vector and the words of each passage offered bring to its relevance."""
+Relevance: TypeAlias = tuple[list[float], list[float]]
+"""What the vectors of the passages offered bring to their relevance, and what their words do."""
 
 
 def fusion(found: Ranked, settings: Settings, spread: float) -> Relevance:
@@ -28,8 +28,9 @@ def fusion(found: Ranked, settings: Settings, spread: float) -> Relevance:
 
 def weighted(found: Ranked, settings: Settings, spread: float) -> Relevance:
     """How many spreads nearer than the average, and how much of the query is covered."""
-    dense, cover = settings.rank_dense / spread, settings.rank_cover
-    return [(0.0 if mark.dense is None else dense * mark.dense, cover * mark.cover) for mark in found.marks]
+    near, held = settings.rank_dense / spread, settings.rank_cover
+    dense = [0.0 if mark.dense is None else near * mark.dense for mark in found.marks]
+    return dense, [held * mark.cover for mark in found.marks]
 
 
 def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
@@ -40,29 +41,25 @@ def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
     def part(place: int | None) -> float:
         return SCALE / (k + place) / perfect if place else 0.0
 
-    return [(part(mark.near), part(mark.words)) for mark in found.marks]
+    return [part(mark.near) for mark in found.marks], [part(mark.words) for mark in found.marks]
 
 
 def anchored(found: Ranked, settings: Settings, _: float) -> Relevance:
     """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
     alpha = settings.fusion_alpha
-
-    def parts(mark: Mark) -> tuple[float, float]:
-        words = mark.bm25 / (mark.bm25 + HALF)
-        return SCALE * alpha * max(mark.cosine or 0.0, 0.0), SCALE * (1.0 - alpha) * words
-
-    return list(map(parts, found.marks))
+    dense = [SCALE * alpha * max(mark.cosine or 0.0, 0.0) for mark in found.marks]
+    return dense, [SCALE * (1.0 - alpha) * (mark.bm25 / (mark.bm25 + HALF)) for mark in found.marks]
 
 
 def fused(found: Ranked, _: Settings, __: float) -> Relevance:
     """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
     whole = sqrt(found.mass)
 
-    def parts(mark: Mark) -> tuple[float, float]:
-        words = 0.0 if found.near or not whole else min(mark.cover / whole, 1.0)
-        return SCALE * fused_score(similarity=max(mark.cosine or 0.0, 0.0)), SCALE * fused_score(similarity=words)
+    def words(mark: Mark) -> float:
+        return 0.0 if found.near or not whole else min(mark.cover / whole, 1.0)
 
-    return list(map(parts, found.marks))
+    dense = [SCALE * fused_score(similarity=max(mark.cosine or 0.0, 0.0)) for mark in found.marks]
+    return dense, [SCALE * fused_score(similarity=words(mark)) for mark in found.marks]
 
 
 WAYS: Mapping[str, Callable[[Ranked, Settings, float], Relevance]] = {

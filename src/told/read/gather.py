@@ -54,12 +54,10 @@ class Eye:
 
 def words_of(query: str) -> tuple[Word, ...]:
     """The words of a query that may name a speaker; the capital of "How" tells nothing of Howard."""
-    bare = (_EDGES.sub("", word) for word in query.replace("\u2019", "'").replace("'s", " ").split())
-    return tuple(
-        Word(word.casefold(), tuple(query_terms(word)), word[:1].isupper() and word.casefold() not in COMMON)
-        for word in dict.fromkeys(bare)
-        if len(word) > 1
-    )
+    written = query.replace("\u2019", "'").replace("'s", " ").split()
+    bare = dict.fromkeys([word if word.isalnum() else _EDGES.sub("", word) for word in written])
+    words = [(word.casefold(), word) for word in bare if len(word) > 1]
+    return tuple([Word(low, word, word[0].isupper() and low not in COMMON) for low, word in words])
 
 
 def probe_of(eye: Eye, asked: Asked, find: Find, vector: Vector | None, depth: int) -> Probe:

@@ -23,7 +23,7 @@ def came_up(eye: Eye, recall: Recall) -> Flow[None]:
         return
     if not (yield from call(eye.store.cursor, account, CONSUMER)):
         return
-    best = list(first(recall.all, eye.settings.topic_reach))
+    best = first(recall.all, eye.settings.topic_reach)
     yield from fetch(eye, recall, best)
     facts = {one.mark.seq: recall.facts[one.mark.seq].id for one in best if one.mark.seq in recall.facts}
     threads = list(dict.fromkeys(facts.values()))

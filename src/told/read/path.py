@@ -10,7 +10,7 @@ from typing import Final
 from told.core.belief import Sides, sides
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
-from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Trace
+from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Touch, Trace
 from told.core.text import clean
 from told.core.trust import source_of
 from told.core.when import from_us
@@ -61,7 +61,8 @@ def explain(eye: Eye, want: Want) -> Flow[tuple[Seen, Trace]]:
 
 def _hits(recall: Recall, settings: Settings) -> tuple[Hit, ...]:
     """What is left of a read, each fact by its best passage."""
-    return tuple([hit(one, recall, settings) for one in rank.best_of_facts(recall.scored)])
+    scale = rank.scale(recall.found, settings)
+    return tuple([hit(one, recall, scale(one.score)) for one in rank.best_of_facts(recall.scored)])
 
 
 def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
@@ -99,11 +100,9 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     if deep:
         head = [one for one in recall.scored if one.mark.seq in recall.facts]
         rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
-        threads = [fact.id for fact in recall.facts.values()]
-        past = want.find.as_of.seq < LATEST
-        account, now = want.find.scope.account, want.find.as_of.at
-        touches = {} if past else (yield from cache.touched(eye.store, eye.overlay, account, threads))
-        alive = {} if not settings.rank_salience else (yield from _weights(eye, recall))
+        touches = (yield from _touches(eye, recall)) if settings.rank_hotness else {}
+        alive = (yield from _weights(eye, recall)) if settings.rank_salience else {}
+        now = want.find.as_of.at
         head = rank.with_facts(head, recall.facts, touches, recall.asked, eye.kinds, settings, now, alive)
         recall.scored = [*head, *rest]
     if recall.found.linked:
@@ -117,6 +116,14 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
     recall.all = list(recall.scored)
     led = len(recall.labels)
     recall.clock.mark("expand", len(recall.scored), note=lambda: f"{led} by links")
+
+
+def _touches(eye: Eye, recall: Recall) -> Flow[Mapping[str, Touch]]:
+    """How often what was found was recalled before; of the past that is not known."""
+    find, threads = recall.want.find, [fact.id for fact in recall.facts.values()]
+    if find.as_of.seq < LATEST:
+        return {}
+    return (yield from cache.touched(eye.store, eye.overlay, find.scope.account, threads))
 
 
 def _weights(eye: Eye, recall: Recall) -> Flow[Mapping[int, float]]:
@@ -142,7 +149,7 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     )
     if want.least:
         recall.keep(_above(recall, settings), "select", "below the least score")
-    recall.keep(list(first(recall.scored, want.limit)), "select", "after the limit")
+    recall.keep(first(recall.scored, want.limit), "select", "after the limit")
     recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
 
 
@@ -158,16 +165,16 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
         recall.begin_again(everything)
         recall.clock.stages.pop()
         wanted *= 2
-        yield from fetch(eye, recall, list(first(everything, wanted)))
+        yield from fetch(eye, recall, first(everything, wanted))
 
 
 def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
     """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
     best = rank.best_of_facts(recall.scored)
-    beyond = everything[sum(1 for _ in first(everything, reach)) :] if recall.kins else ()
+    beyond = everything[len(first(everything, reach)) :] if recall.kins else ()
     if not beyond:
         return len(best)
-    [bar, *_] = rank.ordered(beyond)
+    bar = rank.best(beyond)
     return sum(1 for one in best if rank.before(one, bar))
 
 
@@ -192,14 +199,13 @@ def _most(recall: Recall, settings: Settings) -> int:
 
 def _above(recall: Recall, settings: Settings) -> list[Scored]:
     """What scores at least as high as asked for."""
-    least = recall.want.least
-    return [one for one in recall.scored if rank.calibrated(one.score, recall.found, settings) >= least]
+    least, scale = recall.want.least, rank.scale(recall.found, settings)
+    return [one for one in recall.scored if scale(one.score) >= least]
 
 
-def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
+def hit(one: Scored, recall: Recall, score: float) -> Hit:
     """A passage that was found, as what a reader gets of it."""
     fact = recall.facts[one.mark.seq]
-    score = rank.calibrated(one.score, recall.found, settings)
     against = recall.sides.against.get(fact.id, ())
     return Hit(
         fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()), against,
@@ -210,12 +216,12 @@ def hit(one: Scored, recall: Recall, settings: Settings) -> Hit:
 def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
     """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
     kept, fates = rank.best_of_facts(recall.scored), recall.fates.fates()
+    scale = rank.scale(recall.found, settings)
     for one in rank.best_of_facts([*kept, *recall.all]):
         if (fact := recall.facts.get(one.mark.seq)) is not None:
-            score = rank.calibrated(one.score, recall.found, settings)
             came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
             fate = fates.get((one.mark.seq, one.mark.slot), trace.KEPT)
-            yield trace.candidate(one, fact, score, came, fate)
+            yield trace.candidate(one, fact, scale(one.score), came, fate)
 
 
 def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:

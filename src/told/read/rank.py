@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import exp, log, sqrt
-from typing import NamedTuple
+from operator import add, attrgetter, itemgetter
+from typing import NamedTuple, TypeAlias
 
 from told.core.almanac import time_words
 from told.core.fact import Fact
@@ -19,7 +19,7 @@ from told.core.trust import FOREIGN, Trust, channel
 from told.core.when import Interval
 from told.read.asked import Asked, Sort
 from told.read.cache import hotness
-from told.read.fuse import FUSED, SCALE, Relevance, fusion
+from told.read.fuse import FUSED, SCALE, fusion
 from told.settings import Settings
 
 DAY = 86_400_000_000
@@ -70,64 +70,65 @@ def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
 
 def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> list[Scored]:
     """Every passage offered, best first; the newer of equals before the older."""
-    relevance = fusion(found, settings, spread)
+    marks, (dense, cover) = found.marks, fusion(found, settings, spread)
+    scores = list(map(add, dense, cover))
     if settings.fusion == FUSED:
-        return ordered(map(_bare, found.marks, relevance))
-    lent, share = _lent(found.marks, relevance), settings.rank_talk
-    sources = {role: channel(role) for role in {mark.role for mark in found.marks}}
-    beside = _beside(found, asked, settings, sources.keys())
-    scored: list[Scored] = []
-    for mark, (dense, cover) in zip(found.marks, relevance, strict=True):
-        talk = share * lent[mark.talk]
-        score, parts = dense + cover + talk, {"dense": dense, "cover": cover, "talk": talk}
-        for part, tells in beside:
-            if (more := tells(mark)) is not None:
-                score += more
-                parts[part] = more
-        scored.append(_scored((mark, score, parts)))
-    best = ordered(scored)
+        return _best_first(marks, scores, [{"dense": d, "cover": c} for d, c in zip(dense, cover, strict=True)])
+    talk = [settings.rank_talk * lent for lent in _lent(marks, scores)]
+    scores = list(map(add, scores, talk))
+    parts = [{"dense": d, "cover": c, "talk": t} for d, c, t in zip(dense, cover, talk, strict=True)]
+    sources = {role: channel(role) for role in {mark.role for mark in marks}}
+    for name, column in _beside(found, asked, settings, sources.keys()):
+        for place, more in enumerate(column):
+            if more is not None:
+                scores[place] += more
+                parts[place][name] = more
+    scored = _best_first(marks, scores, parts)
     if FOREIGN.isdisjoint(sources.values()):
-        return best
-    return user_first(best, lambda one: sources[one.mark.role], asked, settings)
+        return scored
+    return user_first(scored, lambda one: sources[one.mark.role], asked, settings)
 
 
-def _bare(mark: Mark, relevance: tuple[float, float]) -> Scored:
-    dense, cover = relevance
-    return Scored(mark, dense + cover, {"dense": dense, "cover": cover})
+def _best_first(marks: Sequence[Mark], scores: list[float], parts: list[dict[str, float]]) -> list[Scored]:
+    """Passages with their scores and what those are the sums of; sorted twice, which takes less than by two keys."""
+    scored = list(map(_scored, zip(marks, scores, parts, strict=True)))
+    scored.sort(key=_mark, reverse=True)
+    scored.sort(key=_score, reverse=True)
+    return scored
+
+
+Column: TypeAlias = Sequence[float | None]
+"""What counts of each passage offered; nothing, where it does not."""
 
 
 def _beside(
     found: Ranked, asked: Asked, settings: Settings, roles: Iterable[str | None]
-) -> list[tuple[str, Callable[[Mark], float | None]]]:
+) -> Iterator[tuple[str, Column]]:
     """What may count beside relevance: being said by the one person who is named, by an assistant, or at a time."""
-    person = found.named[0] if len(found.named) == 1 else None
-    by_assistant = settings.rank_reply if asked.asks_reply else settings.rank_assistant
-    spans = [span for span in map(_bounded, asked.spans) if span is not None]
-
-    def timed(mark: Mark) -> float | None:
-        near = max(timely(mark.said_at, *span) for span in spans)
-        return settings.rank_time * near if near else None
-
-    told: list[tuple[str, Callable[[Mark], float | None]]] = []
-    if person is not None:
-        told.append(("speaker", lambda mark: settings.rank_speaker if mark.actor == person else None))
+    marks = found.marks
+    if len(found.named) == 1:
+        [person], worth = found.named, settings.rank_speaker
+        yield "speaker", [worth if mark.actor == person else None for mark in marks]
     if ASSISTANT in roles:
-        told.append(("role", lambda mark: by_assistant if mark.role == ASSISTANT else None))
-    if spans:
-        told.append(("time", timed))
-    return told
+        worth = settings.rank_reply if asked.asks_reply else settings.rank_assistant
+        yield "role", [worth if mark.role == ASSISTANT else None for mark in marks]
+    if spans := [span for span in map(_bounded, asked.spans) if span is not None]:
+        near = {at: max(timely(at, *span) for span in spans) for at in {mark.said_at for mark in marks}}
+        worths = {at: settings.rank_time * share if share else None for at, share in near.items()}
+        yield "time", [worths[mark.said_at] for mark in marks]
 
 
-def _lent(marks: Iterable[Mark], relevance: Relevance) -> dict[int, float]:
-    """How relevant the best turns of each conversation are on the average."""
-    talks, scores = [mark.talk for mark in marks], [dense + cover for dense, cover in relevance]
-    lent = dict(zip(talks, scores, strict=True))
-    if len(lent) < len(talks):
-        several: defaultdict[int, list[float]] = defaultdict(list)
-        for talk, score in zip(talks, scores, strict=True):
-            several[talk].append(score)
-        lent = {talk: _mean_of_best(scores) for talk, scores in several.items()}
-    return lent
+def _lent(marks: Iterable[Mark], scores: list[float]) -> list[float]:
+    """How relevant the best turns of the conversation of each passage are on the average."""
+    talks = [mark.talk for mark in marks]
+    apart = set(talks)
+    if len(apart) == len(talks):
+        return scores
+    several: dict[int, list[float]] = {talk: [] for talk in apart}
+    for talk, score in zip(talks, scores, strict=True):
+        several[talk].append(score)
+    lent = {talk: own[0] if len(own) == 1 else _mean_of_best(own) for talk, own in several.items()}
+    return [lent[talk] for talk in talks]
 
 
 def _mean_of_best(scores: list[float]) -> float:
@@ -144,10 +145,11 @@ def user_first(
     """
     if not settings.rank_trust or asked.sort is Sort.RESOURCE:
         return list(scored)
-    theirs = [one for one in scored if source(one) in FOREIGN]
-    if not theirs:
+    sources = list(map(source, scored))
+    if FOREIGN.isdisjoint(sources):
         return list(scored)
-    own = sorted(one.score for one in scored if source(one) is Trust.USER)
+    theirs = [one for one, whose in zip(scored, sources, strict=True) if whose in FOREIGN]
+    own = sorted(one.score for one, whose in zip(scored, sources, strict=True) if whose is Trust.USER)
     back: dict[tuple[int, int], float] = {}
     for place, one in enumerate(theirs, 1):
         first = bisect_left(own, one.score - settings.rank_trust)
@@ -161,20 +163,26 @@ def ordered(scored: Iterable[Scored]) -> list[Scored]:
     return sorted(scored, key=_rank, reverse=True)
 
 
+def best(scored: Iterable[Scored]) -> Scored:
+    """The one that would be first in order."""
+    return max(scored, key=_rank)
+
+
 def before(one: Scored, other: Scored) -> bool:
     """Whether one comes before another."""
-    return _rank(one) > _rank(other)
+    return bool(_rank(one) > _rank(other))
 
 
-def _rank(one: Scored) -> tuple[float, int, int]:
-    return one.score, one.mark.seq, one.mark.slot
+_mark, _score = itemgetter(0), itemgetter(1)
+_rank = attrgetter("score", "mark.seq", "mark.slot")
 
 
 def best_of_facts(scored: Iterable[Scored]) -> list[Scored]:
     """The best passage of each fact, in the order they come."""
     found: dict[int, Scored] = {}
     for one in scored:
-        found.setdefault(one.mark.seq, one)
+        if (seq := one.mark.seq) not in found:
+            found[seq] = one
     return list(found.values())
 
 
@@ -218,24 +226,39 @@ def with_facts(
 
     `alive` is the salience of facts by their positions, where that counts.
     """
-    names = {term for name in asked.names for term in terms(name)}
-    sought = SOUGHT.get(asked.sort, ())
+    telling = list(_told(facts.values(), touches, asked, kinds, settings, now, alive))
     changed: list[Scored] = []
     for one in scored:
-        fact = facts.get(one.mark.seq)
-        if fact is None:
-            continue
-        fresh, weight = recency(fact, kinds, settings, now), importance(fact, kinds)
-        touch = touches.get(fact.id)
-        changed.append(one.plus(
-            recency=settings.rank_recency * fresh, importance=settings.rank_importance * weight,
-            salience=settings.rank_salience * alive.get(fact.seq, 0.0),
-            hotness=0.0 if touch is None else settings.rank_hotness * heat(touch, now, settings),
-            entity=settings.rank_entity * _share(names, fact.text) if names and settings.rank_entity else 0.0,
-            kind=settings.rank_kind if fact.kind in sought else 0.0,
-            when=_timed(fact.text) * settings.rank_when if asked.asks_when and settings.rank_when else 0.0,
-        ))  # fmt: skip
+        if (seq := one.mark.seq) in facts:
+            more = {part: worths[seq] for part, worths in telling if worths[seq]}
+            changed.append(one.plus(**more) if more else one)
     return ordered(changed)
+
+
+def _told(
+    facts: Collection[Fact], touches: Mapping[str, Touch], asked: Asked, kinds: Ontology, settings: Settings, now: int,
+    alive: Mapping[int, float],
+) -> Iterator[tuple[str, Mapping[int, float]]]:  # fmt: skip
+    """What each part that counts at all is worth, by the position of the fact."""
+
+    def each(weight: float, tells: Callable[[Fact], float]) -> Mapping[int, float]:
+        return {fact.seq: weight * tells(fact) for fact in facts}
+
+    if settings.rank_recency:
+        yield "recency", each(settings.rank_recency, lambda fact: recency(fact, kinds, settings, now))
+    if settings.rank_importance:
+        yield "importance", each(settings.rank_importance, lambda fact: importance(fact, kinds))
+    if settings.rank_salience:
+        yield "salience", each(settings.rank_salience, lambda fact: alive.get(fact.seq, 0.0))
+    if settings.rank_hotness:
+        warm = {thread: heat(touch, now, settings) for thread, touch in touches.items()}
+        yield "hotness", each(settings.rank_hotness, lambda fact: warm.get(fact.id, 0.0))
+    if settings.rank_entity and (names := {term for name in asked.names for term in terms(name)}):
+        yield "entity", each(settings.rank_entity, lambda fact: _share(names, fact.text))
+    if sought := SOUGHT.get(asked.sort):
+        yield "kind", each(settings.rank_kind, lambda fact: float(fact.kind in sought))
+    if asked.asks_when and settings.rank_when:
+        yield "when", each(settings.rank_when, lambda fact: _timed(fact.text))
 
 
 def recency(fact: Fact, kinds: Ontology, settings: Settings, now: int) -> float:
@@ -293,10 +316,14 @@ def newest_first(scored: Sequence[Scored], asked: Asked, mean: float, settings: 
     scores = [one.score for one in few]
     for low, later in enumerate(few):
         for high, earlier in enumerate(few[:low]):
-            if _supersedes(later.mark, earlier.mark) and alike(later.mark, earlier.mark, mean) >= settings.newest_alike:
-                scores[low] = max(scores[low], scores[high] + NUDGE * (low + 1))
-    raised = [one.plus(newer=score - one.score) for one, score in zip(few, scores, strict=True)]
-    return [*ordered(raised), *scored[len(few) :]]
+            above = scores[high] + NUDGE * (low + 1)
+            if above > scores[low] and _supersedes(later.mark, earlier.mark):
+                same = alike(later.mark, earlier.mark, mean) >= settings.newest_alike
+                scores[low] = above if same else scores[low]
+    for place, (one, score) in enumerate(zip(few, scores, strict=True)):
+        if score > one.score:
+            few[place] = one.plus(newer=score - one.score)
+    return [*ordered(few), *scored[len(few) :]]
 
 
 def _supersedes(later: Mark, earlier: Mark) -> bool:
@@ -323,19 +350,27 @@ def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[S
 
 
 def calibrated(score: float, found: Ranked, settings: Settings) -> float:
-    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for.
+    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for."""
+    return scale(found, settings)(score)
+
+
+def scale(found: Ranked, settings: Settings) -> Callable[[float], float]:
+    """What makes a number from 0 to 1 of a score.
 
     Among more passages more score high by chance, so the same score tells less. Without vectors there is only the query
     to measure by: half of it covered is shown as 0.5. The fused score is such a number itself.
     """
     if settings.fusion == FUSED:
-        return min(max(score / SCALE, 0.0), 1.0)
+        return lambda score: min(max(score / SCALE, 0.0), 1.0)
     if found.near:
         crowd = settings.score_crowd * log(max(found.visible, 1) / AMONG)
-        odds = (score - settings.score_middle) / settings.score_width - crowd
-    else:
-        whole = settings.rank_cover * (1.0 + settings.rank_talk) * sqrt(found.mass)
-        odds = (score / whole - 0.5) / COVERED if whole else 0.0
+        middle, width = settings.score_middle, settings.score_width
+        return lambda score: _share_of((score - middle) / width - crowd)
+    whole = settings.rank_cover * (1.0 + settings.rank_talk) * sqrt(found.mass)
+    return lambda score: _share_of((score / whole - 0.5) / COVERED if whole else 0.0)
+
+
+def _share_of(odds: float) -> float:
     return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
 
 
@@ -348,11 +383,14 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
         return 0.0
     covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
     person = found.named[0] if len(found.named) == 1 else None
-    bare = [one.score - one.parts.get("speaker", 0.0) - one.parts.get("newer", 0.0) for one in scored]
+    bare = [
+        score - parts.get("speaker", 0.0) - parts.get("newer", 0.0) if "speaker" in parts or "newer" in parts else score
+        for _, score, parts in scored
+    ]
     top = max(bare)
     sure = 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)
     if person is None:
         return sure
     weights = [exp(score - top) for score in bare]
-    theirs = sum(weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person)
+    theirs = sum([weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person])
     return theirs / sum(weights) * sure

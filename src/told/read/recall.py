@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -107,21 +107,22 @@ class Recall:
         self.shown.update(fact.seq for fact in facts)
 
 
-def first(scored: Sequence[Scored], facts: int) -> Iterator[Scored]:
+def first(scored: Sequence[Scored], facts: int) -> list[Scored]:
     """The passages up to so many different facts."""
-    seen: set[int] = set()
-    for one in scored:
-        seen.add(one.mark.seq)
-        if len(seen) > facts:
-            return
-        yield one
+    seen: dict[int, int] = {}
+    for place, one in enumerate(scored):
+        if one.mark.seq not in seen:
+            if len(seen) == facts:
+                return list(scored[:place])
+            seen[one.mark.seq] = place
+    return list(scored)
 
 
 def fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
     """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
     reach = wanted
     while True:
-        head = list(first(recall.scored, reach))
+        head = first(recall.scored, reach)
         yield from fetch(eye, recall, head)
         if different(recall.facts.values()) >= wanted or len(head) == len(recall.scored):
             return
@@ -138,10 +139,10 @@ def different(facts: Iterable[Fact]) -> int:
 
 def fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
     """Fetch the facts of these passages that are not here yet; only what every guard lets through comes in."""
-    known = recall.facts.keys() | recall.denied.keys()
-    missing = list(dict.fromkeys(one.mark.seq for one in scored if one.mark.seq not in known))
-    if missing:
+    facts, denied = recall.facts, recall.denied
+    wanted = dict.fromkeys([one.mark.seq for one in scored])
+    if missing := [seq for seq in wanted if seq not in facts and seq not in denied]:
         fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
-        denied = denials(fetched.values(), eye.guards)
-        recall.denied |= denied
-        recall.facts |= {seq: fact for seq, fact in fetched.items() if seq not in denied}
+        stopped = denials(fetched.values(), eye.guards)
+        denied |= stopped
+        facts |= {seq: fact for seq, fact in fetched.items() if seq not in stopped} if stopped else fetched

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from told.core.ids import sha256
@@ -58,9 +59,10 @@ class Recalls:
         with self._lock:
             threads = self._pending.setdefault(account, {})
             for thread, each in noted:
-                if thread not in threads:
-                    threads[thread] = deque(maxlen=max(self._keep, 1))
-                threads[thread].append(each)
+                if (known := threads.get(thread)) is None:
+                    threads[thread] = deque((each,), max(self._keep, 1))
+                else:
+                    known.append(each)
 
     def take(self) -> Mapping[str, Sequence[Recalled]]:
         """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""
@@ -69,7 +71,7 @@ class Recalls:
         return {
             account: sorted(
                 (Recalled(thread, *each) for thread, noted in threads.items() for each in noted),
-                key=lambda recall: recall.at,
+                key=attrgetter("at"),
             )
             for account, threads in taken.items()
         }
@@ -109,10 +111,10 @@ def hash_of(query: str) -> str:
 
 def tasks(recalls: Sequence[Recalled]) -> list[Task]:
     """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
-    found: dict[str, Task] = {}
+    found: dict[str, list[Recalled]] = {}
     for recall in recalls:
-        before = found.get(recall.thread)
-        due = recall.at if before is None else min(before.due, recall.at)
-        urgency = recall.score if before is None else max(before.priority, recall.score)
-        found[recall.thread] = Task(recall.thread, Reason.RECALL, urgency, due)
-    return list(found.values())
+        found.setdefault(recall.thread, []).append(recall)
+    return [
+        Task(thread, Reason.RECALL, max(one.score for one in own), min(one.at for one in own))
+        for thread, own in found.items()
+    ]

@@ -43,7 +43,7 @@ def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
 
 def _unknown(recall: Recall) -> list[str]:
     """The evidence of what may be shown that was not looked up yet; what replaced a claim brings its own."""
-    facts = (recall.facts[seq] for seq in recall.shown)
+    facts = [recall.facts[seq] for seq in recall.shown]
     return sorted({fact.evidence for fact in facts if is_extracted(fact) and fact.evidence} - recall.kins.keys())
 
 

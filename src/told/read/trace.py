@@ -68,10 +68,10 @@ def sources(mark: Mark, probe: Probe, extra: Mapping[int, str], heat: Mapping[in
 def parts(one: Scored) -> dict[str, float | None]:
     """What a score is made of, after what the index measured."""
     mark = one.mark
-    measured: dict[str, float | None] = {
+    return {
         "cosine": mark.cosine, "cosine_rank": mark.near, "bm25": mark.bm25 or None, "bm25_rank": mark.words,
+        **one.parts, "raw": one.score,
     }  # fmt: skip
-    return {**measured, **one.parts, "raw": one.score}
 
 
 def level(mark: Mark) -> str:
