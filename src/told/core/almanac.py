@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from functools import cache
-from typing import Final, TypeVar
+from functools import cache, lru_cache
+from typing import Final, NamedTuple, TypeVar
 
 from told.core.lazy import regex
 
@@ -301,43 +301,80 @@ FORMS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A form as a pattern, compiled when it is first tried, and the words without which it fits no text."""
+class Shape:
+    """A template as a pattern, compiled when it is first tried, and without which words and slots it fits no text."""
 
-    form: str
     pattern: re.Pattern[str]
     needs: tuple[str, ...]
+    slots: tuple[str, ...]
+
+    @classmethod
+    def of(cls, template: str) -> Shape:
+        """A template over the slots, for plain texts."""
+        pattern = regex(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
+        firm = _GROUPS.sub(" ", template)
+        if _ELSE.search(firm):
+            return cls(pattern, (), ())
+        slots = [name for name in _SLOT.findall(firm) if name in _SPELLINGS]
+        return cls(pattern, tuple(_NEEDED.findall(_OPEN.sub(" ", firm))), tuple(slots))
 
     def can_fit(self, text: str) -> bool:
-        """Whether a text has the words that the form cannot do without."""
-        return all(word in text for word in self.needs)
+        """Whether a text has the words that the template cannot do without, and one for each such slot."""
+        return all(word in text for word in self.needs) and all(_is_in(slot, text) for slot in self.slots)
+
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The pattern where it begins at a place of a text."""
+        return self.pattern.match(text, start) if self.can_fit(text) else None
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """The pattern as the whole of a text."""
+        return self.pattern.fullmatch(text) if self.can_fit(text) else None
+
+    def search(self, text: str, start: int, end: int) -> re.Match[str] | None:
+        """The pattern somewhere between two places of a text."""
+        return self.pattern.search(text, start, end) if self.can_fit(text) else None
 
 
-# What of a template may be left out or stands for several words: groups, classes, slots, and a character with a "?".
-_OPEN: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)\??|\[[^]]*\]|\{[^}]*\}|.\?")
+# What of a template may be left out or stands for several words: groups; classes, slots, and a character with a "?".
+_GROUPS: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)\??")
+_OPEN: Final = re.compile(r"\[[^]]*\]|\{[^}]*\}|.\?")
+_ELSE: Final = re.compile("[()|]")
+_SLOT: Final = re.compile(r"\{([a-z]+)\}(?!\?)")
 _NEEDED: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
+_DIGITS: Final = tuple("0123456789")
+_SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "n": (*_DIGITS, *NUMBERS), "unit": tuple(UNITS), "turn": tuple(TURNS), "word": tuple(WORDS), "name": tuple(NAMES),
+    "thing": (*NAMES, *UNITS), "weekday": tuple(_WEEKDAYS), "month": tuple(_MONTHS),
+    "yearly": (*_MONTHS, *_SEASONS), "year": _DIGITS, "day": _DIGITS, "digits": _DIGITS, "edge": tuple(EDGES),
+    "clock": (*_DIGITS, *CLOCKS), "part": tuple(PARTS),
+}  # fmt: skip
+"""What a slot may be filled with, or begins with."""
+
+
+@lru_cache(maxsize=64)
+def _is_in(slot: str, text: str) -> bool:
+    """Whether a text has anything that may fill a slot."""
+    return any(map(text.__contains__, _SPELLINGS[slot]))
+
+
+class Rule(NamedTuple):
+    """A form and one of the shapes it is said in."""
+
+    form: str
+    shape: Shape
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
     """The forms as rules, in the order in which they are tried."""
-    return tuple(
-        Rule(form, pattern(template), tuple(_NEEDED.findall(_OPEN.sub(" ", template))))
-        for form, templates in FORMS.items()
-        for template in templates
-    )
-
-
-def pattern(template: str) -> re.Pattern[str]:
-    """A template over the slots as a pattern for plain texts."""
-    return regex(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
+    return tuple(Rule(form, Shape.of(template)) for form, templates in FORMS.items() for template in templates)
 
 
 def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every form that fits a plain text entirely, with what was said in its slots."""
-    for rule in rules():
-        if rule.can_fit(text) and (match := rule.pattern.fullmatch(text)):
-            yield rule.form, match.groupdict(default="")
+    for form, shape in rules():
+        if match := shape.fullmatch(text):
+            yield form, match.groupdict(default="")
 
 
 # ----------------------------------------------------------------------------------------------------- speaking of time

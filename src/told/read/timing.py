@@ -67,8 +67,8 @@ def _core_rules() -> tuple[almanac.Rule, ...]:
 
 
 @cache
-def _pattern(template: str) -> re.Pattern[str]:
-    return almanac.pattern(template)
+def _shape(template: str) -> almanac.Shape:
+    return almanac.Shape.of(template)
 
 
 def _found(sentence: Sentence) -> Iterator[Time]:
@@ -100,7 +100,7 @@ def _plain_time(sentence: Sentence, start: int, *, is_led: bool = False) -> Time
     fits = [
         (rule.form, m)
         for rule in _core_rules()
-        if rule.can_fit(text) and (m := rule.pattern.match(text, start)) and _ends(text, m.end())
+        if (m := rule.shape.match(text, start)) and _ends(text, m.end())
     ]
     if not fits:
         return _bare_year(sentence, start, is_led=is_led)
@@ -150,7 +150,7 @@ def _with_part(sentence: Sentence, found: Time | None) -> Time | None:
     if found is None or found.span.precision != "day":
         return found
     for template in beside.PART_OF_DAY:
-        match = _pattern(template).match(sentence.plain, found.end)
+        match = _shape(template).match(sentence.plain, found.end)
         if match and _ends(sentence.plain, match.end()):
             said = match.groupdict()
             day = sentence.at(found.span.start or 0).date().isoformat()
@@ -160,7 +160,7 @@ def _with_part(sentence: Sentence, found: Time | None) -> Time | None:
 
 
 def _turned_part(sentence: Sentence, start: int) -> Time | None:
-    match = _pattern(beside.TURNED_PART).match(sentence.plain, start)
+    match = _shape(beside.TURNED_PART).match(sentence.plain, start)
     span = sentence.read(match[0]) if match and _ends(sentence.plain, match.end()) else None
     return Time(start, match.end(), "part", span) if match and span else None
 
@@ -192,7 +192,7 @@ def _written_date(sentence: Sentence, start: int) -> Time | None:
 def _days(sentence: Sentence, start: int) -> Time | None:
     """Several days of one month: "May 8-10, 2023" or "from 8 to 10 May"."""
     for template in beside.DAYS:
-        match = _pattern(template).match(sentence.plain, start)
+        match = _shape(template).match(sentence.plain, start)
         if match and _ends(sentence.plain, match.end()):
             first, last = (
                 sentence.read(f"{match[d]} {match['month']} {match['year'] or ''}") for d in ("first", "last")
@@ -221,7 +221,7 @@ def _bare_year(sentence: Sentence, start: int, *, is_led: bool) -> Time | None:
 def _prefixed(sentence: Sentence, start: int) -> Time | None:
     """A part of a period: its edge, its third week, or the week that holds a day."""
     for template, part in _PARTS.items():
-        if match := _pattern(template).match(sentence.plain, start):
+        if match := _shape(template).match(sentence.plain, start):
             whole = _plain_time(sentence, match.end(), is_led=True) or _present_unit(sentence, match.end())
             span = part(sentence, match, whole) if whole and is_at_home(sentence, match) else None
             if whole and span:
@@ -390,7 +390,7 @@ def _open(this: Time, way: str) -> Time:
 
 def _offset(sentence: Sentence, this: Time, way: str) -> Time | None:
     """A time counted from this one: "two weeks before 9 June", "the Sunday after 25 May 2023"."""
-    match = _pattern(beside.OFFSET).search(sentence.plain, max(0, this.start - 48), this.start)
+    match = _shape(beside.OFFSET).search(sentence.plain, max(0, this.start - 48), this.start)
     if match is None or this.span.start is None or this.span.end is None:
         return None
     is_before = way == "before"
