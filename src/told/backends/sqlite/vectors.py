@@ -35,10 +35,9 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
     left, codes = iter(rows), list[bytes]()
     while some := list(islice(left, AT_ONCE)):
         values = np.array(some, dtype=np.float64)
-        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
-        peaks[peaks == 0.0] = 127.0
-        values *= (127.0 / peaks)[:, None]
-        codes += [code.tobytes() for code in np.rint(values, out=values).astype(np.int8)]
+        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0).tolist()
+        values *= np.array([[127.0 / (peak or 127.0)] for peak in peaks])
+        codes += map(bytes, np.rint(values, out=values).astype(np.int8))
     return codes
 
 
