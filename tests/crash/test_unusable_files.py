@@ -13,7 +13,7 @@ import pytest
 from told import Memory
 from told.backends.sqlite import open_store
 from told.backends.sqlite.connect import SCHEMA
-from told.backends.sqlite.sql import OLDEST, SCHEMAS, steps
+from told.backends.sqlite.sql import OLDEST, SCHEMAS
 from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
 from told.ports import VIEWS
 from told.testing import hashing_embedder
@@ -92,16 +92,6 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
 
 
 UNDONE = {
-    6: "DROP INDEX entry_name; ALTER TABLE entry DROP COLUMN name;"
-    "CREATE INDEX entry_thread ON entry (thread) WHERE thread IS NOT NULL;"
-    "DROP INDEX fact_apart; ALTER TABLE fact DROP COLUMN apart;"
-    "CREATE INDEX fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL;"
-    "ALTER TABLE evidence RENAME TO later;"
-    "CREATE TABLE evidence (id INTEGER PRIMARY KEY, name TEXT NOT NULL, space INTEGER NOT NULL, digest BLOB NOT NULL,"
-    "source TEXT); INSERT INTO evidence SELECT id, name, space, digest, source FROM later; DROP TABLE later;"
-    "CREATE INDEX evidence_digest ON evidence (space, digest); CREATE INDEX evidence_name ON evidence (name);"
-    "CREATE INDEX evidence_source ON evidence (source) WHERE source IS NOT NULL;"
-    "DROP INDEX passage_late; ALTER TABLE passage DROP COLUMN late; CREATE INDEX passage_hash ON passage (hash);",
     5: "CREATE INDEX fact_thread ON fact (thread); CREATE INDEX passage_fact ON passage (fact);"
     "ALTER TABLE part ADD COLUMN rows INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE part ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;"
@@ -160,56 +150,6 @@ def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(tmp_p
             told = [hit["memory"] for hit in memory.search("tea", user_id="alice")["results"]]
             both.append((told, [len(list(memory.engine.store.rows("default", view))) for view in VIEWS]))
     assert both[0] == both[1]
-
-
-def shape(path: Path, version: int = SCHEMA) -> dict[str, list[tuple[object, ...]]]:
-    """The tables and indexes of a store, and every row of those that a schema has changed."""
-    with apsw.Connection(str(path)) as db:
-        assert db.execute("SELECT value FROM meta WHERE key = 'schema'").get == version
-        found = {"schema": db.execute("SELECT type, name, tbl_name FROM sqlite_schema ORDER BY 1, 2").fetchall()}
-        for table in ("account", "entry", "evidence", "fact", "part", "posting"):
-            found[table] = db.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall()
-        found["vectors"] = db.execute("SELECT model, hash, code FROM embedding ORDER BY hash").fetchall()
-        # A passage may be looked for by vectors that come late though it needs none, never the other way round.
-        found["passage"] = [row[:-1] for row in db.execute("SELECT * FROM passage ORDER BY id")]
-    db.close()
-    return found
-
-
-@pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_becomes_row_for_row_what_it_would_be_today(tmp_path: Path, version: int) -> None:
-    path = made(tmp_path / "m.db", 70)
-    with opened(path) as memory:
-        memory.delete(memory.get_all(user_id="alice")["results"][0]["id"])
-        memory.add([f"memory number {number} about tea" for number in range(70)], user_id="alice", infer=False)
-    with Memory(f"sqlite:///{path}", embedder="none") as memory:
-        memory.add("without a vector", user_id="bob", infer=False)
-    today = shape(path)
-    open_store(f"sqlite:///{aged(path, version)}").close()
-    then = shape(path)
-    with apsw.Connection(str(path)) as db:
-        assert db.execute("SELECT count(apart), count(*) - count(apart) FROM fact").get == (1, 71)
-        assert db.execute("SELECT count(late), count(*) - count(late) FROM passage").get == (1, 71)
-    db.close()
-    if version < 5:  # counts its passages anew, and a reader need only see that something changed
-        for parts in (today, then):
-            parts["part"] = [part[:3] for part in parts["part"]]
-    assert then == today
-
-
-@pytest.mark.parametrize("version", EARLIER)
-def test_a_store_that_could_not_be_brought_up_to_date_is_what_it_was(
-    tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = made(tmp_path / "m.db")
-    before, then = shape(path), shape(aged(path, version), version)
-    with monkeypatch.context() as patch:
-        patch.setattr("told.backends.sqlite.connect.steps", lambda version: (*steps(version), "SELECT no_such_thing"))
-        with pytest.raises(StoreError, match="no_such_thing"):
-            open_store(f"sqlite:///{path}")
-    assert shape(path, version) == then
-    open_store(f"sqlite:///{path}").close()
-    assert shape(path)["fact"] == before["fact"]
 
 
 @pytest.mark.parametrize("version", EARLIER)

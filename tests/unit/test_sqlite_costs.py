@@ -11,7 +11,7 @@ from told import Memory
 from told.backends.sqlite.sql import QUERIES
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 15, 6
+ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 19, 6
 
 
 @pytest.fixture
@@ -76,14 +76,12 @@ def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None
 
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
 ASKED: dict[str, Any] = {
-    "close_passages": (9, 1), "count_evidence": (0, 9), "derived": (0, 9, '["e"]'), "drop_evidence": ("[1]", "[1]"),
-    "drop_ticks": ("[1]", "[1]"), "drop_vectors": ('["00"]',), "evidence_by_source": ("s", 0, 9),
+    "close_passages": (9, 1), "derived": (0, 9, '["e"]'), "drop_ticks": ("[1]",), "evidence_by_source": ("s", 0, 9),
     "evidence_by_space": ("[1]",), "evidence_held": (1, b"d"), "evidence_named": (0, 9, '["e"]'),
     "fact_latest": BY_THREAD, "fact_valid": BY_THREAD, "hashes_known": ('["00"]',), "held": ("t", 0, 9),
-    "known_threads": ('["t"]', 0, 9), "late_passages": ('["00"]',), "name_at": (1,), "part_state": (1,),
-    "passages_of_facts": ("[1]",), "retire_thread": (9, "t", 0, 9), "rows_evidence": (0, 9), "set_apart": ("[1]",),
-    "stirred": ("t", 0, 9), "taken": (0, 9, '["e"]'), "tellings": (0, 9, '["t"]'), "texts": ("[1]",),
-    "thread": ("t", 0, 9), "turn": ("t", 1), "turns": (1, 0, 9, 0, 9),
+    "known_threads": ('["t"]', 0, 9), "part_state": (1,), "passages_of_facts": ("[1]",),
+    "retire_thread": (9, "t", 0, 9), "rows_evidence": (0, 9), "stirred": ("t", 0, 9), "taken": (0, 9, '["e"]'),
+    "tellings": (0, 9, '["t"]'), "texts": ("[1]",), "thread": ("t", 0, 9), "turn": ("t", 1), "turns": (1, 0, 9, 0, 9),
 }  # fmt: skip
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from told.core.blob import named_in
-from told.core.entry import NO_META, Entry, Observed
+from told.core.entry import NO_META
 from told.core.scope import Scope
 from told.core.value import quick
 from told.core.when import Interval
@@ -86,15 +85,6 @@ class Witness:
     digest: bytes
     source: str | None = None
     blobs: tuple[str, ...] = ()
-
-
-def witness(entry: Entry) -> Witness | None:
-    """What an observation is to the evidence view; nothing if the entry is of another sort or was erased."""
-    draft = entry.draft
-    if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
-        return None
-    id_, said = draft.verb.id, draft.verb.evidence
-    return Witness(id_, entry.seq, draft.scope, said.digest(), said.source, named_in(said.meta))
 
 
 @quick

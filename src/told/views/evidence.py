@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from told.core.entry import Entry
-from told.core.fact import witness
+from told.core.blob import named_in
+from told.core.entry import Entry, Observed
+from told.core.fact import Witness
 from told.ports import PutWitness, RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
     """An observation becomes a witness."""
-    seen = witness(entry)
-    return () if seen is None else (PutWitness(seen),)
+    draft = entry.draft
+    if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
+        return ()
+    id_, said = draft.verb.id, draft.verb.evidence
+    return (PutWitness(Witness(id_, entry.seq, draft.scope, said.digest(), said.source, named_in(said.meta))),)

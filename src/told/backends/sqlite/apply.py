@@ -6,6 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import byteorder
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
@@ -27,9 +28,8 @@ DOC_BYTES: Final = 4
 STRETCH: Final = 64
 """How many passages are folded at a time; the view `extent` knows it too."""
 MOST: Final = 2**63 - 1
-FIRST: Final = -3
-APART: Final = -1
-"""Where in the row of a fact it says where its first passage stands, and whether it stands apart from its evidence."""
+FIRST: Final = -2
+"""Where in the row of a fact it says where its first passage stands; where the last does is behind it."""
 
 Turn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
@@ -62,7 +62,6 @@ class Grower:
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
     latest: Said = NOBODY
-    heard: tuple[int, str] | None = None
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
@@ -141,14 +140,8 @@ class Grower:
             self._flush()
         self.ends[fact.id] = fact.seq
         row = fact_row(fact, self.account, self.space(fact.scope)[0])
-        if fact.evidence is not None and self._apart(row[0], fact.evidence):
-            row[APART] = 1
         self.gathered["add_fact"].append(row)
         self.latest = (row[0], fact.until, spoken(fact), row)
-
-    def _apart(self, fact: int, evidence: str) -> bool:
-        """Whether a fact stands elsewhere than right after its evidence."""
-        return self.heard != (fact - 1, evidence) and run(self.db, "name_at", fact - 1).get != evidence
 
     def _close(self, thread: str, seq: int) -> None:
         """End the thread's latest version, which may still be among the rows gathered."""
@@ -173,8 +166,7 @@ class Grower:
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
-        self.gathered["add_evidence"].append((space, witness.digest, id_, witness.id, witness.source))
-        self.heard = (id_, witness.id)
+        self.gathered["add_evidence"].append((id_, witness.id, space, witness.digest, witness.source))
         if witness.blobs:
             run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
 
@@ -219,13 +211,12 @@ class Grower:
         if row is None:
             self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
         else:
-            row[FIRST:APART] = (id_ if row[FIRST] is None else row[FIRST], id_)
-        late = None if digest in self.fresh and self.model is not None else 1
-        if late is None:
+            row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
+        if digest in self.fresh:
             self.vectors[digest] = self.fresh[digest]
         self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text, late, None,
+            len(words), digest, None if text == passage.text else passage.text, None,
         ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)
@@ -251,9 +242,16 @@ def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dic
             place = ordinal << TF_BITS
             for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
                 postings[term].append(place | count)
-        rows = [(part, term, chunk, array("I", postings[term])) for term in sorted(postings)]
-        run_many(db, "add_posting", rows)
+        run_many(db, "add_posting", [(part, term, chunk, _run(postings[term])) for term in sorted(postings)])
     run(db, "drop_terms", lo + folded, lo + goal)
+
+
+def _run(docs: list[int]) -> array[int]:
+    """Postings as they are kept: little-endian, whatever the machine."""
+    run = array("I", docs)
+    if byteorder == "big":
+        run.byteswap()
+    return run
 
 
 def docs_of(ordinal: int, words: str) -> Iterator[tuple[str, int]]:

@@ -20,7 +20,7 @@ INSERT INTO entry (id, tx, at, sort, thread, digest, hash, salt, envelope) VALUE
 SELECT id, tx, at, sort, thread, digest, hash, salt, envelope FROM entry WHERE id > ? AND id < ? ORDER BY id LIMIT ?
 -- name: thread
 SELECT id, tx, at, sort, thread, digest, hash, salt, envelope FROM entry
-WHERE name = ? AND id > ? AND id < ? AND sort <> 'observed' ORDER BY id
+WHERE thread = ? AND id > ? AND id < ? ORDER BY id
 -- name: entry_at
 SELECT at FROM entry WHERE id = ?
 -- name: entry_hash
@@ -70,7 +70,7 @@ UPDATE part SET version = version + (1 << 32), epoch = epoch + 1 WHERE id = ?
 SELECT id FROM part WHERE account = ?
 
 -- name: add_evidence
-INSERT INTO evidence (space, digest, id, name, source) VALUES (?, ?, ?, ?, ?)
+INSERT INTO evidence (id, name, space, digest, source) VALUES (?, ?, ?, ?, ?)
 -- name: evidence_held
 SELECT 1 FROM evidence WHERE space = ? AND digest = ?
 -- name: evidence_by_space
@@ -80,14 +80,14 @@ FROM evidence WHERE space IN (SELECT value FROM json_each(?)) ORDER BY id
 SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
 FROM evidence WHERE source = ? AND id > ? AND id < ? ORDER BY id
 -- name: evidence_named
-SELECT id, tx, at, sort, thread, digest, hash, salt, envelope FROM entry
-WHERE name IN (SELECT value FROM json_each(?3)) AND +id > ?1 AND +id < ?2 AND sort = 'observed' ORDER BY id
+SELECT id, name, space, digest, source, (SELECT json_group_array(hash) FROM holding h WHERE h.id = evidence.id)
+FROM evidence WHERE +id > ? AND +id < ? AND name IN (SELECT value FROM json_each(?)) ORDER BY id
 
 -- name: add_fact
 INSERT INTO fact (id, thread, tx, space, until, gone, text, md5, kind, created_at, updated_at, valid_from, valid_to,
     precision, expires, said_at, role, actor, author, evidence, source, subject, predicate, object, polarity, modality,
-    confidence, after, meta, first, last, apart)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    confidence, after, meta, first, last)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: place_fact
 UPDATE fact SET first = ?2, last = ?3 WHERE id = ?1
 -- name: place_facts
@@ -95,13 +95,8 @@ UPDATE fact SET first = p.first, last = p.last
 FROM (SELECT fact, min(id) AS first, max(id) AS last FROM passage WHERE fact > ?1 AND fact < ?2 GROUP BY fact) p
 WHERE fact.id = p.fact
 -- name: held
-SELECT f.id, f.thread FROM entry e CROSS JOIN fact f ON f.id = e.id
-WHERE e.name = ? AND e.id > ? AND e.id < ? AND f.until = 4611686018427387904
--- name: name_at
-SELECT name FROM entry WHERE id = ?
--- name: set_apart
-UPDATE fact SET apart = 1 WHERE id IN (SELECT value + 1 FROM json_each(?)) AND evidence IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.id = fact.id - 1 AND e.name = fact.evidence)
+SELECT f.id, e.thread FROM entry e CROSS JOIN fact f ON f.id = e.id
+WHERE e.thread = ? AND e.id > ? AND e.id < ? AND f.until = 4611686018427387904
 -- name: close_fact
 UPDATE fact SET until = ? WHERE id = ?
 -- name: close_passages
@@ -109,7 +104,7 @@ UPDATE passage SET until = ?1 WHERE id >= (SELECT first FROM fact WHERE id = ?2)
     AND id <= (SELECT last FROM fact WHERE id = ?2) AND fact = ?2 AND until = 4611686018427387904 RETURNING id >> 32
 -- name: retire_thread
 UPDATE fact SET gone = ?1 WHERE gone = 4611686018427387904
-    AND id IN (SELECT id FROM entry WHERE name = ?2 AND id > ?3 AND id < ?4)
+    AND id IN (SELECT id FROM entry WHERE thread = ?2 AND id > ?3 AND id < ?4)
 -- name: text_held
 SELECT 1 FROM fact WHERE space = ? AND md5 = ? AND until = 4611686018427387904
 -- name: held_about
@@ -125,7 +120,7 @@ SELECT 1 FROM json_each(?3) q CROSS JOIN fact f ON f.space = ?1 AND f.subject = 
 SELECT 1 FROM fact f WHERE f.space = ?1 AND f.kind = ?2 AND f.kind <> 'memory'
     AND f.until = 4611686018427387904 AND f.id > ?3 LIMIT 1
 -- name: stirred
-SELECT 1 FROM entry WHERE name = ?1 AND id > ?2 AND id < ?3 AND sort <> 'observed' LIMIT 1
+SELECT 1 FROM entry WHERE thread = ?1 AND id > ?2 AND id < ?3 LIMIT 1
 -- name: facts_latest
 SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.until > ?3 AND (?4 OR f.expires > ?5)
@@ -134,43 +129,36 @@ SELECT f.* FROM fact f
 WHERE f.space IN (SELECT value FROM json_each(?1)) AND f.id <= ?2 AND f.gone > ?3 AND (?4 OR f.expires > ?5)
     AND f.valid_from <= ?6 AND f.valid_to > ?6
     AND NOT EXISTS (SELECT 1 FROM entry e CROSS JOIN fact g ON g.id = e.id
-        WHERE e.name = f.thread AND e.id > f.id AND e.id <= ?2
+        WHERE e.thread = f.thread AND e.id > f.id AND e.id <= ?2
             AND g.gone > ?3 AND g.valid_from <= ?6 AND g.valid_to > ?6)
 -- name: fact_latest
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
-WHERE e.name = :thread AND e.id > :base AND e.id <= :pos AND f.until > :seq
+WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.until > :seq
 -- name: fact_valid
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
-WHERE e.name = :thread AND e.id > :base AND e.id <= :pos AND f.gone > :seq
+WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.gone > :seq
     AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY e.id DESC LIMIT 1
 -- name: derived
-SELECT thread FROM fact WHERE +id > ?1 AND +id < ?2 AND +evidence IN (SELECT value FROM json_each(?3)) AND id IN (
-    SELECT id FROM fact WHERE apart IS NOT NULL AND evidence IN (SELECT value FROM json_each(?3))
-    UNION ALL SELECT id + 1 FROM entry WHERE name IN (SELECT value FROM json_each(?3)))
-GROUP BY thread ORDER BY min(id)
+SELECT DISTINCT thread FROM fact WHERE +id > ? AND +id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: taken
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
 WHERE +e.id > ?1 AND +e.id < ?2
-    AND e.name IN (SELECT thread FROM fact WHERE +evidence IN (SELECT value FROM json_each(?3)) AND id IN (
-        SELECT id FROM fact WHERE apart IS NOT NULL AND evidence IN (SELECT value FROM json_each(?3))
-        UNION ALL SELECT id + 1 FROM entry WHERE name IN (SELECT value FROM json_each(?3))))
+    AND e.thread IN (SELECT thread FROM fact WHERE evidence IN (SELECT value FROM json_each(?3)))
 ORDER BY f.id
 -- name: scopes
 SELECT user_id, agent_id, run_id FROM space WHERE account = ?
 -- name: turns
 SELECT o.id, f.* FROM fact o
-    CROSS JOIN entry e ON e.name = o.thread AND e.id >= o.id AND e.id < ?5
+    CROSS JOIN entry e ON e.thread = o.thread AND e.id >= o.id AND e.id < ?5
     CROSS JOIN fact f ON f.id = e.id AND f.until = 4611686018427387904
 WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.gone = 4611686018427387904
     AND f.role IN ('user', 'assistant') AND f.kind NOT IN ('node', 'quarantine')
     AND o.id = (SELECT min(g.id) FROM entry v CROSS JOIN fact g ON g.id = v.id
-        WHERE v.name = o.thread AND v.id <= f.id AND g.evidence = o.evidence AND g.gone = 4611686018427387904
+        WHERE v.thread = o.thread AND v.id <= f.id AND g.evidence = o.evidence AND g.gone = 4611686018427387904
             AND v.id > ifnull((SELECT max(h.id) FROM entry w CROSS JOIN fact h ON h.id = w.id
-                WHERE w.name = o.thread AND w.id > ?4 AND w.id <= f.id AND h.evidence <> o.evidence), ?4))
-    AND f.thread = (SELECT g.thread FROM fact g WHERE +g.evidence = o.evidence AND +g.space = ?1
-        AND +g.id > ?4 AND +g.id < ?5 AND g.id IN (
-            SELECT id FROM fact WHERE apart IS NOT NULL AND evidence = o.evidence
-            UNION ALL SELECT id + 1 FROM entry WHERE name = o.evidence) ORDER BY g.id LIMIT 1)
+                WHERE w.thread = o.thread AND w.id > ?4 AND w.id <= f.id AND h.evidence <> o.evidence), ?4))
+    AND f.thread = (SELECT g.thread FROM fact g WHERE g.evidence = o.evidence AND +g.space = ?1
+        AND g.id > ?4 AND g.id < ?5 ORDER BY g.id LIMIT 1)
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: versions_of
@@ -180,7 +168,7 @@ WHERE f.id IN (SELECT (a.id << 40) + j.value FROM account a CROSS JOIN json_each
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
 -- name: tellings
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
-WHERE +e.id > ?1 AND +e.id < ?2 AND e.name IN (SELECT value FROM json_each(?3)) ORDER BY f.id
+WHERE +e.id > ?1 AND +e.id < ?2 AND e.thread IN (SELECT value FROM json_each(?3)) ORDER BY f.id
 
 -- name: add_link
 INSERT INTO link (id, src, rel, dst, space, weight, until, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -210,14 +198,14 @@ WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value 
 ORDER BY l.id
 
 -- name: add_passage
-INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, late, terms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: spoken
 SELECT f.until, s.text FROM fact f JOIN spoken s ON s.id = f.id WHERE f.id = ?
 -- name: turn
 SELECT w.id & 4294967295, w.text FROM entry e CROSS JOIN fact f ON f.id = e.id
     JOIN wording w ON w.id BETWEEN f.first AND f.last AND +w.fact = f.id AND w.slot = 0
-WHERE e.name = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
+WHERE e.thread = ? AND f.space = ? AND f.created_at = f.updated_at AND nullif(f.actor, '') IS NOT NULL
 ORDER BY e.id LIMIT 1
 -- name: last_of_part
 SELECT p.fact FROM passage p JOIN fact f ON f.id = p.fact
@@ -310,12 +298,9 @@ SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
 -- name: hashes_known
-SELECT hash FROM passage WHERE late IS NOT NULL AND hash IN (SELECT unhex(value) FROM json_each(?1))
-UNION SELECT hash FROM embedding WHERE hash IN (SELECT unhex(value) FROM json_each(?1))
--- name: late_passages
-SELECT id FROM passage WHERE late IS NOT NULL AND hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT DISTINCT hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: passages_with_hash
-SELECT id, hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT id FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: bump_all_parts
 UPDATE part SET version = version + 1, epoch = epoch + 1
 -- name: drop_model
@@ -344,7 +329,7 @@ SELECT id, consumer, seq, error, at, attempts, raw FROM fault WHERE account = ? 
 INSERT INTO access (account, thread, count, last)
 SELECT ?1, r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM json_each(?2) r
 WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
-    WHERE e.name = r.value ->> 0 AND e.id > ?3 AND e.id < ?4)
+    WHERE e.thread = r.value ->> 0 AND e.id > ?3 AND e.id < ?4)
 ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
 -- name: touched
 SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
@@ -354,7 +339,7 @@ DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(
 -- name: known_threads
 SELECT j.value FROM json_each(?1) j
 WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
-    WHERE e.name = j.value AND e.id > ?2 AND e.id < ?3)
+    WHERE e.thread = j.value AND e.id > ?2 AND e.id < ?3)
 -- name: meet
 INSERT INTO met (account, one, other, count, last) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (account, one, other) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
@@ -484,12 +469,12 @@ DELETE FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_links
 DELETE FROM link WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_evidence
-DELETE FROM evidence WHERE space IN (SELECT value FROM json_each(?2)) AND id IN (SELECT value FROM json_each(?1))
+DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_ticks
-DELETE FROM tick WHERE part IN (SELECT part FROM space WHERE id IN (SELECT value FROM json_each(?2)))
-    AND id IN (SELECT value FROM json_each(?1)) RETURNING part
--- name: drop_vectors
-DELETE FROM embedding WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+DELETE FROM tick WHERE (part, id) IN (SELECT s.part, e.id FROM evidence e JOIN space s ON s.id = e.space
+    WHERE e.id IN (SELECT value FROM json_each(?))) RETURNING part
+-- name: drop_orphan_embedding
+DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
 -- name: tickets
 SELECT key, outcome, seq FROM ticket WHERE account = ?
 -- name: drop_ticket
@@ -542,8 +527,7 @@ DELETE FROM part WHERE account = ?
 -- name: rows_evidence
 SELECT e.id & 1099511627775, e.name, s.user_id, s.agent_id, s.run_id, e.digest, e.source,
     (SELECT json_group_array(hash) FROM holding h WHERE h.id = e.id)
-FROM space s CROSS JOIN evidence e ON e.space = s.id
-WHERE s.account = ?1 >> 40 AND e.id > ?1 AND e.id < ?2 ORDER BY e.id
+FROM evidence e JOIN space s ON s.id = e.space WHERE e.id > ? AND e.id < ? ORDER BY e.id
 -- name: rows_facts
 SELECT f.id & 1099511627775, f.thread, f.tx, s.user_id, s.agent_id, s.run_id, f.until, f.gone, f.text, f.md5, f.kind,
     f.created_at, f.updated_at, f.valid_from, f.valid_to, f.precision, f.expires, f.said_at, f.role, f.actor, f.author,
@@ -572,7 +556,7 @@ SELECT count(*), sum(envelope IS NULL) FROM entry WHERE id > ? AND id < ?
 SELECT count(*), sum(until = 4611686018427387904 AND kind NOT IN ('turn', 'node', 'quarantine', 'topic')) FROM fact
 WHERE id > ? AND id < ?
 -- name: count_evidence
-SELECT count(*) FROM space s CROSS JOIN evidence e ON e.space = s.id WHERE s.account = ?1 >> 40 AND e.id < ?2
+SELECT count(*) FROM evidence WHERE id > ? AND id < ?
 -- name: count_links
 SELECT count(*) FROM link WHERE id > ? AND id < ?
 -- name: count_spaces

@@ -69,10 +69,10 @@ def meta_text(meta: Mapping[str, Any]) -> str:
 
 
 def fact_row(fact: Fact, account: int, space: int) -> list[Any]:
-    """A fact for the fact table; where its passages stand, and whether it stands apart, is yet to be said."""
+    """A fact for the fact table; where its first and last passages stand is yet to be said."""
     return [
         position(account, fact.seq), fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
-        *_middle(fact), meta_text(fact.meta), None, None, None,
+        *_middle(fact), meta_text(fact.meta), None, None,
     ]  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def spoken(fact: Fact) -> str:
 
 def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
-    id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta, _first, _last, _apart = row
+    id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta, _first, _last = row
     rest.append(_meta(meta))
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 

@@ -9,7 +9,7 @@ import apsw
 from told.backends.sqlite import beside, blobs
 from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import SEQ_MASK, hex_list, json_list, part_span, position, span
+from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
 from told.backends.sqlite.vectors import current
 from told.core.errors import NotFoundError
 from told.core.fact import Passage
@@ -37,16 +37,17 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     counts["passages"] = len(dropped)
     threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
     counts["blobs"] = blobs.release(db, account, listed)
-    within = json_list(spaces)
-    for part in {part for (part,) in run(db, "drop_ticks", listed, within).fetchall()}:
+    for part in {part for (part,) in run(db, "drop_ticks", listed).fetchall()}:
         run(db, "recount_ticks", part)
-    for name, *query in (("facts", listed), ("links", listed), ("evidence", listed, within)):
-        run(db, f"drop_{name}", *query)
+    for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
+        run(db, query, listed)
         counts[name] = db.changes()
-    run(db, "set_apart", listed)
     for part in {part for part, _ in passages}:
         dropped += repack(db, account, part)
-    counts["vectors"] = _vectors(db, set(dropped))
+    for model, *_ in run(db, "models").fetchall():
+        for digest in set(dropped):
+            run(db, "drop_orphan_embedding", model, digest)
+            counts["vectors"] += db.changes()
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
     counts["faults"] = db.changes()
@@ -54,13 +55,6 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     beside.forget(db, account, sorted(threads))
     _sweep(db, spaces)
     return counts
-
-
-def _vectors(db: apsw.Connection, hashes: set[bytes]) -> int:
-    """Drop the vectors of texts that no passage has any more."""
-    held = {digest for _, digest in run(db, "passages_with_hash", hex_list(list(hashes)))}
-    run(db, "drop_vectors", hex_list(list(hashes - held)))
-    return db.changes()
 
 
 def repack(db: apsw.Connection, account: int, part: int) -> list[bytes]:

@@ -31,7 +31,7 @@ from told.backends.sqlite.writer import Writer
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import NEVER, Fact, Link, Witness, together, witness
+from told.core.fact import NEVER, Fact, Link, Witness, together
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
@@ -246,19 +246,17 @@ class SqliteStore(SqliteOverlay):
                   ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
         """Evidence by scope, by source or by id."""
         with self._in(account) as (db, number):
-            if scope is None and source is None:
-                named = run(db, "evidence_named", *span(number), json_list(ids)).fetchall()
-                found = (witness(entry_of(row, account)) for row in named)
-                return [seen for seen in found if seen is not None]
             if scope is not None:
                 rows = run(db, "evidence_by_space", json_list(list(spaces_of(db, number, scope))))
-            else:
+            elif source is not None:
                 rows = run(db, "evidence_by_source", source, *span(number))
-            scopes, wanted = Scopes(db, account), set(ids)
+            else:
+                rows = run(db, "evidence_named", *span(number), json_list(ids))
+            scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
             return [
                 Witness(name, id_ - base(number), scopes[space], digest, said_by, tuple(json.loads(held)))
                 for id_, name, space, digest, said_by, held in rows.fetchall()
-                if source in (None, said_by) and (name in wanted or not wanted)
+                if source in (None, said_by) and (name in wanted or (not wanted and asked))
             ]
 
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:

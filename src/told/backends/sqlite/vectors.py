@@ -174,17 +174,12 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
     One whose text was erased while it was being embedded comes too late.
     """
     model.check_all(vectors)
-    listed = hex_list(list(vectors))
-    known = {digest for (digest,) in run(db, "hashes_known", listed)}
-    # Erased meanwhile, or with a vector that damage took: neither happens often, and every passage is looked at.
-    lost = [digest for digest in vectors if digest not in known]
-    found = run(db, "passages_with_hash", hex_list(lost)).fetchall() if lost else []
-    known.update(digest for _, digest in found)
+    known = {digest for (digest,) in run(db, "hashes_known", hex_list(list(vectors)))}
     model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
     if not live:
         return
     waiting: dict[int, list[int]] = {}
-    for id_, *_ in (*found, *run(db, "late_passages", listed)):
+    for (id_,) in run(db, "passages_with_hash", hex_list(list(vectors))).fetchall():
         waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
     for part, ordinals in waiting.items():
         run(db, "bump_part", part)
