@@ -10,22 +10,16 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 from told.core.value import quick
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-WORKERS = 32
 
 
 @quick
@@ -123,20 +117,8 @@ async def _aperform(effect: Effect) -> Any:
         return await asyncio.gather(*(arun(flow) for flow in effect.flows))
     if inspect.iscoroutinefunction(effect.function):
         return await effect.function(*effect.args, **effect.kwargs)
-    work = partial(copy_context().run, effect.function, *effect.args, **effect.kwargs)
-    loop = asyncio.get_running_loop()
-    reply = await loop.run_in_executor(_workers(loop), work)
+    reply = await asyncio.to_thread(effect.function, *effect.args, **effect.kwargs)
     return await reply if hasattr(reply, "__await__") else reply
-
-
-def _workers(loop: asyncio.AbstractEventLoop) -> ThreadPoolExecutor:
-    """A loop's threads for blocking calls: calls that wait share a commit, and a loop of its own accord has too few."""
-    found = _WORKERS.get(loop)
-    if found is None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        found = _WORKERS[loop] = ThreadPoolExecutor(WORKERS, "told")
-    return found
 
 
 class _BackgroundLoop:
@@ -163,4 +145,3 @@ class _BackgroundLoop:
 
 
 _LOOP = _BackgroundLoop()
-_WORKERS: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
