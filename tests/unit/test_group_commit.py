@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from told import AsyncMemory, Memory
@@ -78,6 +79,7 @@ def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(mem
 
 def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
     async def adds() -> Counter[str]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
         async with AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
             steps = held_up(memory, 29)
             await asyncio.gather(*(memory.add(f"number {n}", user_id="alice") for n in range(30)))
@@ -129,7 +131,7 @@ def batch(text: str, thread: str, **options: Any) -> Batch:
     return Batch("default", [Draft(Asserted(thread, Claim(text)), ALICE)], **options)
 
 
-def test_one_who_gives_up_waiting_leaves_nobody_asleep(memory: Memory) -> None:
+def test_one_who_gives_up_waiting_leaves_nothing_behind_and_nobody_asleep(memory: Memory) -> None:
     class GivenUp(Exception):
         pass
 
@@ -140,7 +142,7 @@ def test_one_who_gives_up_waiting_leaves_nobody_asleep(memory: Memory) -> None:
         memory.engine.store.commit(batch(f"number {number}", f"t{number}"), fold_all)
 
     crowd = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(17)]
-    held_up(memory, 17)
+    held_up(memory, 16)
     before = signal.signal(signal.SIGALRM, give_up)
     try:
         for one in crowd[:9]:
@@ -155,7 +157,46 @@ def test_one_who_gives_up_waiting_leaves_nobody_asleep(memory: Memory) -> None:
     for one in crowd:
         one.join(20)
     assert not any(one.is_alive() for one in crowd)
-    assert memory.stats()["memories"] == 18
+    assert memory.stats()["memories"] == 17
+
+
+def test_what_interrupts_the_beginning_of_a_write_is_over_with_it(memory: Memory) -> None:
+    def interrupt(step: str) -> None:
+        if step == "begun":
+            raise KeyboardInterrupt
+
+    memory.engine.store.watch(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        memory.add("tea", user_id="alice", infer=False)
+    memory.engine.store.watch(len)
+    memory.add("coffee", user_id="alice", infer=False)
+    assert [row["memory"] for row in memory.get_all(user_id="alice")["results"]] == ["coffee"]
+
+
+def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transaction(memory: Memory) -> None:
+    def interrupted(db: apsw.Connection) -> None:
+        db.execute("BEGIN")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.engine.store._write.glance(interrupted)
+    memory.add("coffee", user_id="alice", infer=False)
+    assert memory.verify()["ok"]
+
+
+def test_a_search_that_would_wait_for_another_holds_up_no_writer(memory: Memory) -> None:
+    memory.add("green tea", user_id="alice", infer=False)
+    memory.search("tea", user_id="alice")
+    index = memory.engine.store.index
+    [partition] = index.cache._parts.values()
+    with partition.lock:
+        search = threading.Thread(target=memory.search, args=("tea",), kwargs={"user_id": "alice"}, daemon=True)
+        search.start()
+        search.join(0.3)
+        assert search.is_alive(), "the search waits for the partition"
+        memory.add("coffee", user_id="bob", infer=False)
+    search.join(20)
+    assert not search.is_alive()
 
 
 def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:

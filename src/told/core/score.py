@@ -87,8 +87,7 @@ def fine(vector: Sequence[float]) -> bytes:
     peak = max(map(abs, vector), default=0.0)
     if not peak:
         return b""
-    scale = WIDE / peak
-    whole = list(map(round, [value * scale for value in vector]))
+    whole = [round(value / peak * WIDE) for value in vector]
     scale = FINE / sqrt(sum(map(mul, whole, whole)))
     return array("h", [round(value * scale) + ZERO for value in whole]).tobytes()
 

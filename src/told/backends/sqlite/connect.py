@@ -33,6 +33,7 @@ LEAST_SQLITE: Final = (3, 51, 3)
 SCHEMA: Final = max(SCHEMAS)
 STATEMENTS: Final = 256
 PAUSE: Final = 0.01
+SPARE: Final = 8
 LEAST_BYTES: Final = 512
 MAGIC: Final = b"SQLite format 3\0"
 OURS: Final = frozenset({"meta", "account", "entry", "tombstone"})
@@ -151,7 +152,10 @@ class Database:
             with translated():
                 yield db
         finally:
-            self._spare.append(db)
+            if self._closed or len(self._spare) >= SPARE:
+                db.close(True)
+            else:
+                self._spare.append(db)
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:

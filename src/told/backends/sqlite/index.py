@@ -134,10 +134,14 @@ class SqliteIndex:
                 None if chosen is None else chosen.get(part, frozenset()), bool(probe.centre),
             )  # fmt: skip
             partition = self.cache.get(part, model)
-            with partition.lock:
+            if not partition.lock.acquire(blocking=most == NEVER):
+                return None  # a glance holds up writers: it waits for nobody
+            try:
                 if not partition.refresh(db, most):
                     return None
                 sights.append(partition.look(db, look, terms))
+            finally:
+                partition.lock.release()
             self.cache.grew(partition)
         return sights
 

@@ -51,7 +51,8 @@ def aim(vector: Sequence[float]) -> bytes:
     peak = np.abs(values).max(initial=0.0)
     if not peak:
         return b""
-    values *= WIDE / peak
+    values /= peak
+    values *= WIDE
     np.rint(values, out=values)
     values *= FINE / sqrt(values @ values)
     np.rint(values, out=values)

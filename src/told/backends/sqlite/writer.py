@@ -69,7 +69,7 @@ class Writer:
                         self._write()
                 finally:
                     self._lock.release()
-                self._pass_on()
+                    self._pass_on()
             else:
                 self._sleep(job)
         if job.error is not None:
@@ -95,8 +95,8 @@ class Writer:
             with self.database.lent() as db:
                 return work(db)
         try:
-            with translated():
-                return work(self._connection())
+            with translated(), Ended(self._connection()) as db:
+                return work(db)
         finally:
             self._lock.release()
             self._pass_on()
@@ -112,6 +112,11 @@ class Writer:
         job.asleep = True
         try:
             job.baton.acquire()
+        except BaseException:
+            with suppress(ValueError):
+                self._queue.remove(job)
+            self._pass_on()
+            raise
         finally:
             job.asleep = False
             self._rouse()
@@ -162,10 +167,10 @@ class Writer:
 
     def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> Job[Any] | None:
         """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done."""
-        db.execute("BEGIN IMMEDIATE")
-        self.memo = self.memo.at(db.data_version())
-        self.watch("begun")
-        try:
+        with Ended(db):
+            db.execute("BEGIN IMMEDIATE")
+            self.memo = self.memo.at(db.data_version())
+            self.watch("begun")
             for job in jobs:
                 if not self._perform(db, job):
                     return job
@@ -174,9 +179,6 @@ class Writer:
             self.watch("written")
             db.execute("COMMIT")
             self.memo.version = db.data_version()
-        finally:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
         self.watch("committed")
         return None
 
@@ -190,3 +192,19 @@ class Writer:
         if job.error is not None or not job.keeps:
             self.memo = Memo()
         return job.error is None or (db.in_transaction and db.total_changes() == before)
+
+
+class Ended:
+    """A connection that is in no transaction thereafter, whatever interrupts its use."""
+
+    __slots__ = ("_db",)
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> apsw.Connection:
+        return self._db
+
+    def __exit__(self, *_: object) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
