@@ -67,7 +67,8 @@ class Rows:
                 statements.append((statement, () if bound is None else bound))
             return True
 
-        writer: apsw.Connection = self.twin.memory.engine.store._database.writer  # type: ignore[attr-defined]  # noqa: SLF001
+        store: Any = self.twin.memory.engine.store
+        writer: apsw.Connection = store._database.writer  # noqa: SLF001 - told shows its statements to nobody
         writer.exec_trace = note
         if len(texts) > 1:
             self.twin.bulk(texts, user)

@@ -233,24 +233,25 @@ def _any(words: Mapping[str, object]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
+_DIGITS: Final = tuple("0123456789")
+_FIGURES: Final = {
+    "n": r"\d{1,6}", "year": r"\d{4}", "day": r"\d{1,2}(?:st|nd|rd|th|er|\.)?", "digits": r"\d{1,2}",
+    "clock": r"\d{1,2}(?::\d\d)? ?[ap]\.?m|\d{1,2}:\d\d",
+}  # fmt: skip
+"""The slots that figures may fill."""
+_SAID: Final[Mapping[str, Mapping[str, object]]] = {
+    "n": NUMBERS, "unit": UNITS, "turn": TURNS, "word": WORDS, "name": NAMES, "thing": {**NAMES, **UNITS},
+    "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGES, "clock": CLOCKS, "part": PARTS,
+}  # fmt: skip
+"""The slots that words may fill."""
 _SLOTS: Final = {
-    "n": rf"\d{{1,6}}|{_any(NUMBERS)}",
-    "unit": _any(UNITS),
-    "turn": _any(TURNS),
-    "word": _any(WORDS),
-    "name": _any(NAMES),
-    "thing": _any({**NAMES, **UNITS}),
-    "weekday": _any(_WEEKDAYS),
-    "month": _any(_MONTHS),
-    "yearly": _any(_MONTHS | _SEASONS),
-    "year": r"\d{4}",
-    "day": r"\d{1,2}(?:st|nd|rd|th|er|\.)?",
-    "digits": r"\d{1,2}",
-    "edge": _any(EDGES),
-    "clock": rf"{_any(CLOCKS)}|\d{{1,2}}(?::\d\d)? ?[ap]\.?m|\d{{1,2}}:\d\d",
-    "part": _any(PARTS),
-    "rest": r".+?",
+    **_FIGURES, **{slot: "|".join(filter(None, (_FIGURES.get(slot), _any(words)))) for slot, words in _SAID.items()},
+    "rest": ".+?",
+}  # fmt: skip
+_SPELLINGS: Final = {
+    slot: (*(_DIGITS if slot in _FIGURES else ()), *_SAID.get(slot, ())) for slot in {**_FIGURES, **_SAID}
 }
+"""What one of a slot's fillings has in it."""
 # Turns that may follow what they turn: "la semana pasada", but not "May this".
 _BEHIND: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
 # The first form that fits wins; `{slot}` takes one of the words above.
@@ -341,14 +342,6 @@ _OPEN: Final = re.compile(r"\[[^]]*\]|\{[^}]*\}|.\?")
 _ELSE: Final = re.compile("[()|]")
 _SLOT: Final = re.compile(r"\{([a-z]+)\}(?!\?)")
 _NEEDED: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
-_DIGITS: Final = tuple("0123456789")
-_SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "n": (*_DIGITS, *NUMBERS), "unit": tuple(UNITS), "turn": tuple(TURNS), "word": tuple(WORDS), "name": tuple(NAMES),
-    "thing": (*NAMES, *UNITS), "weekday": tuple(_WEEKDAYS), "month": tuple(_MONTHS),
-    "yearly": (*_MONTHS, *_SEASONS), "year": _DIGITS, "day": _DIGITS, "digits": _DIGITS, "edge": tuple(EDGES),
-    "clock": (*_DIGITS, *CLOCKS), "part": tuple(PARTS),
-}  # fmt: skip
-"""What a slot may be filled with, or begins with."""
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeAlias, assert_never
 
 from told.core.blob import named_in
@@ -328,13 +329,15 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 
 def _sparse(cls: type[Any], own: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
     """What adds its own text and the fields that differ from their defaults, so that a plain turn is a short line."""
-    plain = cls(**{own: object()})
-    names = [field.name for field in fields(cls) if field.name != "valid"]
-    lines = [f"if (held := value.{name}) != _{name}: body['{name}'] = held" for name in names]
-    known: dict[str, Any] = {f"_{name}": getattr(plain, name) for name in names}
-    exec("\n  ".join(("def sparse(value, body):", *lines, "return body")), known)  # noqa: S102 - as a dataclass is made
-    made: Callable[[Any, dict[str, Any]], dict[str, Any]] = known["sparse"]
-    return made
+    names = tuple(field.name for field in fields(cls) if field.name != "valid")
+    values = attrgetter(*names)
+    defaults = values(cls(**{own: object()}))
+
+    def sparse(value: Any, body: dict[str, Any]) -> dict[str, Any]:
+        given = zip(names, values(value), defaults, strict=True)
+        return body | {name: held for name, held, default in given if held != default}
+
+    return sparse
 
 
 _evidence = _sparse(Evidence, "content")

@@ -56,10 +56,7 @@ def from_us(us: int) -> datetime:
 
 def iso(us: int) -> str:
     """The instant as `2026-03-01T09:00:00.000000+00:00`; the order of these strings is the order of time."""
-    return f"{_to_the_second(us // 1_000_000)}.{us % 1_000_000:06d}+00:00"
-
-
-_to_the_second = lru_cache(maxsize=4096)(lambda second: from_us(second * 1_000_000).isoformat()[:19])
+    return from_us(us).isoformat(timespec="microseconds")
 
 
 def by_clock(us: int, zone: str | tzinfo | None = None) -> datetime:
