@@ -3,8 +3,10 @@
 # ruff: noqa: PT017 - "it works, or is refused in these words" is what some of these tests say
 
 import hashlib
+import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -92,6 +94,7 @@ def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, vers
 
 
 UNDONE = {
+    6: "DROP INDEX passage_waiting; ALTER TABLE passage DROP COLUMN ready; CREATE INDEX passage_hash ON passage (hash)",
     5: "CREATE INDEX fact_thread ON fact (thread); CREATE INDEX passage_fact ON passage (fact);"
     "ALTER TABLE part ADD COLUMN rows INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE part ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;"
@@ -167,6 +170,72 @@ def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(tmp_path: Path, 
         with opened(path) as memory:
             assert [list(memory.engine.store.rows(account, "ticks")) for account in accounts] == grown
             assert [list(memory.engine.store.behind(account)) for account in accounts] == [[], []]
+
+
+def answered(path: Path, as_written_then: Callable[[Path], object]) -> list[list[tuple[str, float]]]:
+    """What a store with a memory that waits for its vector answers before and after it has it, with the scores."""
+    with opened(made(path)) as memory:
+        memory.add("a kettle", user_id="alice")
+    with Memory(f"sqlite:///{path}", embedder="none") as memory:
+        memory.add("the kettle is for tea", user_id="alice")
+    as_written_then(path)
+    answers = []
+    with opened(path) as memory:
+        for waiting in (1, 0):
+            assert memory.stats()["pending_vectors"] == waiting
+            found = memory.search("a kettle for tea", user_id="alice")["results"]
+            answers.append([(row["memory"], row["score"]) for row in found])
+            memory.reindex()
+        assert memory.verify()["ok"]
+    assert answers[0] != answers[1]
+    return answers
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_vector_finds_the_passage_that_waited_for_it_in_an_earlier_schema(tmp_path: Path, version: int) -> None:
+    then = answered(tmp_path / "then.db", lambda path: aged(path, version))
+    assert then == answered(tmp_path / "today.db", lambda path: path)
+
+
+def test_a_vector_finds_the_passage_that_a_process_of_an_older_told_goes_on_to_write(tmp_path: Path) -> None:
+    def written_by_an_older_told(path: Path) -> None:
+        columns = "id, fact, slot, space, until, expires, before, length, hash, text, terms"
+        with apsw.Connection(str(path)) as db:
+            *_, last = db.execute(f"SELECT {columns} FROM passage ORDER BY id")
+            db.execute("DELETE FROM passage WHERE id = ?", last[:1])
+            db.execute(f"INSERT INTO passage ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", last)
+        db.close()
+
+    then = answered(tmp_path / "then.db", written_by_an_older_told)
+    assert then == answered(tmp_path / "today.db", lambda path: path)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from told.backends.sqlite import connect
+
+def killed(version, steps=connect.steps):
+    yield from steps(version)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+connect.steps = killed
+connect.Database(Path(sys.argv[1]), durability="full", busy_timeout=5.0)
+"""
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_process_killed_while_it_brings_a_store_up_to_date_leaves_it_as_it_was(tmp_path: Path, version: int) -> None:
+    path = aged(made(tmp_path / "m.db"), version)
+    died = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert died.returncode == -signal.SIGKILL
+    with apsw.Connection(str(path)) as db:
+        assert db.execute("SELECT value FROM meta WHERE key = 'schema'").get == version
+    db.close()
+    with opened(path) as memory:
+        assert memory.stats()["schema"] == SCHEMA
+        assert len(memory.search("tea", user_id="alice")["results"]) == 3
+        assert memory.verify()["ok"]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])

@@ -235,6 +235,19 @@ def test_damaged_vectors_never_crash_a_search_and_are_named(path: Path, statemen
         assert not memory.verify()["ok"]
 
 
+def test_a_vector_that_comes_again_is_seen_wherever_its_damaged_one_was(path: Path, whole: tuple[bytes, Any]) -> None:
+    damage(path, "UPDATE embedding SET code = x'00'")
+    damage(path, "DELETE FROM block")
+    with opened(path, embedder=hashing_embedder(local=False)) as memory:
+        assert memory.engine.store.repair() == ROWS + 2
+        assert memory.stats()["pending_vectors"] == ROWS + 2
+        asked(memory)
+        memory.add(sentences(), user_id="carol")
+        assert memory.stats()["pending_vectors"] == 0
+        assert asked(memory) == whole[1]
+        assert memory.verify()["ok"]
+
+
 def test_damaged_vectors_do_not_spoil_a_rebuild(path: Path) -> None:
     damage(path, "UPDATE embedding SET code = substr(code, 1, 10)")
     with opened(path) as memory:

@@ -11,7 +11,7 @@ from told import Memory
 from told.backends.sqlite.sql import QUERIES
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 19, 6
+ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
 
 
 @pytest.fixture
@@ -74,14 +74,31 @@ def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None
     assert after == before
 
 
+def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(memory: Memory, tmp_path: Path) -> None:
+    def waiting() -> int:
+        return memory.engine.store._database.writer.execute("SELECT count(*) FROM passage WHERE ready IS NULL").get
+
+    add(memory, 0, 20)
+    memory.add("memory number 1 is about tea", user_id="another", infer=False)
+    assert waiting() == 0
+    memory.rebuild()
+    assert waiting() == 0
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as other:
+        other.add(["one without a vector", "memory number 2 is about tea"], user_id="user1", infer=False)
+    assert waiting() == 1
+    memory.reindex(hashing_embedder(dim=32, model="new"))
+    assert waiting() == 0
+
+
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
 ASKED: dict[str, Any] = {
     "close_passages": (9, 1), "derived": (0, 9, '["e"]'), "drop_ticks": ("[1]",), "evidence_by_source": ("s", 0, 9),
     "evidence_by_space": ("[1]",), "evidence_held": (1, b"d"), "evidence_named": (0, 9, '["e"]'),
-    "fact_latest": BY_THREAD, "fact_valid": BY_THREAD, "hashes_known": ('["00"]',), "held": ("t", 0, 9),
+    "fact_latest": BY_THREAD, "fact_valid": BY_THREAD, "held": ("t", 0, 9),
     "known_threads": ('["t"]', 0, 9), "part_state": (1,), "passages_of_facts": ("[1]",),
     "retire_thread": (9, "t", 0, 9), "rows_evidence": (0, 9), "stirred": ("t", 0, 9), "taken": (0, 9, '["e"]'),
     "tellings": (0, 9, '["t"]'), "texts": ("[1]",), "thread": ("t", 0, 9), "turn": ("t", 1), "turns": (1, 0, 9, 0, 9),
+    "waiting": ('["00"]',),
 }  # fmt: skip
 
 

@@ -30,6 +30,9 @@ STRETCH: Final = 64
 MOST: Final = 2**63 - 1
 FIRST: Final = -2
 """Where in the row of a fact it says where its first passage stands; where the last does is behind it."""
+HASH: Final = 8
+READY: Final = 10
+"""Where in the row of a passage stand the hash of what is embedded, and whether its vector is at hand."""
 
 Turn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
@@ -108,15 +111,25 @@ class Grower:
         self._end(self.ends)
         self.ends.clear()
         self.latest = NOBODY
-        for row in self.gathered.get("add_passage", ()):
+        passages = self.gathered.get("add_passage", ())
+        for row in passages:
             if (words := self.terms.pop(row[0], None)) is not None:
                 row[-1] = " ".join(words)
+        self._recall([row for row in passages if row[READY] is None])
         for query, rows in self.gathered.items():
             run_many(self.db, query, rows)
         self.gathered.clear()
         if self.places:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
             self.places.clear()
+
+    def _recall(self, bare: Sequence[list[Any]]) -> None:
+        """Make passages ready that came without a vector, but whose text has had one before."""
+        if not bare or self.model is None:
+            return
+        cached = vectors.cached(self.db, [row[HASH] for row in bare])
+        for row in bare:
+            row[READY] = 1 if row[HASH] in cached else None
 
     def space(self, scope: Scope) -> tuple[int, int]:
         """The space and partition of a scope, made at its first use."""
@@ -212,11 +225,12 @@ class Grower:
             self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
         else:
             row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
-        if digest in self.fresh:
-            self.vectors[digest] = self.fresh[digest]
+        vector = self.fresh.get(digest)
+        if vector is not None:
+            self.vectors[digest] = vector
         self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text, None,
+            len(words), digest, None if text == passage.text else passage.text, None if vector is None else 1, None,
         ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)

@@ -57,9 +57,9 @@ def repair(db: apsw.Connection) -> int:
     for model, part, number, _ in _bad_blocks(db):
         run(db, "drop_block", model, part, number)
         mended += 1
-    for query in ("drop_misfit_vectors", "drop_homeless_postings"):
-        run(db, query)
-        mended += db.changes()
+    mended += vectors.drop_misfits(db)
+    run(db, "drop_homeless_postings")
+    mended += db.changes()
     for part, account, *shape in run(db, "part_shapes").fetchall():
         if _misfit(db, part, *shape) == "postings":
             repack(db, account, part)

@@ -132,7 +132,7 @@ def commit(
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
-    fresh = batch.vectors if model is None or batch.model in (None, model.name) else {}
+    fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
     Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows, memo.clocks).grow(fold(entries))
     watch("folded")
     if batch.blobs:
@@ -293,7 +293,8 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():
             shred.empty_part(db, part)
-        for query in ("drop_misfit_vectors", "drop_homeless_postings", "drop_homeless_blocks"):
+        vectors.drop_misfits(db)
+        for query in ("drop_homeless_postings", "drop_homeless_blocks"):
             run(db, query)
     grower = Grower(db, account.id, account.name, vectors.current(db))
     after = lo
@@ -358,6 +359,7 @@ def switch_model(db: apsw.Connection, name: str, dim: int) -> None:
     if run(db, "pending_count", model.id).get:
         raise Conflict(f"Some passages have no vector under {name} yet.", hint="Embed them first.")
     run(db, "use_model", model.id)
+    run(db, "ready_passages")
     for other, *_ in run(db, "models").fetchall():
         if other != model.id:
             for query in ("drop_embeddings", "drop_blocks_of_model", "drop_model"):

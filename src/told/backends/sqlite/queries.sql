@@ -198,8 +198,8 @@ WHERE (l.src IN (SELECT value FROM json_each(:nodes)) OR l.dst IN (SELECT value 
 ORDER BY l.id
 
 -- name: add_passage
-INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, terms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passage (id, fact, slot, space, until, expires, before, length, hash, text, ready, terms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: spoken
 SELECT f.until, s.text FROM fact f JOIN spoken s ON s.id = f.id WHERE f.id = ?
 -- name: turn
@@ -297,10 +297,17 @@ SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
--- name: hashes_known
-SELECT DISTINCT hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+-- name: waiting
+SELECT id, hash FROM passage WHERE ready IS NULL AND hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: passages_with_hash
-SELECT id FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT id, hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+-- name: ready_passage
+UPDATE passage SET ready = 1 WHERE id = ?
+-- name: ready_passages
+UPDATE passage SET ready = 1 WHERE ready IS NULL
+-- name: wait_again
+UPDATE passage SET ready = NULL WHERE ready IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM embedding e WHERE e.model = (SELECT id FROM model WHERE current) AND e.hash = passage.hash)
 -- name: bump_all_parts
 UPDATE part SET version = version + 1, epoch = epoch + 1
 -- name: drop_model
@@ -473,8 +480,8 @@ DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_ticks
 DELETE FROM tick WHERE (part, id) IN (SELECT s.part, e.id FROM evidence e JOIN space s ON s.id = e.space
     WHERE e.id IN (SELECT value FROM json_each(?))) RETURNING part
--- name: drop_orphan_embedding
-DELETE FROM embedding WHERE model = ?1 AND hash = ?2 AND NOT EXISTS (SELECT 1 FROM passage WHERE hash = ?2)
+-- name: drop_vectors
+DELETE FROM embedding WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: tickets
 SELECT key, outcome, seq FROM ticket WHERE account = ?
 -- name: drop_ticket

@@ -10,7 +10,7 @@ from told.backends.sqlite import beside, blobs
 from told.backends.sqlite.apply import Grower, Turn
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
-from told.backends.sqlite.vectors import current
+from told.backends.sqlite.vectors import current, drop_orphans
 from told.core.errors import NotFoundError
 from told.core.fact import Passage
 from told.core.scope import Scope
@@ -44,10 +44,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
         counts[name] = db.changes()
     for part in {part for part, _ in passages}:
         dropped += repack(db, account, part)
-    for model, *_ in run(db, "models").fetchall():
-        for digest in set(dropped):
-            run(db, "drop_orphan_embedding", model, digest)
-            counts["vectors"] += db.changes()
+    counts["vectors"] = drop_orphans(db, dropped)
     counts["tickets"] = _tickets(db, account, threads, set(seqs))
     run(db, "drop_faults", account, json_list(seqs))
     counts["faults"] = db.changes()

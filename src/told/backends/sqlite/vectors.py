@@ -175,15 +175,41 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
     One whose text was erased while it was being embedded comes too late.
     """
     model.check_all(vectors)
-    known = {digest for (digest,) in run(db, "hashes_known", hex_list(list(vectors)))}
+    passages = run(db, "waiting", hex_list(list(vectors))).fetchall()
+    known = cached(db, list(vectors)).union(digest for _, digest in passages)
+    # Erased meanwhile, or robbed of its vector by damage: every passage is looked at.
+    if lost := [digest for digest in vectors if digest not in known]:
+        passages += run(db, "passages_with_hash", hex_list(lost)).fetchall()
+        known = known.union(digest for _, digest in passages)
     model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
-    if not live:
-        return
-    waiting: dict[int, list[int]] = {}
-    for (id_,) in run(db, "passages_with_hash", hex_list(list(vectors))).fetchall():
-        waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
-    for part, ordinals in waiting.items():
+    if live:
+        _arrive(db, model, [id_ for id_, _ in passages])
+
+
+def _arrive(db: apsw.Connection, model: Model, passages: Sequence[int]) -> None:
+    """Let passages whose vectors came be found by them."""
+    run_many(db, "ready_passage", [(id_,) for id_ in passages])
+    parts: dict[int, list[int]] = {}
+    for id_ in passages:
+        parts.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
+    for part, ordinals in parts.items():
         run(db, "bump_part", part)
         rows = run(db, "part_state", part).fetchone()[0]
         for number in {ordinal // BLOCK for ordinal in ordinals}:
             fold_blocks(db, model, part, number * BLOCK, min(rows, (number + 1) * BLOCK))
+
+
+def drop_misfits(db: apsw.Connection) -> int:
+    """Drop vectors that are not of their model's size, whose passages wait for new ones; return how many there were."""
+    run(db, "drop_misfit_vectors")
+    dropped = db.changes()
+    if dropped:
+        run(db, "wait_again")
+    return dropped
+
+
+def drop_orphans(db: apsw.Connection, hashes: Sequence[bytes]) -> int:
+    """Drop the vectors, of every model, of texts that no passage has any more; return how many there were."""
+    held = {digest for _, digest in run(db, "passages_with_hash", hex_list(hashes))}
+    run(db, "drop_vectors", hex_list([digest for digest in hashes if digest not in held]))
+    return db.changes()
