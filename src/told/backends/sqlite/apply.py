@@ -115,7 +115,7 @@ class Grower:
         for row in passages:
             if (words := self.terms.pop(row[0], None)) is not None:
                 row[-1] = " ".join(words)
-        self._recall([row for row in passages if row[READY] is None])
+        self._ready([row for row in passages if row[READY] is None])
         for query, rows in self.gathered.items():
             run_many(self.db, query, rows)
         self.gathered.clear()
@@ -123,7 +123,7 @@ class Grower:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
             self.places.clear()
 
-    def _recall(self, bare: Sequence[list[Any]]) -> None:
+    def _ready(self, bare: Sequence[list[Any]]) -> None:
         """Make passages ready that came without a vector, but whose text has had one before."""
         if not bare or self.model is None:
             return

@@ -284,9 +284,11 @@ WHERE m.id IS NULL OR typeof(e.code) <> 'blob' OR length(e.code) <> m.dim
 DELETE FROM embedding WHERE NOT EXISTS (
     SELECT 1 FROM model m WHERE m.id = embedding.model AND typeof(code) = 'blob' AND length(code) = m.dim)
 -- name: part_passages
-SELECT p.id & 4294967295, w.text, w.earlier, p.terms, p.length, p.hash,
-    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires) AND (p.before IS NULL) = (w.earlier IS NULL)
-FROM passage p LEFT JOIN fact f ON f.id = p.fact LEFT JOIN wording w ON w.id = p.id
+SELECT p.id & 4294967295, ifnull(p.text, s.text), ifnull(q.text, g.text), p.terms, p.length, p.hash,
+    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires)
+    AND (p.before IS NULL) = (ifnull(q.text, g.text) IS NULL)
+FROM passage p LEFT JOIN fact f ON f.id = p.fact LEFT JOIN spoken s ON s.id = p.fact
+    LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN spoken g ON g.id = q.fact
 WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_postings
 SELECT term, chunk, docs FROM posting WHERE part = ?
