@@ -198,6 +198,16 @@ def test_what_a_damaged_view_has_lost_sight_of_is_erased_all_the_same(tmp_path: 
     assert left[0] == left[1]
 
 
+def test_a_passage_with_a_damaged_hash_is_erased_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with opened(path) as memory:
+        (row,) = memory.add("zebulon plays the violin", user_id="alice")["results"]
+    damage(path, "UPDATE passage SET hash = 'zebulon'")
+    with opened(path) as memory:
+        memory.erase(memory_id=row["id"])
+    assert _traces(path)[:2] == (0, 0)
+
+
 def _traces(path: Path) -> tuple[int, ...]:
     """How often a name stands in the file, and how many passages and vectors there are."""
     with apsw.Connection(str(path)) as db:

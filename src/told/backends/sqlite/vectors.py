@@ -208,8 +208,9 @@ def drop_misfits(db: apsw.Connection) -> int:
     return dropped
 
 
-def drop_orphans(db: apsw.Connection, hashes: Sequence[bytes]) -> int:
+def drop_orphans(db: apsw.Connection, hashes: Iterable[Any]) -> int:
     """Drop the vectors, of every model, of texts that no passage has any more; return how many there were."""
-    held = {digest for _, digest in run(db, "passages_with_hash", hex_list(hashes))}
-    run(db, "drop_vectors", hex_list([digest for digest in hashes if digest not in held]))
+    texts = {digest for digest in hashes if isinstance(digest, bytes)}  # a damaged passage may hold anything
+    held = {digest for _, digest in run(db, "passages_with_hash", hex_list([*texts]))}
+    run(db, "drop_vectors", hex_list([*texts - held]))
     return db.changes()
