@@ -30,11 +30,6 @@ from told.ports import (
     NoFact,
     NoMore,
     NoNews,
-    PutFact,
-    PutLink,
-    PutPassage,
-    PutTick,
-    PutWitness,
     RowOp,
     Still,
     ThreadAt,
@@ -128,23 +123,23 @@ class Account:
     def apply(self, op: RowOp) -> None:
         """Do one row operation."""
         match op:
-            case PutFact(fact=fact):
-                self._end(fact.id, fact.seq)
-                self.facts[fact.seq] = fact
+            case Fact():
+                self._end(op.id, op.seq)
+                self.facts[op.seq] = op
             case EndVersion(thread=thread, seq=seq):
                 self._end(thread, seq)
             case CloseThread(thread=thread, seq=seq):
                 self._retract(thread, seq)
-            case PutLink(link=link):
-                self.links.append(link)
-            case PutWitness(witness=witness):
-                self.evidence[witness.seq] = witness
-            case PutPassage(passage=passage):
-                said = self.facts.get(passage.seq)
-                until = passage.until if said is None else said.until
-                self.passages[passage.seq, passage.slot] = replace(passage, until=until)
-            case PutTick(tick=tick):
-                self.ticks[tick.seq] = tick
+            case Link():
+                self.links.append(op)
+            case Witness():
+                self.evidence[op.seq] = op
+            case Passage():
+                said = self.facts.get(op.seq)
+                until = op.until if said is None else said.until
+                self.passages[op.seq, op.slot] = replace(op, until=until)
+            case Tick():
+                self.ticks[op.seq] = op
             case _:
                 assert_never(op)
 
@@ -355,15 +350,15 @@ def _shredded(entry: Entry) -> Entry:
 def view_of(op: RowOp) -> View:
     """The view a row operation belongs to."""
     match op:
-        case PutFact() | EndVersion() | CloseThread():
+        case Fact() | EndVersion() | CloseThread():
             return "facts"
-        case PutLink():
+        case Link():
             return "links"
-        case PutWitness():
+        case Witness():
             return "evidence"
-        case PutPassage():
+        case Passage():
             return "passages"
-        case PutTick():
+        case Tick():
             return "ticks"
         case _:
             assert_never(op)
