@@ -204,10 +204,10 @@ class Account:
             case ThreadAt(thread=thread, seq=seq):
                 latest = self.latest(thread)
                 return seq == (None if latest is None else latest.seq)
-            case NoFact(scope=scope, md5=md5):
-                return self.held(scope, md5) is None
-            case NoEvidence(scope=scope, digest=digest):
-                return self.witness(scope, digest) is None
+            case NoFact(scope=scope, md5s=md5s):
+                return all(self.held(scope, md5) is None for md5 in md5s)
+            case NoEvidence(scope=scope, digests=digests):
+                return all(self.witness(scope, digest) is None for digest in digests)
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 said = self.about(scope, {(subject, predicate) for predicate in predicates})
                 return all(fact.seq <= seq for fact in said)

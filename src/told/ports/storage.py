@@ -57,22 +57,20 @@ class ThreadAt:
     seq: int | None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class NoFact:
-    """No held fact in exactly this scope has this text."""
+    """No held fact in exactly this scope has any of these texts."""
 
     scope: Scope
-    md5: str
+    md5s: tuple[str, ...]
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
-    """This evidence is not yet in exactly this scope."""
+    """None of this evidence is in exactly this scope yet."""
 
     scope: Scope
-    digest: bytes
+    digests: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
