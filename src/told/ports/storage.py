@@ -57,6 +57,7 @@ class ThreadAt:
     seq: int | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NoFact:
     """No held fact in exactly this scope has any of these texts."""
@@ -65,6 +66,7 @@ class NoFact:
     md5s: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
     """None of this evidence is in exactly this scope yet."""

@@ -14,7 +14,7 @@ from told.core.blob import Blob
 from told.core.entry import Asserted, Evidence
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
-from told.core.kind import Write
+from told.core.kind import Kind, Write
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
@@ -56,6 +56,7 @@ class Order:
     skipped: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     kind: str
+    rules: Kind | None
     expires: int | None
     ask: Ask
     blobs: tuple[Blob, ...] = ()
@@ -67,10 +68,15 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
     mind = desk.mind
     found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
     rules = mind.ontology.get(kind)
-    metas = {id(each.turn.meta): each.turn.meta for each in found.verdicts}
-    odd = [] if rules is None else [note for meta in metas.values() for note in looked_over(rules, meta)]
+    odd = () if rules is None or not (rules.fields or rules.keyed) else _odd(rules, found.verdicts)
     warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
-    return Order(scope, found.verdicts, found.skipped, warnings, kind, expires, ask, said.blobs)
+    return Order(scope, found.verdicts, found.skipped, warnings, kind, rules, expires, ask, said.blobs)
+
+
+def _odd(rules: Kind, verdicts: Sequence[Verdict]) -> list[str]:
+    """What to say of the fields that turns of a kind are given."""
+    metas = {id(each.turn.meta): each.turn.meta for each in verdicts}
+    return [note for meta in metas.values() for note in looked_over(rules, meta)]
 
 
 def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
@@ -95,9 +101,8 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
 
 def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
     """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
-    kind = desk.mind.ontology.get(wanted.kind)
-    if kind is not None and kind.write is not Write.APPEND:
-        return KindExtractor(kind.name, desk.author)
+    if wanted.rules is not None and wanted.rules.write is not Write.APPEND:
+        return KindExtractor(wanted.kind, desk.author)
     if wanted.ask.by == VERBATIM or wanted.kind != PLAIN:
         return None
     if not wanted.ask.facts:
@@ -138,7 +143,9 @@ def _written(
         known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
             return (yield from replay(desk.store, scope.account, key, known.ticket)), None
-        known, given = yield from _nearly(desk, wanted, zip(wanted.verdicts, kinds, md5s, strict=True), known)
+        given: Mapping[bytes, Vector] = {}
+        if wanted.ask.by != VERBATIM:
+            known, given = yield from _nearly(desk, wanted, zip(wanted.verdicts, kinds, md5s, strict=True), known)
         kept = zip(wanted.verdicts, kinds, md5s, strict=True)
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
         plan.blobs, plan.vectors = wanted.blobs, given
@@ -168,10 +175,7 @@ def _nearly(
     desk: Desk, wanted: Order, kept: Iterable[tuple[Verdict, str | None, str]], known: Known
 ) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
     """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
-    verbatim = wanted.ask.by == VERBATIM
-    new = [] if verbatim else [
-        (text, verdict.turn.evidence) for verdict, kind, text in kept if kind == PLAIN and text not in known.facts
-    ]  # fmt: skip
+    new = [(text, each.turn.evidence) for each, kind, text in kept if kind == PLAIN and text not in known.facts]
     if not new:
         return known, {}
     words = [Wording(said.content, said.role, said.name, said.said_at) for _, said in new]
