@@ -69,10 +69,11 @@ class Observer:
     def _evidence(self, verdict: Verdict, kind: str | None) -> tuple[str, bool]:
         """The id of a turn's evidence, and whether it is new."""
         said = verdict.turn.evidence
-        known = self.seen.get(said.digest())
+        digest = said.digest()
+        known = self.seen.get(digest)
         if known is not None:
             return known, False
-        evidence = self.seen[said.digest()] = self.desk.mint.id()
+        evidence = self.seen[digest] = self.desk.mint.id()
         if self.asking is not None and kind is not None:
             said = asking(said, self.asking, verdict.turn.meta, verdict.own)
         self._draft(Observed(evidence, said))

@@ -68,14 +68,15 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
     mind = desk.mind
     found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
     rules = mind.ontology.get(kind)
-    odd = () if rules is None or not (rules.fields or rules.keyed) else _odd(rules, found.verdicts)
+    odd = () if rules is None else _odd(rules, found.verdicts)
     warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
     return Order(scope, found.verdicts, found.skipped, warnings, kind, rules, expires, ask, said.blobs)
 
 
 def _odd(rules: Kind, verdicts: Sequence[Verdict]) -> list[str]:
-    """What to say of the fields that turns of a kind are given."""
-    metas = {id(each.turn.meta): each.turn.meta for each in verdicts}
+    """What to say of the fields that turns of a kind are given, or of a key that none of them gives."""
+    keyed = rules.keyed
+    metas = {id(each.turn.meta): each.turn.meta for each in verdicts if keyed or each.turn.meta}
     return [note for meta in metas.values() for note in looked_over(rules, meta)]
 
 
@@ -135,7 +136,7 @@ def _written(
     said = [verdict.turn.evidence for verdict in wanted.verdicts]
     md5s, digests = [md5(each.content) for each in said], [each.digest() for each in said]
     words = [_wording(each) for each in said] if desk.embedder and desk.embedder.local else []
-    hashes = [text_hash(text) for text in words]
+    hashes = list(map(text_hash, words))
     answering = bool(said) and said[0].said_at is not None and talk.answerable(said[0])
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
