@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contexts import item
 from told import Memory
-from told.core.echo import NOTE, Echoes, Own, blocks, own
+from told.core.echo import NOTE, Echoes, Own, blocks
 from told.read.assemble import FORMATS, Format, assemble
 from told.read.render import flat
 from told.testing import HashingEmbedder
@@ -25,6 +25,10 @@ memories = st.lists(
     max_size=5,
 )
 words = st.text("abcdefgh, .?!", max_size=40).map(str.strip)
+
+
+def own(text: str) -> Own:
+    return Echoes().own("a", text)
 
 
 def rendered(format: Format, texts: list[str], section: str = "recalled") -> str:

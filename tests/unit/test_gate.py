@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.echo import NOTE, Echoes, own
+from told.core.echo import NOTE, Echoes, part
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput
 from told.core.noise import is_filler, is_noise, is_prompt, is_short
@@ -361,7 +361,7 @@ def admitted(messages: Any, **knobs: Any) -> Admitted:
 def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
     turn = Turn(Evidence(text), {})
     assert judge(turn, "default", Settings(), Echoes()).outcome == "skip"
-    assert judge(turn, "default", Settings(), Echoes(), verbatim=True) == Verdict("keep", turn, own(text))
+    assert judge(turn, "default", Settings(), Echoes(), verbatim=True) == Verdict("keep", turn, part(text))
 
 
 def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:

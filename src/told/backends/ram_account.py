@@ -30,11 +30,6 @@ from told.ports import (
     NoFact,
     NoMore,
     NoNews,
-    PutFact,
-    PutLink,
-    PutPassage,
-    PutTick,
-    PutWitness,
     RowOp,
     Still,
     ThreadAt,
@@ -128,23 +123,23 @@ class Account:
     def apply(self, op: RowOp) -> None:
         """Do one row operation."""
         match op:
-            case PutFact(fact=fact):
-                self._end(fact.id, fact.seq)
-                self.facts[fact.seq] = fact
+            case Fact():
+                self._end(op.id, op.seq)
+                self.facts[op.seq] = op
             case EndVersion(thread=thread, seq=seq):
                 self._end(thread, seq)
             case CloseThread(thread=thread, seq=seq):
                 self._retract(thread, seq)
-            case PutLink(link=link):
-                self.links.append(link)
-            case PutWitness(witness=witness):
-                self.evidence[witness.seq] = witness
-            case PutPassage(passage=passage):
-                said = self.facts.get(passage.seq)
-                until = passage.until if said is None else said.until
-                self.passages[passage.seq, passage.slot] = replace(passage, until=until)
-            case PutTick(tick=tick):
-                self.ticks[tick.seq] = tick
+            case Link():
+                self.links.append(op)
+            case Witness():
+                self.evidence[op.seq] = op
+            case Passage():
+                said = self.facts.get(op.seq)
+                until = op.until if said is None else said.until
+                self.passages[op.seq, op.slot] = replace(op, until=until)
+            case Tick():
+                self.ticks[op.seq] = op
             case _:
                 assert_never(op)
 
@@ -209,10 +204,10 @@ class Account:
             case ThreadAt(thread=thread, seq=seq):
                 latest = self.latest(thread)
                 return seq == (None if latest is None else latest.seq)
-            case NoFact(scope=scope, md5=md5):
-                return self.held(scope, md5) is None
-            case NoEvidence(scope=scope, digest=digest):
-                return self.witness(scope, digest) is None
+            case NoFact(scope=scope, md5s=md5s):
+                return all(self.held(scope, md5) is None for md5 in md5s)
+            case NoEvidence(scope=scope, digests=digests):
+                return all(self.witness(scope, digest) is None for digest in digests)
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 said = self.about(scope, {(subject, predicate) for predicate in predicates})
                 return all(fact.seq <= seq for fact in said)
@@ -355,15 +350,15 @@ def _shredded(entry: Entry) -> Entry:
 def view_of(op: RowOp) -> View:
     """The view a row operation belongs to."""
     match op:
-        case PutFact() | EndVersion() | CloseThread():
+        case Fact() | EndVersion() | CloseThread():
             return "facts"
-        case PutLink():
+        case Link():
             return "links"
-        case PutWitness():
+        case Witness():
             return "evidence"
-        case PutPassage():
+        case Passage():
             return "passages"
-        case PutTick():
+        case Tick():
             return "ticks"
         case _:
             assert_never(op)

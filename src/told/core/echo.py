@@ -40,6 +40,11 @@ class Own:
     parts: tuple[Span, ...]
 
     @classmethod
+    def whole(cls, text: str) -> Own:
+        """All of a text."""
+        return cls(text, ((0, len(text)),))
+
+    @classmethod
     def of(cls, text: str, parts: Iterable[Span]) -> Own:
         """These parts of a text."""
         given = tuple(parts)
@@ -60,10 +65,10 @@ class Own:
         return self.parts[-1][1] if self.parts else 0
 
 
-def own(text: str, cut: Iterable[Span] = ()) -> Own:
-    """A text without the blocks told marked in it, and without these spans."""
+def part(text: str, cut: Iterable[Span] = ()) -> Own | None:
+    """A text without the blocks told marked in it, and without these spans; None where nothing has to go."""
     gone = (*blocks(text), *cut)
-    return Own.of(text, _between(text, sorted(gone))) if gone else Own(text, ((0, len(text)),))
+    return Own.of(text, _between(text, sorted(gone))) if gone else None
 
 
 def _between(text: str, gone: Iterable[Span]) -> Iterator[Span]:
@@ -155,9 +160,13 @@ class Echoes:
             for key in [key for key in self._known if key[0] == account]:
                 del self._known[key]
 
-    def own(self, account: str, text: str, cut: Iterable[Span] = ()) -> Own:
-        """What of a text is the speaker's own, without these spans too."""
-        return own(text, (*cut, *self._echoes(account, text)) if self._known else cut)
+    def own(self, account: str, text: str) -> Own:
+        """What of a text is the speaker's own."""
+        return self.part(account, text) or Own.whole(text)
+
+    def part(self, account: str, text: str) -> Own | None:
+        """What of a text is the speaker's own, where that is not all of it."""
+        return part(text, self._echoes(account, text) if self._known else ())
 
     def share(self, account: str, text: str) -> float:
         """How much of a text is an echo, from 0 to 1."""

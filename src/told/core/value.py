@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_CLASS: Any = object.__dict__["__class__"]
 
 
 def quick(cls: type[T]) -> type[T]:
@@ -31,12 +32,12 @@ def _written(cls: type[Any]) -> Callable[..., None]:
     """The `__init__` of a class, made when it is first needed, for to compile it takes a while."""
     writable = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     twin = type(cls.__name__, (cls,), writable)
-    names: dict[str, Any] = {"__twin": twin, "__become": object.__setattr__, "__missing": MISSING}
+    names: dict[str, Any] = {"__twin": twin, "__become": _CLASS.__set__, "__missing": MISSING}
     given = fields(cls)
     lines = (
         f"def __init__(self, {', '.join(map(_parameter, given))}):",
         "__kind = self.__class__",
-        "__become(self, '__class__', __twin)",
+        "__become(self, __twin)",
         *map(_assignment, given),
         "self.__class__ = __kind",
         *(["self.__post_init__()"] if hasattr(cls, "__post_init__") else []),

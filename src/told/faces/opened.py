@@ -76,6 +76,7 @@ class Opened:
         )
         self._worker = Worker(self._catch_up)
         self._sweeper = Worker(self._sweep, chosen.sweep_seconds)
+        self._judging = chosen.judge and mind.llm is not None
         if mind.remote or self._judging:
             self._worker.wake()
         if chosen.sweep:
@@ -128,11 +129,6 @@ class Opened:
     def _sweep(self) -> bool:
         """Consolidate everything; whether that went well. What one conversation suffers is a fault of its own."""
         return self._engine is None or not isinstance(run(attempt(self._engine.consolidate({}))), Failure)
-
-    @property
-    def _judging(self) -> bool:
-        """Whether a model is asked how important turns are."""
-        return self.engine.settings.judge and self.engine.mind.llm is not None
 
     def _put_off(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """A receipt; where a model far away is still to be asked, somebody begins to."""

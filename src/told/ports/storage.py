@@ -21,14 +21,6 @@ from told.ports.turns import Turns
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class PutFact:
-    """A new version of a thread; the version before it stops being the latest."""
-
-    fact: Fact
-
-
 @dataclass(frozen=True, slots=True)
 class CloseThread:
     """The thread is retracted: no version of it is held from this entry on."""
@@ -45,39 +37,11 @@ class EndVersion:
     seq: int
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class PutLink:
-    """A new link."""
+RowOp: TypeAlias = Fact | EndVersion | CloseThread | Link | Witness | Passage | Tick
+"""A new row, or what ends one: a fact is a new version of its thread, and the version before it ends; a passage is new
+text for the index, belonging to the fact of the same entry.
+"""
 
-    link: Link
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class PutWitness:
-    """New evidence."""
-
-    witness: Witness
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class PutPassage:
-    """New text for the index, belonging to the fact of the same entry."""
-
-    passage: Passage
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class PutTick:
-    """A turn passed."""
-
-    tick: Tick
-
-
-RowOp: TypeAlias = PutFact | EndVersion | CloseThread | PutLink | PutWitness | PutPassage | PutTick
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages", "ticks"]
 VIEWS: tuple[View, ...] = ("evidence", "facts", "links", "passages", "ticks")
@@ -96,19 +60,19 @@ class ThreadAt:
 @quick
 @dataclass(frozen=True, slots=True)
 class NoFact:
-    """No held fact in exactly this scope has this text."""
+    """No held fact in exactly this scope has any of these texts."""
 
     scope: Scope
-    md5: str
+    md5s: tuple[str, ...]
 
 
 @quick
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
-    """This evidence is not yet in exactly this scope."""
+    """None of this evidence is in exactly this scope yet."""
 
     scope: Scope
-    digest: bytes
+    digests: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,7 +262,7 @@ def _assert(bench: _Bench, operation: AssertClaim) -> None:
     key = (scope, md5(text))
     thread = bench.texts.get(key)
     if thread is None:
-        bench.plan.guards += [] if key in bench.texts else [NoFact(*key)]
+        bench.plan.guards += [] if key in bench.texts else [NoFact(scope, (key[1],))]
         thread = bench.texts[key] = bench.desk.mint.id()
         claim = _claim(bench, operation, text)
         bench.write(Asserted(thread, claim), scope)

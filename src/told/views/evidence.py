@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from told.core.blob import named_in
 from told.core.entry import Entry, Observed
 from told.core.fact import Witness
-from told.ports import PutWitness, RowOp
+from told.ports import RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
@@ -16,4 +16,4 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
         return ()
     id_, said = draft.verb.id, draft.verb.evidence
-    return (PutWitness(Witness(id_, entry.seq, draft.scope, said.digest(), said.source, named_in(said.meta))),)
+    return (Witness(id_, entry.seq, draft.scope, said.digest(), said.source, named_in(said.meta)),)

@@ -8,7 +8,7 @@ from told.core.entry import Asserted, Draft, Entry, Retracted
 from told.core.fact import NEVER, Fact
 from told.core.scope import Scope
 from told.core.text import md5
-from told.ports import CloseThread, EndVersion, PutFact, RowOp
+from told.ports import CloseThread, EndVersion, RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
@@ -17,7 +17,7 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     if draft is None:
         return _ended(entry)
     if isinstance(draft.verb, Asserted) and draft.scope is not None:
-        return (PutFact(version(entry, draft, draft.scope, draft.verb)),)
+        return (version(entry, draft, draft.scope, draft.verb),)
     if isinstance(draft.verb, Retracted):
         return (CloseThread(draft.verb.thread, entry.seq),)
     return ()

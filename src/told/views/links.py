@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from told.core.entry import Entry, Linked
 from told.core.fact import Link
-from told.ports import PutLink, RowOp
+from told.ports import RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
@@ -15,4 +15,4 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     if draft is None or draft.scope is None or not isinstance(draft.verb, Linked):
         return ()
     said = draft.verb
-    return (PutLink(Link(entry.seq, said.src, said.rel, said.dst, draft.scope, said.weight, meta=said.meta)),)
+    return (Link(entry.seq, said.src, said.rel, said.dst, draft.scope, said.weight, meta=said.meta),)

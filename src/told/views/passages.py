@@ -8,7 +8,7 @@ from told.core.entry import Asserted, Claim, Entry
 from told.core.fact import LEVELS, NEVER, PIECE, SILENT, Passage
 from told.core.scope import Scope
 from told.core.text import pieces
-from told.ports import PutPassage, RowOp
+from told.ports import RowOp
 
 
 def fold(entry: Entry) -> Sequence[RowOp]:
@@ -16,7 +16,7 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
-    return [PutPassage(_passage(entry.seq, draft.scope, draft.verb, *each)) for each in indexed(draft.verb.claim)]
+    return [_passage(entry.seq, draft.scope, draft.verb, *each) for each in indexed(draft.verb.claim)]
 
 
 def _passage(seq: int, scope: Scope, said: Asserted, slot: int, text: str) -> Passage:

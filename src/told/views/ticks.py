@@ -11,7 +11,7 @@ from typing import Any
 from told.core.entry import Entry, Observed
 from told.core.fact import Tick
 from told.core.size import tokens
-from told.ports import PutTick, RowOp
+from told.ports import RowOp
 
 TICK, TURNS, TOKENS = "tick", "turns", "tokens"
 
@@ -24,9 +24,9 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     said = draft.verb.evidence
     if said.sort == TICK:
         turns, size = _count(said.meta, TURNS, 1), _count(said.meta, TOKENS, 0)
-        return (PutTick(Tick(entry.seq, draft.scope, entry.at, turns, size)),)
+        return (Tick(entry.seq, draft.scope, entry.at, turns, size),)
     if said.sort == "turn" and said.role == "user":
-        return (PutTick(Tick(entry.seq, draft.scope, entry.at, 1, tokens(said.content))),)
+        return (Tick(entry.seq, draft.scope, entry.at, 1, tokens(said.content)),)
     return ()
 
 

@@ -39,15 +39,20 @@ Outcome = Literal["keep", "skip", "refuse"]
 class Verdict:
     """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
 
-    `turn` is what may be committed: redacted where the policy says so or the turn is refused. `own` are the words in it
-    that the speaker said, which is all of them unless told's own were among them, or those of an image.
+    `turn` is what may be committed: redacted where the policy says so or the turn is refused. `part` are the words in
+    it that the speaker said, where told's own were among them, or those of an image.
     """
 
     outcome: Outcome
     turn: Turn
-    own: Own
+    part: Own | None = None
     reason: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> Own:
+        """The words that the speaker said."""
+        return self.part or Own.whole(self.turn.evidence.content)
 
 
 @quick
@@ -89,14 +94,15 @@ def judge(
     """
     turn, found = _guarded(turn, settings.secrets, vault)
     said = turn.evidence
-    words = echoes.own(account, said.content)
-    spoken = echoes.own(account, own_words(said)) if OWN in said.meta else words
+    heard = echoes.part(account, said.content)
+    words = said.content if heard is None else heard.text
+    spoken = echoes.own(account, own_words(said)) if OWN in said.meta else heard
     if found and settings.secrets == "reject":
         return Verdict("refuse", turn, spoken, f"secret: {', '.join(found)}")
     warnings = (_warning(found, settings.secrets),) if found else ()
-    if len(words.text) < len(said.content) and words.text:
+    if len(words) < len(said.content) and words:
         warnings = (*warnings, ECHOED)
-    reason = "" if verbatim else _reason(turn, words.text, settings)
+    reason = "" if verbatim else _reason(turn, words, settings)
     return Verdict("skip" if reason else "keep", turn, spoken, reason, warnings)
 
 

@@ -69,7 +69,6 @@ def recalled(said: Evidence) -> Own:
     """The speaker's own words of kept evidence."""
     parts: Sequence[Sequence[int]] | None = said.meta.get(HEARD)
     if parts is None:
-        whole = (0, len(said.content))
-        return Own(said.content, (whole,))
+        return Own.whole(said.content)
     spans = tuple((start, end) for start, end in parts)
     return Own("\n".join(said.content[start:end] for start, end in spans), spans)

@@ -82,7 +82,7 @@ class Mind:
         given = () if facts is None else facts
         if not isinstance(given, list | tuple):
             raise InvalidInput(f"facts must be a list, not {shown(facts)}.", hint='Such as ["User likes tea"].')
-        put_off = self.remote and chosen not in (VERBATIM, LOCAL) if later is None else later
+        put_off = chosen not in (VERBATIM, LOCAL) and self.remote if later is None else later
         return Ask(chosen, prompt or self.prompts.get(chosen), tuple(given), bool(put_off))
 
     def extractor(self, name: str, store: Store, now: Callable[[], int]) -> Extractor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,11 +14,11 @@ from told.core.kind import Semantics, Write
 from told.core.query import Event
 from told.core.scope import Scope
 from told.core.trust import STAMP, Trust, channel
-from told.core.value import quick
 from told.ledger.erase import SUPPORTS
-from told.ports import Known, NoEvidence, NoFact, ThreadAt
+from told.ports import Guard, Known, NoEvidence, NoFact, ThreadAt
 from told.write import talk
 from told.write.desk import Desk, Plan
+from told.write.gate import Verdict
 from told.write.hearing import marked
 from told.write.messages import Turn
 from told.write.mind import Ask
@@ -27,18 +27,6 @@ from told.write.understand import ASK, META
 
 AGAIN = {"said": "again"}
 HELD = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A turn, what it is kept as (None is evidence alone), and the names the store knows it by."""
-
-    turn: Turn
-    kind: str | None
-    md5: str
-    digest: bytes
-    own: Own
 
 
 @dataclass(slots=True)
@@ -50,103 +38,113 @@ class Observer:
     expires: int | None
     asking: Mapping[str, Any] | None
     plan: Plan
-    held: dict[str, Fact]
+    held: Mapping[str, Fact]
     seen: dict[bytes, str]
     last: Spoken | None
     listed: dict[str, str] = field(default_factory=dict)
     behind: dict[str, str] = field(default_factory=dict)
     """The threads made so far, by the text: those in listings, and those that these leave out."""
 
-    def observe(self, kept: Kept) -> None:
-        """Plan the evidence of a turn, and its thread if it has one."""
+    def observe(self, verdict: Verdict, kind: str | None, md5: str) -> None:
+        """Plan the evidence of a turn, and a thread for it unless it is kept as evidence alone."""
         before, self.last = self.last, None
-        evidence, fresh = self._evidence(kept)
+        evidence, fresh = self._evidence(verdict, kind)
         self.plan.evidence.append(evidence)
         self.plan.fresh.append(fresh)
-        if kept.kind is None:
+        if kind is None:
             return
-        old = self.held.get(kept.md5)
-        if old is not None and fresh and self._at_another_time(kept, old):
+        turn, old = verdict.turn, self.held.get(md5)
+        if old is not None and fresh and self._at_another_time(turn, kind, old):
             old = None
-        thread = self._made(kept) or (None if old is None else self._holding(kept, old))
+        thread = self._made(kind, md5) or (None if old is None else self._holding(kind, old))
         if thread is None:
-            self._assert(kept, kept.kind, evidence, before, old)
+            self._assert(turn, kind, md5, evidence, before, old)
             return
         if fresh:
             self._draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN))
-        if (kept.turn.meta or self.expires is not None) and kept.kind not in UNLISTED:
+        if (turn.meta or self.expires is not None) and kind not in UNLISTED:
             self.plan.warnings[HELD] = None
-        self._tell(kept, "NONE", thread)
+        self._tell(turn, kind, "NONE", thread)
 
-    def _evidence(self, kept: Kept) -> tuple[str, bool]:
+    def _evidence(self, verdict: Verdict, kind: str | None) -> tuple[str, bool]:
         """The id of a turn's evidence, and whether it is new."""
-        known = self.seen.get(kept.digest)
+        said = verdict.turn.evidence
+        digest = said.digest()
+        known = self.seen.get(digest)
         if known is not None:
             return known, False
-        evidence = self.seen[kept.digest] = self.desk.mint.id()
-        said = kept.turn.evidence
-        if self.asking is not None and kept.kind is not None:
-            said = asking(said, self.asking, kept.turn.meta, kept.own)
+        evidence = self.seen[digest] = self.desk.mint.id()
+        if self.asking is not None and kind is not None:
+            said = asking(said, self.asking, verdict.turn.meta, verdict.own)
         self._draft(Observed(evidence, said))
-        self.plan.guards.append(NoEvidence(self.scope, kept.digest))
         return evidence, True
 
-    def _made(self, kept: Kept) -> str | None:
+    def _made(self, kind: str, md5: str) -> str | None:
         """The thread that was just made for the same words; one that is not listed is enough for another such."""
-        listed = self.listed.get(kept.md5)
-        return self.behind.get(kept.md5) if listed is None and kept.kind in UNLISTED else listed
+        listed = self.listed.get(md5)
+        return self.behind.get(md5) if listed is None and kind in UNLISTED else listed
 
-    def _at_another_time(self, kept: Kept, fact: Fact) -> bool:
+    def _at_another_time(self, turn: Turn, kind: str, fact: Fact) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
-        said_at = kept.turn.evidence.said_at
+        said_at = turn.evidence.said_at
         if said_at in (None, fact.said_at) or fact.said_at is None:
             return False
-        kind = self.desk.mind.ontology.get(kept.kind or "")
-        return kind is not None and kind.write is Write.APPEND and kind.semantics is Semantics.IMMUTABLE
+        rules = self.desk.mind.ontology.get(kind)
+        return rules is not None and rules.write is Write.APPEND and rules.semantics is Semantics.IMMUTABLE
 
-    def _holding(self, kept: Kept, fact: Fact) -> str | None:
+    def _holding(self, kind: str, fact: Fact) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
-        hidden = fact.kind in UNLISTED and kept.kind not in UNLISTED
+        hidden = fact.kind in UNLISTED and kind not in UNLISTED
         return None if hidden or fact.expires <= self.desk.mint.now() else fact.id
 
-    def _assert(self, kept: Kept, kind: str, evidence: str, last: Spoken | None, old: Fact | None) -> None:
+    def _assert(
+        self, turn: Turn, kind: str, md5: str, evidence: str, last: Spoken | None, old: Fact | None
+    ) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
         after = None
-        if last is not None and talk.answers(kept.turn, last, self.desk.settings.pause_minutes):
+        if last is not None and talk.answers(turn.evidence, last, self.desk.settings.pause_minutes):
             after = last.thread
             self.plan.turns[after] = last.wording
         thread = self.desk.mint.id() if old is None else old.id
-        claim = claim_of(kept.turn, evidence, self.expires, kind, after)
+        claim = claim_of(turn, evidence, self.expires, kind, after)
         self._draft(Asserted(thread, claim, None if old is None else old.created_at))
         if old is not None:
             self.plan.guards.append(ThreadAt(thread, old.seq))
-        elif kept.md5 not in self.held:
-            self.plan.guards.append(NoFact(self.scope, kept.md5))
-        (self.behind if kind in UNLISTED else self.listed)[kept.md5] = thread
-        self.last = talk.spoken(thread, kept.turn) if old is None else None
-        self._tell(kept, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
+        (self.behind if kind in UNLISTED else self.listed)[md5] = thread
+        self.last = talk.spoken(thread, turn.evidence) if old is None else None
+        self._tell(turn, kind, "ADD" if old is None or old.kind in UNLISTED else "UPDATE", thread)
 
-    def _tell(self, kept: Kept, event: str, thread: str) -> None:
-        if kept.kind in UNLISTED:
+    def _tell(self, turn: Turn, kind: str, event: str, thread: str) -> None:
+        if kind in UNLISTED:
             return
-        said = kept.turn.evidence
+        said = turn.evidence
         previous = said.content if event == "UPDATE" else None
         self.plan.events.append(Event(event, thread, said.content, previous, said.role, said.name))
 
     def _draft(self, verb: Observed | Asserted | Linked) -> None:
         self.plan.drafts.append(Draft(verb, self.scope, self.desk.author))
 
+    def guards(self, known: Known) -> tuple[Guard, ...]:
+        """What nobody else may have written meanwhile: the evidence and the texts that were not known."""
+        unseen, unheld = self.seen.keys() - known.evidence, (self.listed.keys() | self.behind) - known.facts.keys()
+        return NoEvidence(self.scope, tuple(unseen)), NoFact(self.scope, tuple(unheld))
+
 
 def observed(
-    desk: Desk, scope: Scope, kept: Sequence[Kept], known: Known, *, expires: int | None, ask: Ask | None
-) -> Plan:
-    """Which entries stand for these turns; with an `ask`, the evidence says that a model is to be asked about it."""
+    desk: Desk, scope: Scope, turns: Iterable[tuple[Verdict, str | None, str]], known: Known, *, expires: int | None,
+    ask: Ask | None,
+) -> Plan:  # fmt: skip
+    """Which entries stand for turns, each with what it is kept as (None is evidence alone) and the MD5 of its words.
+
+    With an `ask`, the evidence says that a model is to be asked about it.
+    """
     plan = Plan([], [], [])
     question = None if ask is None else question_of(ask, expires)
     last = None if known.last is None else talk.remembered(known.last)
-    observer = Observer(desk, scope, expires, question, plan, dict(known.facts), dict(known.evidence), last)
-    for each in kept:
-        observer.observe(each)
+    observer = Observer(desk, scope, expires, question, plan, known.facts, dict(known.evidence), last)
+    for verdict, kind, md5 in turns:
+        observer.observe(verdict, kind, md5)
+    plan.guards += observer.guards(known)
     return plan
 
 

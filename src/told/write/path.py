@@ -6,7 +6,7 @@ afterwards, at once or by the consumer that catches up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from told.core.blob import Blob
 from told.core.entry import Asserted, Evidence
 from told.core.fact import TURN, UNLISTED, Fact
 from told.core.ids import text_hash
-from told.core.kind import Write
+from told.core.kind import Kind, Write
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
 from told.core.text import md5, normalise
@@ -36,7 +36,7 @@ from told.write.gate import Verdict
 from told.write.hearing import Piece, pieces
 from told.write.messages import Said
 from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
-from told.write.observe import Kept, observed, question_of, worth
+from told.write.observe import observed, question_of, worth
 from told.write.replay import replay
 from told.write.shape import Extracted, Extractor, Heard
 from told.write.understand import Case, Understood
@@ -56,6 +56,7 @@ class Order:
     skipped: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     kind: str
+    rules: Kind | None
     expires: int | None
     ask: Ask
     blobs: tuple[Blob, ...] = ()
@@ -67,10 +68,16 @@ def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: st
     mind = desk.mind
     found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
     rules = mind.ontology.get(kind)
-    metas = {id(each.turn.meta): each.turn.meta for each in found.verdicts}
-    odd = [] if rules is None else [note for meta in metas.values() for note in looked_over(rules, meta)]
+    odd = () if rules is None else _odd(rules, found.verdicts)
     warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
-    return Order(scope, found.verdicts, found.skipped, warnings, kind, expires, ask, said.blobs)
+    return Order(scope, found.verdicts, found.skipped, warnings, kind, rules, expires, ask, said.blobs)
+
+
+def _odd(rules: Kind, verdicts: Sequence[Verdict]) -> list[str]:
+    """What to say of the fields that turns of a kind are given, or of a key that none of them gives."""
+    keyed = rules.keyed
+    metas = {id(each.turn.meta): each.turn.meta for each in verdicts if keyed or each.turn.meta}
+    return [note for meta in metas.values() for note in looked_over(rules, meta)]
 
 
 def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
@@ -95,9 +102,8 @@ def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
 
 def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
     """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
-    kind = desk.mind.ontology.get(wanted.kind)
-    if kind is not None and kind.write is not Write.APPEND:
-        return KindExtractor(kind.name, desk.author)
+    if wanted.rules is not None and wanted.rules.write is not Write.APPEND:
+        return KindExtractor(wanted.kind, desk.author)
     if wanted.ask.by == VERBATIM or wanted.kind != PLAIN:
         return None
     if not wanted.ask.facts:
@@ -127,18 +133,21 @@ def _written(
 ) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
     scope, kinds = wanted.scope, _kinds(wanted, parts, found, asks_model=asks_model)
-    kept = [_kept(verdict, kind) for verdict, kind in zip(wanted.verdicts, kinds, strict=True)]
-    md5s, digests = [each.md5 for each in kept], [each.digest for each in kept]
-    words = [_wording(each.turn.evidence) for each in kept] if desk.embedder and desk.embedder.local else []
-    hashes = [text_hash(text) for text in words]
-    answering = bool(kept) and kept[0].turn.evidence.said_at is not None and talk.answerable(kept[0].turn)
+    said = [verdict.turn.evidence for verdict in wanted.verdicts]
+    md5s, digests = [md5(each.content) for each in said], [each.digest() for each in said]
+    words = [_wording(each) for each in said] if desk.embedder and desk.embedder.local else []
+    hashes = list(map(text_hash, words))
+    answering = bool(said) and said[0].said_at is not None and talk.answerable(said[0])
 
     def decide() -> Flow[tuple[Receipt, Plan | None]]:
         name = key.name if key else None
         known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
         if key and known.ticket:
             return (yield from replay(desk.store, scope.account, key, known.ticket)), None
-        known, given = yield from _nearly(desk, wanted, kept, known)
+        given: Mapping[bytes, Vector] = {}
+        if wanted.ask.by != VERBATIM:
+            known, given = yield from _nearly(desk, wanted, zip(wanted.verdicts, kinds, md5s, strict=True), known)
+        kept = zip(wanted.verdicts, kinds, md5s, strict=True)
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
         plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
@@ -146,23 +155,15 @@ def _written(
         if extractor is not None and heard is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
             if not asks_model and wanted.ask.by != CLOSED:
-                _speak_for_themselves(plan, kept, wanted.kind)
+                _speak_for_themselves(plan, kinds, wanted.kind)
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
 
 
-def _kept(verdict: Verdict, kind: str | None) -> Kept:
-    """A turn as it is kept, under the names the store knows it by."""
-    said = verdict.turn.evidence
-    return Kept(verdict.turn, kind, md5(said.content), said.digest(), verdict.own)
-
-
-def _speak_for_themselves(plan: Plan, kept: Sequence[Kept], kind: str) -> None:
+def _speak_for_themselves(plan: Plan, kinds: Sequence[str | None], kind: str) -> None:
     """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
-    silent = {
-        plan.evidence[place] for place, each in enumerate(kept) if each.kind == TURN and place not in plan.spoken_for
-    }
+    silent = {plan.evidence[place] for place, each in enumerate(kinds) if each == TURN and place not in plan.spoken_for}
     for place, draft in enumerate(plan.drafts):
         said = draft.verb
         if isinstance(said, Asserted) and said.claim.kind == TURN and said.claim.evidence in silent:
@@ -172,22 +173,21 @@ def _speak_for_themselves(plan: Plan, kept: Sequence[Kept], kind: str) -> None:
 
 
 def _nearly(
-    desk: Desk, wanted: Order, kept: Sequence[Kept], known: Known
+    desk: Desk, wanted: Order, kept: Iterable[tuple[Verdict, str | None, str]], known: Known
 ) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
     """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
-    verbatim = wanted.ask.by == VERBATIM
-    new = [] if verbatim else [each for each in kept if each.kind == PLAIN and each.md5 not in known.facts]
+    new = [(text, each.turn.evidence) for each, kind, text in kept if kind == PLAIN and text not in known.facts]
     if not new:
         return known, {}
-    words = [Wording(t.content, t.role, t.name, t.said_at) for t in (each.turn.evidence for each in new)]
+    words = [Wording(said.content, said.role, said.name, said.said_at) for _, said in new]
     local = desk.embedder if desk.embedder is not None and desk.embedder.local else None
     words = list((yield from with_vectors(local, words)))
     facts = dict(known.facts)
-    for each, wording in zip(new, words, strict=True):
+    for (text, _), wording in zip(new, words, strict=True):
         now = desk.mint.now()
         near = yield from near_duplicate(desk.store, wanted.scope, wording, now, desk.settings, kinds=[PLAIN])
         if near is not None:
-            facts[each.md5] = near
+            facts[text] = near
     vectors = {text_hash(each.passage): each.vector for each in words if each.vector is not None}
     return replace(known, facts=facts), vectors
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from told.core.entry import Evidence
 from told.core.fact import PIECE, Fact
-from told.write.messages import Turn
 
 MINUTE = 60_000_000
 
@@ -19,16 +19,14 @@ class Spoken:
     wording: str
 
 
-def answerable(turn: Turn) -> bool:
+def answerable(said: Evidence) -> bool:
     """Whether a turn is one of a conversation between people: short, and by somebody who has a name."""
-    said = turn.evidence
     return said.role == "user" and said.name is not None and len(said.content) <= PIECE
 
 
-def spoken(thread: str, turn: Turn) -> Spoken | None:
+def spoken(thread: str, said: Evidence) -> Spoken | None:
     """A turn as the next one sees it."""
-    said = turn.evidence
-    return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(turn) else None
+    return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(said) else None
 
 
 def remembered(fact: Fact) -> Spoken | None:
@@ -38,11 +36,11 @@ def remembered(fact: Fact) -> Spoken | None:
     return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 
 
-def answers(turn: Turn, before: Spoken, pause: float) -> bool:
+def answers(said: Evidence, before: Spoken, pause: float) -> bool:
     """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
-    if not answerable(turn):
+    if not answerable(said):
         return False
-    now, then = turn.evidence.said_at, before.said_at
+    now, then = said.said_at, before.said_at
     if now is None or then is None:
         return now is then
     return 0 <= now - then <= pause * MINUTE

@@ -20,7 +20,7 @@ from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.score import frequencies
 from told.core.text import terms
-from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutPassage, PutTick, PutWitness, RowOp
+from told.ports import CloseThread, EndVersion, RowOp
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
@@ -70,18 +70,17 @@ class Grower:
         """Apply the operations in order, then write what they gathered."""
         for op in ops:
             match op:
-                case PutFact(fact=fact):
-                    self._fact(fact)
-                case PutPassage(passage=passage):
-                    space, part = self.space(passage.scope)
-                    id_ = position(self.account, passage.seq)
-                    self.index(part, id_, space, passage, self._before(space, passage))
-                case PutWitness(witness=witness):
-                    self._witness(witness)
-                case PutTick(tick=tick):
-                    self._tick(tick)
-                case PutLink(link=link):
-                    self._link(link)
+                case Fact():
+                    self._fact(op)
+                case Passage():
+                    space, part = self.space(op.scope)
+                    self.index(part, position(self.account, op.seq), space, op, self._before(space, op))
+                case Witness():
+                    self._witness(op)
+                case Tick():
+                    self._tick(op)
+                case Link():
+                    self._link(op)
                 case EndVersion(thread=thread, seq=seq):
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):

@@ -183,12 +183,12 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
             case ThreadAt(thread=thread, seq=seq):
                 latest = run(db, "held", thread, *span(account)).fetchone()
                 broken = latest != (None if seq is None else (position(account, seq), thread))
-            case NoFact(scope=scope, md5=md5):
+            case NoFact(scope=scope, md5s=md5s):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
-                broken = space is not None and run(db, "text_held", space[0], md5).get is not None
-            case NoEvidence(scope=scope, digest=digest):
+                broken = space is not None and any(run(db, "text_held", space[0], md5).get for md5 in md5s)
+            case NoEvidence(scope=scope, digests=digests):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
-                broken = space is not None and run(db, "evidence_held", space[0], digest).get is not None
+                broken = space is not None and any(run(db, "evidence_held", space[0], each).get for each in digests)
             case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)
                 since = subject, json_list(predicates), position(account, seq)

@@ -75,7 +75,7 @@ class BlobLaws(Laws):
         seen = shown("look", "e1", PNG)
         write(book, [seen], PNG)
         assert book.store.blob(ACCOUNT, PNG.hash) == PNG
-        guard = NoEvidence(ALICE, seen.verb.evidence.digest())  # type: ignore[union-attr]
+        guard = NoEvidence(ALICE, (seen.verb.evidence.digest(),))  # type: ignore[union-attr]
         again = Batch(ACCOUNT, [shown("again", "e2", NOTE)], [guard], blobs=[NOTE])
         with pytest.raises(Conflict):
             book.store.commit(again, book.folding(VIEWS))

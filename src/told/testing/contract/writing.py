@@ -41,8 +41,10 @@ BROKEN: dict[str, Guard] = {
     "no version where there is one": ThreadAt("t1", None),
     "a retracted version": ThreadAt("gone", 2),
     "a version of nothing": ThreadAt("nobody", 7),
-    "a text that is held": NoFact(ALICE, md5("second")),
-    "evidence that is there": NoEvidence(ALICE, Evidence("said").digest()),
+    "a text that is held": NoFact(ALICE, (md5("second"),)),
+    "one of the texts that is held": NoFact(ALICE, (md5("first"), md5("second"))),
+    "evidence that is there": NoEvidence(ALICE, (Evidence("said").digest(),)),
+    "some evidence that is there": NoEvidence(ALICE, (Evidence("below").digest(), Evidence("said").digest())),
     "an entry that was erased": Intact(8),
     "an entry that is to come": Intact(99),
 }
@@ -50,16 +52,18 @@ HELD: dict[str, Guard] = {
     "the latest version": ThreadAt("t1", 3),
     "no version after a retraction": ThreadAt("gone", None),
     "no version of nothing": ThreadAt("nobody", None),
-    "a text of a closed version": NoFact(ALICE, md5("first")),
-    "a text that was given up": NoFact(ALICE, md5("given up")),
-    "a text another holds": NoFact(BOB, md5("second")),
-    "a text held one scope above": NoFact(ALICE_AT_WORK, md5("second")),
-    "a text held one scope below": NoFact(ALICE, md5("below")),
-    "a text in other letters": NoFact(ALICE, md5("SECOND")),
-    "evidence of another": NoEvidence(BOB, Evidence("said").digest()),
-    "evidence one scope below": NoEvidence(ALICE, Evidence("below").digest()),
+    "no text": NoFact(ALICE, ()),
+    "no evidence": NoEvidence(ALICE, ()),
+    "a text of a closed version": NoFact(ALICE, (md5("first"),)),
+    "a text that was given up": NoFact(ALICE, (md5("given up"),)),
+    "a text another holds": NoFact(BOB, (md5("second"),)),
+    "a text held one scope above": NoFact(ALICE_AT_WORK, (md5("second"),)),
+    "a text held one scope below": NoFact(ALICE, (md5("below"),)),
+    "a text in other letters": NoFact(ALICE, (md5("SECOND"),)),
+    "evidence of another": NoEvidence(BOB, (Evidence("said").digest(),)),
+    "evidence one scope below": NoEvidence(ALICE, (Evidence("below").digest(),)),
     "an entry with its content": Intact(5),
-    "evidence in another role": NoEvidence(ALICE, Evidence("said", "assistant").digest()),
+    "evidence in another role": NoEvidence(ALICE, (Evidence("said", "assistant").digest(),)),
 }
 
 
@@ -191,7 +195,7 @@ class WritingLaws(Laws):
 
         def write(writer: int) -> bool:
             try:
-                book.write(Asserted(f"t{writer}", Claim("same")), guards=[NoFact(ALICE, md5("same"))], seen=seen)
+                book.write(Asserted(f"t{writer}", Claim("same")), guards=[NoFact(ALICE, (md5("same"),))], seen=seen)
             except Conflict:
                 return False
             return True

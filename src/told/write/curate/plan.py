@@ -97,7 +97,7 @@ def _guards(place: Place, decision: Decision, fact: Fact | None, *, ours: bool) 
     if decision.event == "ADD" and claim is not None and claim.kind in place.bounded:
         found.append(NoMore(place.scope, claim.kind, place.seen))
     if decision.event == "ADD" and claim is not None and claim.predicate is None:
-        return [*found, NoFact(place.scope, md5(claim.text))]
+        return [*found, NoFact(place.scope, (md5(claim.text),))]
     if fact is not None and not ours:
         found.append(ThreadAt(fact.id, fact.seq))
     if decision.event in ("ADD", "UPDATE") and claim is not None and claim.subject is not None:

@@ -128,7 +128,7 @@ def _revised(desk: Desk, scope: Scope, paper: Paper, held: Held) -> Flow[Receipt
     if evidence is None:
         evidence = desk.mint.id()
         plan.drafts.append(Draft(Observed(evidence, said), scope, desk.author))
-        plan.guards.append(NoEvidence(scope, said.digest()))
+        plan.guards.append(NoEvidence(scope, (said.digest(),)))
     pieces = parts(paper.document, desk.settings.document_part)
     text = _outline(paper, pieces) if len(pieces) > 1 else said.content
     root = desk.mint.id() if held.root is None else held.root.id

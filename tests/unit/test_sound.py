@@ -1,0 +1,41 @@
+"""What an embedder answers is taken only if it is vectors of finite numbers, in whatever form they come."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from math import inf, nan
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from told.core.errors import EmbeddingError
+from told.ports import sound
+
+LARGEST = 3.4028234663852886e38
+"""The largest number that a float of four bytes can be."""
+
+FORMS: dict[str, Callable[[Sequence[float]], Any]] = {
+    "list": list, "tuple": tuple, "floats": lambda row: array("f", row), "doubles": lambda row: array("d", row),
+    "numpy": lambda row: np.asarray(row, dtype=np.float32),
+}  # fmt: skip
+EMBEDDER: Any = SimpleNamespace(model="a model", dim=4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("odd", [nan, -nan, inf, -inf])
+def test_what_is_no_finite_number_is_refused_wherever_it_stands(form: str, place: int, odd: float) -> None:
+    row = [0.5, -0.5, 0.5, -0.5]
+    row[place] = odd
+    with pytest.raises(EmbeddingError, match="4 finite numbers"):
+        sound(EMBEDDER, [FORMS[form](row)], 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("number", [0.0, -0.0, 1e-45, 1.0, -2.0, 1e38, LARGEST, -LARGEST])
+def test_every_finite_number_is_taken_small_or_large(form: str, number: float) -> None:
+    vectors = [FORMS[form]([number, 0.5, 0.0, -0.5])] * 2
+    assert sound(EMBEDDER, vectors, 2) is vectors
