@@ -5,7 +5,7 @@ A passage is any key that grows in the order passages were written; what is said
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +16,6 @@ from told.core.score import (
     Corpus,
     above,
     bm25,
-    centre,
     cosine,
     counted,
     cover,
@@ -72,17 +71,21 @@ class Question:
 
 def question(
     probe: Probe, asked: bytes, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str],
-    total: Sequence[int], count: int,
+    middle: Centre, count: int, toward: Callable[[bytes, bytes], float] = toward,
 ) -> Question:  # fmt: skip
-    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where."""
+    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where.
+
+    The last is the centre of so many vectors; `toward` is what the cosine of a query with a code is found by.
+    """
     terms = tuple(dict.fromkeys(probe.terms))
     people, names = named(speakers, probe.words) if probe.words else ((), frozenset())
     kept = counted(terms, names)
     pairs = zip(terms, containing, strict=True)
     weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
-    middle, trusted = centre(total, count), trust(count)
+    trusted = trust(count)
     off = probe.centre * trusted
-    usual = level(asked, middle, off, probe.usual, trusted) if asked else 0.0
+    near = toward(asked, middle.code) if asked and middle.length else 0.0
+    usual = level(near, middle, off, probe.usual, trusted) if asked else 0.0
     return Question(probe, weights, corpus.average, people, asked, middle, off, usual, corpus.passages)
 
 

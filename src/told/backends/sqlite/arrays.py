@@ -34,6 +34,8 @@ SCENES: Final = 4
 """How many different looks at a partition are remembered."""
 APART_BYTES: Final = 120
 """What a code that was taken apart takes beside its own bytes."""
+STORED_BYTES: Final = 150
+"""What is remembered of a passage that was offered."""
 
 
 class ArrayPartition(Partition):
@@ -92,9 +94,9 @@ class ArrayPartition(Partition):
 
     @property
     def size(self) -> int:
-        """Roughly how many bytes the partition takes, once as many codes are taken apart as ever are."""
-        apart = min(self.rows, APART) * (self.model.dim + APART_BYTES) if self.model else 0
-        return super().size + apart
+        """Roughly how many bytes the partition takes, once as much is taken apart and remembered as ever is."""
+        apart = self.model.dim + APART_BYTES if self.model else 0
+        return super().size + min(self.rows, APART) * (apart + STORED_BYTES)
 
     def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.

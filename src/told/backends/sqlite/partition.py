@@ -22,7 +22,7 @@ from told.backends.sqlite.rows import part_span
 from told.core.errors import StoreCorrupt
 from told.core.match import Matches, Question, Turns, Voice, places, summed
 from told.core.query import Mark
-from told.core.score import Corpus
+from told.core.score import Centre, Corpus, centre
 
 ROW_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1
@@ -79,7 +79,7 @@ class Answer(Protocol):
     near: Listing
     words: Listing
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
@@ -98,6 +98,9 @@ class Sight(Protocol):
 
     def total(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, each times its share, and how many there are."""
+
+    def middle(self) -> Centre:
+        """The centre of the visible vectors."""
 
     def answer(self, question: Question) -> Answer:
         """The best passages of each retriever."""
@@ -344,6 +347,10 @@ class PlainSight:
     def total(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors."""
         return summed(code for ordinal, code in self.codes.items() if self.seen[ordinal].counted)
+
+    def middle(self) -> Centre:
+        """The centre of the visible vectors."""
+        return centre(*self.total())
 
     def answer(self, question: Question) -> Answer:
         """The best of each retriever."""

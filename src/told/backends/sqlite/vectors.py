@@ -16,6 +16,7 @@ import apsw
 
 from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
+from told.core import score
 from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
 from told.core.score import FINE, WIDE, ZERO, fine, quantise
@@ -58,6 +59,17 @@ def aim(vector: Sequence[float]) -> bytes:
     np.rint(values, out=values)
     values += ZERO
     return values.astype(np.int16).tobytes()
+
+
+def toward(query: bytes, code: bytes) -> float:
+    """The cosine of a query with a code; faster where NumPy is installed, and the same bits where it is not."""
+    try:
+        import numpy as np
+    except ImportError:
+        return score.toward(query, code)
+    values = np.frombuffer(query, np.int16).astype(np.int64) - ZERO
+    norms = sqrt(values @ values) * score.norm(code)
+    return int(values @ np.frombuffer(code, np.int8).astype(np.int64)) / norms if norms else 0.0
 
 
 @dataclass(frozen=True, slots=True)
