@@ -9,8 +9,9 @@ from told.backends.ram_account import Account
 from told.core.fact import UNLISTED, Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
-from told.core.match import Matches, Turns, Voice, facts, places, question, summed
+from told.core.match import Matches, Turns, Voice, places, summed
 from told.core.query import Find, Probe, Ranked, counting
+from told.core.question import facts, question
 from told.core.score import Corpus, centre, fine, frequencies
 from told.core.text import terms
 

@@ -90,7 +90,7 @@ class ArrayPartition(Partition):
         codes = Codes(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
-        return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
+        return Scene(table, codes, self.voices, seen, counted, total, int(since), int(until))
 
     @property
     def size(self) -> int:

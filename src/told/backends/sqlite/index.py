@@ -16,14 +16,14 @@ import apsw
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import Snapshot, run
 from told.backends.sqlite.filters import compile as compile_filter
-from told.backends.sqlite.partition import Listing, Look, Partition, PlainPartition, Sight
+from told.backends.sqlite.partition import Listing, Look, Partition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
 from told.backends.sqlite.writer import Writer
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.match import facts, question
 from told.core.query import Find, Mark, Marks, Probe, Ranked
+from told.core.question import facts, question
 from told.core.score import Centre, Corpus, centre
 
 Rows = list[tuple[Any, ...]]
@@ -36,6 +36,8 @@ def partition_class() -> type[Partition]:
     try:
         from told.backends.sqlite.arrays import ArrayPartition
     except ImportError:
+        from told.backends.sqlite.plain import PlainPartition
+
         return PlainPartition
     return ArrayPartition
 

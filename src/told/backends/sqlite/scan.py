@@ -7,7 +7,6 @@ stretches are exact in double precision: the order of summing cannot matter. Wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
-from told.core.match import Question
 from told.core.query import Mark, Marks
+from told.core.question import Question
 from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, centre, norm
-from told.core.value import quick
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -119,7 +117,6 @@ class Bearings:
         return measured if self._times == 1.0 else self._times * measured
 
 
-@dataclass
 class Scene:
     """What can be seen of a partition, and all that follows from that whatever is asked.
 
@@ -127,17 +124,16 @@ class Scene:
     each times its share, and how many there are.
     """
 
-    table: Table
-    codes: Codes
-    voices: tuple[Speaker, ...]
-    seen: Mask
-    counted: Mask
-    summed: tuple[Sequence[int], int]
-    since: int
-    until: int
-    _hubs: tuple[Centre, Bearings | None] = (Centre(), None)
-    _norms: tuple[float, Floats] = (0.0, np.zeros(0))
-    _stored: tuple[Ints, Mapping[str, list[Any]]] = (np.zeros(0, np.int64), {})
+    def __init__(
+        self, table: Table, codes: Codes, voices: Sequence[Speaker], seen: Mask, counted: Mask,
+        summed: tuple[Sequence[int], int], since: int, until: int,
+    ) -> None:  # fmt: skip
+        self.table, self.codes, self.voices = table, codes, tuple(voices)
+        self.seen, self.counted, self.summed = seen, counted, summed
+        self.since, self.until = since, until
+        self._hubs: tuple[Centre, Bearings | None] = (Centre(), None)
+        self._norms: tuple[float, Floats] = (0.0, np.zeros(0))
+        self._stored: tuple[Ints, Mapping[str, list[Any]]] = (np.zeros(0, np.int64), {})
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -214,14 +210,13 @@ class Scene:
         return found
 
 
-@quick
-@dataclass(frozen=True, slots=True)
 class ArraySight:
     """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
 
-    scene: Scene
-    chosen: Mask
-    postings: Postings
+    def __init__(self, scene: Scene, chosen: Mask, postings: Postings) -> None:
+        self.scene = scene
+        self.chosen = chosen
+        self.postings = postings
 
     @property
     def corpus(self) -> Corpus:
@@ -287,7 +282,12 @@ class ArrayAnswer:
         (found,) = ((self.bm25 > 0.0) & self.sight.chosen).nonzero()
         return self._best(found, self.bm25[found])
 
-    def told(self, picked: Ints) -> Floats:
+    def cover(self, picked: Ints) -> Floats:
+        """How much of the query these turns hold."""
+        told, mass = self._told(picked), self.question.mass
+        return told / sqrt(mass) if mass else told
+
+    def _told(self, picked: Ints) -> Floats:
         """What the terms tell that stand in these turns or near them, each counted where it counts most."""
         postings = self.sight.postings
         if self.turns is None or not postings.numbers:
@@ -411,23 +411,12 @@ class ArrayMarks(Marks):
         self._listed = {"near": near, "words": words}
         self._picked = answer.offered(near, words)
         self._stored = answer.sight.scene.stored(self._picked)
-        self._able = answer.codes.there[self._picked]
-        self._all_able = bool(self._able.all())
+        self._all_able = bool(answer.codes.there[self._picked].all())
         self._lists: dict[str, Sequence[Any]] = {}
 
     @cached_property
     def _made(self) -> Sequence[Mark]:
         return self.some(range(len(self)))
-
-    @cached_property
-    def _cover(self) -> Floats:
-        told, mass = self._answer.told(self._picked), self._answer.question.mass
-        return told / sqrt(mass) if mass else told
-
-    @cached_property
-    def _dense(self) -> Floats:
-        cosines = self._answer.cosines
-        return np.zeros(0) if cosines is None else self._answer.dense(self._picked, cosines)
 
     def __len__(self) -> int:
         return len(self._picked)
@@ -437,27 +426,26 @@ class ArrayMarks(Marks):
         if name in self._stored:
             return self._stored[name]
         if name not in self._lists:
-            self._lists[name] = self._measured(name, self._picked, slice(None))
+            self._lists[name] = self._measured(name, self._picked)
         return self._lists[name]
 
     def some(self, places: Sequence[int]) -> Sequence[Mark]:
         """Those at some places."""
-        at, known = np.array(places, np.int64), {**self._stored, **self._lists}
-        picked = self._picked[at]
+        picked, known = self._picked[np.array(places, np.int64)], {**self._stored, **self._lists}
         columns = [
-            [known[name][place] for place in places] if name in known else self._measured(name, picked, at)
+            [known[name][place] for place in places] if name in known else self._measured(name, picked)
             for name in Mark._fields
         ]
         return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
 
-    def _measured(self, name: str, picked: Ints, at: Ints | slice) -> Sequence[Any]:
-        """What a question brings to one column of those picked, which are the ones at some places."""
+    def _measured(self, name: str, picked: Ints) -> Sequence[Any]:
+        """What a question brings to one column of some passages."""
         answer = self._answer
+        found: list[Any]
         if name in self._listed:
             return list(map(self._listed[name].get, picked.tolist()))
-        found: list[Any]
         if name in ("bm25", "cover"):
-            found = (answer.bm25[picked] if name == "bm25" else self._cover[at]).tolist()
+            found = (answer.bm25[picked] if name == "bm25" else answer.cover(picked)).tolist()
             return found
         measures = answer.hubs if name == "hub" else answer.cosines
         if measures is None or answer.cosines is None:
@@ -465,10 +453,11 @@ class ArrayMarks(Marks):
         if name == "code":
             found = list(answer.codes.each(picked))
         else:
-            found = (self._dense[at] if name == "dense" else measures.of(picked)).tolist()
+            found = (answer.dense(picked, measures) if name == "dense" else measures.of(picked)).tolist()
         if self._all_able:
             return found
-        return [value if has else NO_VECTOR[name] for value, has in zip(found, self._able[at].tolist(), strict=True)]
+        able = answer.codes.there[picked].tolist()
+        return [value if has else NO_VECTOR[name] for value, has in zip(found, able, strict=True)]
 
 
 def sketched(codes: Array) -> Array:
