@@ -108,7 +108,8 @@ class Filled:
         store = self.memory.engine.store
         words = tuple(dict.fromkeys(query_terms(self.queries.texts[number])))
         ranked = store.index.search(self.probe(number, words, vector=True))
-        best = list(dict.fromkeys(seq for pair in zip(ranked.near, ranked.words, strict=False) for seq, _ in pair))
+        pairs = zip(ranked.near[:ROWS], ranked.words[:ROWS], strict=False)
+        best = list(dict.fromkeys(seq for pair in pairs for seq, _ in pair))
         return len(store.versions("default", best[:ROWS]))
 
     def probe(self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH) -> Probe:

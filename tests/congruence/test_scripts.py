@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
 from stores import STORES, opened
-from told.backends.sqlite.partition import PlainPartition
+from told.backends.sqlite.plain import PlainPartition
 from told.core.fact import Fact, Link, Passage, Tick, Witness
 from told.core.query import AsOf, Find, Probe
 from told.core.scope import Scope

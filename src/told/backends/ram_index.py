@@ -9,9 +9,10 @@ from told.backends.ram_account import Account
 from told.core.fact import UNLISTED, Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
-from told.core.match import Matches, Turns, Voice, facts, places, question, summed
+from told.core.match import Matches, Turns, Voice, places, summed
 from told.core.query import Find, Probe, Ranked, counting
-from told.core.score import Corpus, fine, frequencies
+from told.core.question import facts, question
+from told.core.score import Corpus, centre, fine, frequencies
 from told.core.text import terms
 
 
@@ -46,12 +47,13 @@ def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ra
     before = {key: (p.seq, p.slot) for key, passage in seen.items() if (p := account.before(passage)) is not None}
     counted = [key for key in seen if held[key[0]].kind not in UNLISTED]
     centred = probe.centre and probe.vector is not None
+    total = summed(codes[key] for key in counted if key in codes) if centred else ((), 0)
     asked = question(
         probe, b"" if probe.vector is None else fine(probe.vector),
         Corpus(len(counted), sum(len(said[key]) for key in counted)),
         [sum(term in counts[key] for key in counted) for term in dict.fromkeys(probe.terms)],
         [fact.actor for fact in held.values() if fact.actor],
-        *(summed(codes[key] for key in counted if key in codes) if centred else ((), 0)),
+        centre(*total), total[1],
     )  # fmt: skip
     turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
     matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)

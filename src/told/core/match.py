@@ -9,26 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from told.core.query import Mark, Probe
-from told.core.score import (
-    REACH,
-    Centre,
-    Corpus,
-    above,
-    bm25,
-    centre,
-    cosine,
-    counted,
-    cover,
-    idf,
-    level,
-    named,
-    norm,
-    share,
-    toward,
-    trust,
-)
-from told.core.value import quick
+from told.core.query import Mark
+from told.core.question import Question
+from told.core.score import REACH, above, bm25, cosine, cover, norm, share, toward
 
 K = TypeVar("K", int, tuple[int, int])
 NOWHERE = 1 << 62
@@ -44,46 +27,6 @@ class Voice:
     talk: int
     role: str | None
     actor: str | None
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A probe as every part of an index answers it: with the statistics of everything the read can see.
-
-    `off` is how much of the mean direction is really taken off, and `level` how near a passage then is on the average.
-    """
-
-    probe: Probe
-    weights: Mapping[str, float]
-    average: float
-    named: tuple[str, ...] = ()
-    asked: bytes = b""
-    middle: Centre = field(default_factory=Centre)
-    off: float = 0.0
-    level: float = 0.0
-    visible: int = 0
-
-    @property
-    def mass(self) -> float:
-        """What all terms of the query tell together."""
-        return sum(self.weights.values())
-
-
-def question(
-    probe: Probe, asked: bytes, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str],
-    total: Sequence[int], count: int,
-) -> Question:  # fmt: skip
-    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where."""
-    terms = tuple(dict.fromkeys(probe.terms))
-    people, names = named(speakers, probe.words) if probe.words else ((), frozenset())
-    kept = counted(terms, names)
-    pairs = zip(terms, containing, strict=True)
-    weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
-    middle, trusted = centre(total, count), trust(count)
-    off = probe.centre * trusted
-    usual = level(asked, middle, off, probe.usual, trusted) if asked else 0.0
-    return Question(probe, weights, corpus.average, people, asked, middle, off, usual, corpus.passages)
 
 
 def summed(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
@@ -208,13 +151,3 @@ class Matches(Generic[K]):
 def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
     """The better of the places each passage has in the two lists."""
     return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
-
-
-def facts(seqs: Sequence[int], scores: Sequence[float]) -> list[tuple[int, float]]:
-    """Passages in some order, by the positions of their facts, as facts: each once, where its best passage stands."""
-    if len(set(seqs)) == len(seqs):
-        return list(zip(seqs, scores, strict=True))
-    best: dict[int, float] = {}
-    for seq, score in zip(seqs, scores, strict=True):
-        best.setdefault(seq, score)
-    return list(best.items())

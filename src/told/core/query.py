@@ -133,6 +133,16 @@ class Marks(Sequence[Mark]):
     def _made(self) -> Sequence[Mark]:
         return self._make()
 
+    def column(self, name: str) -> Sequence[Any]:
+        """One thing that is known of each."""
+        made = self._made
+        return made.column(name) if isinstance(made, Marks) else [getattr(mark, name) for mark in made]
+
+    def some(self, places: Sequence[int]) -> Sequence[Mark]:
+        """Those at some places."""
+        made = self._made
+        return made.some(places) if isinstance(made, Marks) else [made[place] for place in places]
+
     @overload
     def __getitem__(self, place: int) -> Mark: ...
     @overload
@@ -156,11 +166,17 @@ class Marks(Sequence[Mark]):
         return repr(self._made)
 
 
+def columns(marks: Sequence[Mark]) -> Marks:
+    """Marks as what can be asked for one thing that is known of each, or for some of them."""
+    return marks if isinstance(marks, Marks) else Marks(lambda: marks)
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
 
+    The marks of a fact stand in the order of its slots.
     `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
     `mean` is the length of the scope's mean vector; `visible` is how many passages of memories the read can see;
     `linked` is whether the account has any links to follow.

@@ -186,10 +186,12 @@ def trust(count: int) -> float:
     return count / (count + PRIOR)
 
 
-def level(asked: bytes, middle: Centre, off: float, usual: float, trusted: float) -> float:
-    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual."""
-    here = middle.hub(toward(asked, middle.code)) if middle.length else 0.0
-    return above(trusted * here + (1.0 - trusted) * usual, middle.length * middle.length, off)
+def level(near: float, middle: Centre, off: float, usual: float, trusted: float) -> float:
+    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual.
+
+    `near` is the cosine of the query with the centre.
+    """
+    return above(trusted * middle.hub(near) + (1.0 - trusted) * usual, middle.length * middle.length, off)
 
 
 def cover(told: float, mass: float) -> float:

@@ -54,6 +54,7 @@ def from_us(us: int) -> datetime:
         raise TimeError(f"{us} microseconds lie outside the years 1 to 9999.") from None
 
 
+@lru_cache(maxsize=1024)
 def iso(us: int) -> str:
     """The instant as `2026-03-01T09:00:00.000000+00:00`; the order of these strings is the order of time."""
     return from_us(us).isoformat(timespec="microseconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from told.core.fact import NEVER, Fact
 from told.core.query import Bundle, Event, Hit, Receipt, Trace
@@ -16,42 +16,53 @@ from told.read.recall import Seen
 def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
     created = iso(fact.created_at)
-    said = None if fact.said_at is None else created if fact.said_at == fact.created_at else iso(fact.said_at)
     row: dict[str, Any] = {
         "id": fact.id, "memory": fact.text, "hash": fact.md5,
         "metadata": {key: _copied(value) for key, value in fact.meta.items()} if fact.meta else {}, "score": score,
         "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
         **fact.scope.ids(),
     }  # fmt: skip
-    extras = {
-        "actor_id": fact.actor, "role": fact.role, "source": fact.source,
-        "kind": None if fact.kind == "memory" else fact.kind, "said_at": said,
-        "expiration_date": None if fact.expires == NEVER else iso(fact.expires),
-        **(NOTHING if fact.predicate is None else _triple(fact)),
-        "polarity": None if fact.polarity == "asserted" else fact.polarity,
-        "modality": None if fact.modality == "stated" else fact.modality,
-        "confidence": None if fact.confidence == 1.0 else fact.confidence,
-        **(NOTHING if fact.precision == "open" else _valid(fact)),
-    }  # fmt: skip
-    row |= {name: value for name, value in extras.items() if value is not None}
+    if fact.actor is not None:
+        row["actor_id"] = fact.actor
+    if fact.role is not None:
+        row["role"] = fact.role
+    if fact.source is not None:
+        row["source"] = fact.source
+    if fact.kind != "memory":
+        row["kind"] = fact.kind
+    if fact.said_at is not None:
+        row["said_at"] = iso(fact.said_at)
+    if fact.expires != NEVER:
+        row["expiration_date"] = iso(fact.expires)
+    if fact.predicate is not None:
+        row |= _triple(fact)
+    if fact.polarity != "asserted":
+        row["polarity"] = fact.polarity
+    if fact.modality != "stated":
+        row["modality"] = fact.modality
+    if fact.confidence != 1.0:
+        row["confidence"] = fact.confidence
+    if fact.precision != "open":
+        row |= _valid(fact)
     return row
 
 
-NOTHING: Final[Mapping[str, Any]] = {}
-
-
 def _triple(fact: Fact) -> Mapping[str, Any]:
-    """What a memory says of whom."""
-    return {"subject": fact.subject, "predicate": fact.predicate, "object": fact.object}
+    """What a memory says of whom, as far as that is known."""
+    return _known(subject=fact.subject, predicate=fact.predicate, object=fact.object)
 
 
 def _valid(fact: Fact) -> Mapping[str, Any]:
     """When a memory holds in the world, where that is more than since it was said."""
     valid = fact.valid()
     if valid.end is None and valid.start == fact.said_at:
-        return NOTHING
+        return {}
     start, end = (None if at is None else iso(at) for at in (valid.start, valid.end))
-    return {"valid_from": start, "valid_to": end, "precision": valid.precision}
+    return _known(valid_from=start, valid_to=end, precision=valid.precision)
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _copied(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import TypeAlias
 
-from told.core.query import Mark, Ranked
+from told.core.query import Ranked, columns
 from told.core.tiers import fused_score
 from told.settings import Settings
 
@@ -29,8 +29,9 @@ def fusion(found: Ranked, settings: Settings, spread: float) -> Relevance:
 def weighted(found: Ranked, settings: Settings, spread: float) -> Relevance:
     """How many spreads nearer than the average, and how much of the query is covered."""
     near, held = settings.rank_dense / spread, settings.rank_cover
-    dense = [0.0 if mark.dense is None else near * mark.dense for mark in found.marks]
-    return dense, [held * mark.cover for mark in found.marks]
+    marks = columns(found.marks)
+    dense = [0.0 if dense is None else near * dense for dense in marks.column("dense")]
+    return dense, [held * cover for cover in marks.column("cover")]
 
 
 def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
@@ -41,25 +42,26 @@ def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
     def part(place: int | None) -> float:
         return SCALE / (k + place) / perfect if place else 0.0
 
-    return [part(mark.near) for mark in found.marks], [part(mark.words) for mark in found.marks]
+    marks = columns(found.marks)
+    return list(map(part, marks.column("near"))), list(map(part, marks.column("words")))
 
 
 def anchored(found: Ranked, settings: Settings, _: float) -> Relevance:
     """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
-    alpha = settings.fusion_alpha
-    dense = [SCALE * alpha * max(mark.cosine or 0.0, 0.0) for mark in found.marks]
-    return dense, [SCALE * (1.0 - alpha) * (mark.bm25 / (mark.bm25 + HALF)) for mark in found.marks]
+    alpha, marks = settings.fusion_alpha, columns(found.marks)
+    dense = [SCALE * alpha * max(cosine or 0.0, 0.0) for cosine in marks.column("cosine")]
+    return dense, [SCALE * (1.0 - alpha) * (bm25 / (bm25 + HALF)) for bm25 in marks.column("bm25")]
 
 
 def fused(found: Ranked, _: Settings, __: float) -> Relevance:
     """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
-    whole = sqrt(found.mass)
+    whole, marks = sqrt(found.mass), columns(found.marks)
 
-    def words(mark: Mark) -> float:
-        return 0.0 if found.near or not whole else min(mark.cover / whole, 1.0)
+    def words(cover: float) -> float:
+        return 0.0 if found.near or not whole else min(cover / whole, 1.0)
 
-    dense = [SCALE * fused_score(similarity=max(mark.cosine or 0.0, 0.0)) for mark in found.marks]
-    return dense, [SCALE * fused_score(similarity=words(mark)) for mark in found.marks]
+    dense = [SCALE * fused_score(similarity=max(cosine or 0.0, 0.0)) for cosine in marks.column("cosine")]
+    return dense, [SCALE * fused_score(similarity=words(cover)) for cover in marks.column("cover")]
 
 
 WAYS: Mapping[str, Callable[[Ranked, Settings, float], Relevance]] = {

@@ -82,7 +82,6 @@ def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
     scored = rank.ranked(found, said, eye.settings, spread)
     clock.mark("rank", len(scored), note=lambda: eye.settings.fusion)
     recall = Recall(want, said, probe, found, scored, [*warnings, *more], clock)
-    recall.all = list(scored)
     yield from _grown(eye, recall, spread)
     yield from _selected(eye, recall)
     return recall
@@ -113,7 +112,7 @@ def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
         if recall.labels:
             recall.scored = grown
             yield from weighed(eye, recall) if fused else fill(eye, recall, most)
-    recall.all = list(recall.scored)
+    recall.all = recall.scored
     led = len(recall.labels)
     recall.clock.mark("expand", len(recall.scored), note=lambda: f"{led} by links")
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import exp, log, sqrt
-from operator import add, attrgetter, itemgetter
-from typing import NamedTuple, TypeAlias
+from operator import add, attrgetter
+from typing import NamedTuple, TypeAlias, final, overload
 
 from told.core.almanac import time_words
 from told.core.fact import Fact
 from told.core.kind import Ontology
-from told.core.query import Mark, Ranked, Touch
+from told.core.query import Mark, Marks, Ranked, Touch, columns
 from told.core.score import cosine
 from told.core.text import terms
 from told.core.trust import FOREIGN, Trust, channel
@@ -60,6 +60,62 @@ class Scored(NamedTuple):
 _scored = partial(tuple.__new__, Scored)
 """What makes one of its three parts; by name it takes twice as long."""
 
+Column: TypeAlias = Sequence[float | None]
+"""What counts of each passage offered; nothing, where it does not."""
+
+
+@final
+class Lineup(Sequence[Scored]):
+    """Passages offered, best first and the newer of equals before the older; each is made when somebody looks at it.
+
+    A search looks at the first few, and of all others only at whose they are.
+    """
+
+    def __init__(self, marks: Marks, scores: list[float], parts: Mapping[str, Column]) -> None:
+        self._marks, self._parts = marks, parts
+        seqs = marks.column("seq")
+        order = sorted(range(len(seqs) - 1, -1, -1), key=seqs.__getitem__, reverse=True)
+        order.sort(key=scores.__getitem__, reverse=True)
+        self._order = order
+        self.seqs = [seqs[place] for place in order]
+        self.scores = [scores[place] for place in order]
+        self._made: dict[int, Scored] = {}
+
+    def at(self, places: Iterable[int]) -> list[Scored]:
+        """Those at some places, in that order."""
+        wanted, made = list(places), self._made
+        if missing := [place for place in wanted if place not in made]:
+            offered = [self._order[place] for place in missing]
+            for place, number, mark in zip(missing, offered, self._marks.some(offered), strict=True):
+                parts = {name: part for name, column in self._parts.items() if (part := column[number]) is not None}
+                made[place] = _scored((mark, self.scores[place], parts))
+        return [made[place] for place in wanted]
+
+    @overload
+    def __getitem__(self, place: int) -> Scored: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Scored]: ...
+    def __getitem__(self, place: int | slice) -> Scored | list[Scored]:
+        places = range(len(self.seqs))[place]
+        return self.at(places) if isinstance(places, range) else self.at((places,))[0]
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def __iter__(self) -> Iterator[Scored]:
+        return iter(self.at(range(len(self.seqs))))
+
+
+def seqs_of(scored: Sequence[Scored]) -> Sequence[int]:
+    """Which fact each passage belongs to, by its position."""
+    return scored.seqs if type(scored) is Lineup else [one.mark.seq for one in scored]
+
+
+def of_facts(scored: Sequence[Scored], facts: Container[int]) -> list[Scored]:
+    """The passages of some facts, in the order they come."""
+    places = [place for place, seq in enumerate(seqs_of(scored)) if seq in facts]
+    return scored.at(places) if type(scored) is Lineup else [scored[place] for place in places]
+
 
 def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
     """A fact that no search offered, as one would mark it; it may be taken to be like another."""
@@ -68,59 +124,42 @@ def unmeasured(fact: Fact, like: Mark | None = None) -> Mark:
     return mark if like is None else mark._replace(hub=like.hub, code=like.code)
 
 
-def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> list[Scored]:
+def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> Sequence[Scored]:
     """Every passage offered, best first; the newer of equals before the older."""
-    marks, (dense, cover) = found.marks, fusion(found, settings, spread)
-    scores = list(map(add, dense, cover))
+    marks, (dense, cover) = columns(found.marks), fusion(found, settings, spread)
+    scores, parts = list(map(add, dense, cover)), dict[str, Column](dense=dense, cover=cover)
     if settings.fusion == FUSED:
-        return _best_first(marks, scores, [{"dense": d, "cover": c} for d, c in zip(dense, cover, strict=True)])
-    talk = [settings.rank_talk * lent for lent in _lent(marks, scores)]
-    scores = list(map(add, scores, talk))
-    parts = [{"dense": d, "cover": c, "talk": t} for d, c, t in zip(dense, cover, talk, strict=True)]
-    sources = {role: channel(role) for role in {mark.role for mark in marks}}
-    for name, column in _beside(found, asked, settings, sources.keys()):
-        for place, more in enumerate(column):
-            if more is not None:
-                scores[place] += more
-                parts[place][name] = more
-    scored = _best_first(marks, scores, parts)
+        return Lineup(marks, scores, parts)
+    talk = [settings.rank_talk * lent for lent in _lent(marks.column("talk"), scores)]
+    scores, parts["talk"] = list(map(add, scores, talk)), talk
+    sources = {role: channel(role) for role in set(marks.column("role"))}
+    for name, column in _beside(marks, found.named, asked, settings, sources.keys()):
+        scores, parts[name] = [score + (more or 0.0) for score, more in zip(scores, column, strict=True)], column
+    scored = Lineup(marks, scores, parts)
     if FOREIGN.isdisjoint(sources.values()):
         return scored
     return user_first(scored, lambda one: sources[one.mark.role], asked, settings)
 
 
-def _best_first(marks: Sequence[Mark], scores: list[float], parts: list[dict[str, float]]) -> list[Scored]:
-    """Passages with their scores and what those are the sums of; sorted twice, which takes less than by two keys."""
-    scored = list(map(_scored, zip(marks, scores, parts, strict=True)))
-    scored.sort(key=_mark, reverse=True)
-    scored.sort(key=_score, reverse=True)
-    return scored
-
-
-Column: TypeAlias = Sequence[float | None]
-"""What counts of each passage offered; nothing, where it does not."""
-
-
 def _beside(
-    found: Ranked, asked: Asked, settings: Settings, roles: Iterable[str | None]
+    marks: Marks, named: Sequence[str], asked: Asked, settings: Settings, roles: Iterable[str | None]
 ) -> Iterator[tuple[str, Column]]:
     """What may count beside relevance: being said by the one person who is named, by an assistant, or at a time."""
-    marks = found.marks
-    if len(found.named) == 1:
-        [person], worth = found.named, settings.rank_speaker
-        yield "speaker", [worth if mark.actor == person else None for mark in marks]
+    if len(named) == 1:
+        [person], worth = named, settings.rank_speaker
+        yield "speaker", [worth if actor == person else None for actor in marks.column("actor")]
     if ASSISTANT in roles:
         worth = settings.rank_reply if asked.asks_reply else settings.rank_assistant
-        yield "role", [worth if mark.role == ASSISTANT else None for mark in marks]
+        yield "role", [worth if role == ASSISTANT else None for role in marks.column("role")]
     if spans := [span for span in map(_bounded, asked.spans) if span is not None]:
-        near = {at: max(timely(at, *span) for span in spans) for at in {mark.said_at for mark in marks}}
+        said = marks.column("said_at")
+        near = {at: max(timely(at, *span) for span in spans) for at in set(said)}
         worths = {at: settings.rank_time * share if share else None for at, share in near.items()}
-        yield "time", [worths[mark.said_at] for mark in marks]
+        yield "time", [worths[at] for at in said]
 
 
-def _lent(marks: Iterable[Mark], scores: list[float]) -> list[float]:
+def _lent(talks: Sequence[int], scores: list[float]) -> list[float]:
     """How relevant the best turns of the conversation of each passage are on the average."""
-    talks = [mark.talk for mark in marks]
     apart = set(talks)
     if len(apart) == len(talks):
         return scores
@@ -173,7 +212,6 @@ def before(one: Scored, other: Scored) -> bool:
     return bool(_rank(one) > _rank(other))
 
 
-_mark, _score = itemgetter(0), itemgetter(1)
 _rank = attrgetter("score", "mark.seq", "mark.slot")
 
 
@@ -327,8 +365,9 @@ def newest_first(scored: Sequence[Scored], asked: Asked, mean: float, settings: 
 
 
 def _supersedes(later: Mark, earlier: Mark) -> bool:
-    same = (later.role, later.actor) == (earlier.role, earlier.actor)
-    return same and later.seq != earlier.seq and (later.said_at, later.seq) > (earlier.said_at, earlier.seq)
+    if later.seq == earlier.seq or later.role != earlier.role or later.actor != earlier.actor:
+        return False
+    return (later.said_at, later.seq) > (earlier.said_at, earlier.seq)
 
 
 def diverse(scored: Sequence[Scored], mean: float, settings: Settings) -> list[Scored]:
@@ -382,15 +421,19 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
     if not scored:
         return 0.0
     covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
-    person = found.named[0] if len(found.named) == 1 else None
-    bare = [
-        score - parts.get("speaker", 0.0) - parts.get("newer", 0.0) if "speaker" in parts or "newer" in parts else score
-        for _, score, parts in scored
-    ]
+    if len(found.named) != 1:
+        return _sure(covered, max(_scores_of(scored)), found, settings)
+    [person] = found.named
+    bare = [score - parts.get("speaker", 0.0) for _, score, parts in scored]
     top = max(bare)
-    sure = 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)
-    if person is None:
-        return sure
     weights = [exp(score - top) for score in bare]
     theirs = sum([weight for one, weight in zip(scored, weights, strict=True) if one.mark.actor == person])
-    return theirs / sum(weights) * sure
+    return theirs / sum(weights) * _sure(covered, top, found, settings)
+
+
+def _scores_of(scored: Sequence[Scored]) -> Sequence[float]:
+    return scored.scores if type(scored) is Lineup else [one.score for one in scored]
+
+
+def _sure(covered: float, top: float, found: Ranked, settings: Settings) -> float:
+    return 0.2 + 0.5 * covered + 0.3 * calibrated(top, found, settings)

@@ -17,7 +17,7 @@ from told.read.fold import Kin, is_extracted
 from told.read.gather import Eye
 from told.read.guard import denials
 from told.read.leads import Web
-from told.read.rank import Scored
+from told.read.rank import Scored, seqs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Recall:
     asked: Asked
     probe: Probe
     found: Ranked
-    scored: list[Scored]
+    scored: Sequence[Scored]
     warnings: list[str]
     clock: trace.Clock
     facts: dict[int, Fact] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Recall:
     fates: trace.Ledger = field(default_factory=trace.Ledger)
     also: dict[int, tuple[str, ...]] = field(default_factory=dict)
     denied: dict[int, str] = field(default_factory=dict)
-    all: list[Scored] = field(default_factory=list)
+    all: Sequence[Scored] = ()
     sides: Sides = field(default_factory=Sides)
     kins: dict[str, Kin] = field(default_factory=dict)
     superseded: dict[int, str] = field(default_factory=dict)
@@ -79,11 +79,11 @@ class Recall:
     heat: dict[int, str] = field(default_factory=dict)
     web: Web = field(default_factory=Web)
 
-    def begin_again(self, scored: list[Scored]) -> None:
+    def begin_again(self, scored: Sequence[Scored]) -> None:
         """Forget what became of these candidates: more of them are here now."""
         self.scored, self.fates, self.also, self.led = scored, trace.Ledger(), {}, []
 
-    def keep(self, kept: list[Scored], stage: str, reason: str) -> None:
+    def keep(self, kept: Sequence[Scored], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
         if len(kept) < len(self.scored):
             self.fates.part(self.scored, kept, stage, reason)
@@ -107,15 +107,15 @@ class Recall:
         self.shown.update(fact.seq for fact in facts)
 
 
-def first(scored: Sequence[Scored], facts: int) -> list[Scored]:
+def first(scored: Sequence[Scored], facts: int) -> Sequence[Scored]:
     """The passages up to so many different facts."""
-    seen: dict[int, int] = {}
-    for place, one in enumerate(scored):
-        if one.mark.seq not in seen:
+    seen: set[int] = set()
+    for place, seq in enumerate(seqs_of(scored)):
+        if seq not in seen:
             if len(seen) == facts:
-                return list(scored[:place])
-            seen[one.mark.seq] = place
-    return list(scored)
+                return scored[:place]
+            seen.add(seq)
+    return scored
 
 
 def fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:

@@ -20,7 +20,7 @@ from told.read.fold import Kin, folded, is_extracted, kindred, stale
 from told.read.gather import Eye, by_id
 from told.read.guard import denials
 from told.read.leads import links_of
-from told.read.rank import Scored, best_of_facts, ordered
+from told.read.rank import Scored, best_of_facts, of_facts, ordered, seqs_of
 from told.read.recall import Recall, first
 from told.settings import Settings
 
@@ -33,7 +33,7 @@ A_NODE: Final = "it leads to memories and is none"
 
 def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
     """Look up which of the first facts contradict each other, and what else was taken from the same evidence."""
-    recall.shown |= {one.mark.seq for one in first(recall.scored, reach)} & recall.facts.keys()
+    recall.shown |= recall.facts.keys() & seqs_of(first(recall.scored, reach))
     if recall.found.linked:
         yield from _sided(eye, recall)
     while missing := _unknown(recall):
@@ -73,7 +73,7 @@ def _bring_in(eye: Eye, recall: Recall, evidence: Sequence[str], lives: Sequence
     seen = [fact for fact in lives if fact.seq not in denied and find.scope.covers(fact.scope)]
     known = {fact.id: fact for fact in recall.facts.values()}
     lost = {loser: known[winner] for loser, winner in recall.sides.lost.items()}
-    candidates = {one.mark.seq for one in recall.scored}
+    candidates = set(seqs_of(recall.scored))
     kins = kindred(seen, find.as_of, lost)
     for name in evidence:
         kin = kins.get(name, NO_KIN)
@@ -95,7 +95,7 @@ def _visible(fact: Fact, find: Find) -> bool:
 def settled(recall: Recall, settings: Settings) -> None:
     """Keep one of each that says the same, drop what is not believed, and make one of each turn and its claims."""
     inside = recall.shown & recall.facts.keys()
-    recall.keep([one for one in recall.scored if one.mark.seq in inside], "select", "after the limit")
+    recall.keep(of_facts(recall.scored, inside), "select", "after the limit")
     if not speaks_of(recall.want.find.filter, "kind"):
         recall.drop({seq: A_NODE for seq, fact in recall.facts.items() if fact.kind == NODE}, "expand")
     recall.keep(_distinct(recall), "fuse", "says the same as one before it")

@@ -34,6 +34,8 @@ SCENES: Final = 4
 """How many different looks at a partition are remembered."""
 APART_BYTES: Final = 120
 """What a code that was taken apart takes beside its own bytes."""
+STORED_BYTES: Final = 150
+"""What is remembered of a passage that was offered."""
 
 
 class ArrayPartition(Partition):
@@ -88,13 +90,13 @@ class ArrayPartition(Partition):
         codes = Codes(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.apart)
         total = self._summed(counted) if look.centred else ((), 0)
         since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
-        return Scene(table, codes, tuple(self.voices), seen, counted, total, int(since), int(until))
+        return Scene(table, codes, self.voices, seen, counted, total, int(since), int(until))
 
     @property
     def size(self) -> int:
-        """Roughly how many bytes the partition takes, once as many codes are taken apart as ever are."""
-        apart = min(self.rows, APART) * (self.model.dim + APART_BYTES) if self.model else 0
-        return super().size + apart
+        """Roughly how many bytes the partition takes, once as much is taken apart and remembered as ever is."""
+        apart = self.model.dim + APART_BYTES if self.model else 0
+        return super().size + min(self.rows, APART) * (apart + STORED_BYTES)
 
     def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.

@@ -7,7 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import chain
+from itertools import count as counting
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -15,15 +16,15 @@ import apsw
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import Snapshot, run
 from told.backends.sqlite.filters import compile as compile_filter
-from told.backends.sqlite.partition import Listing, Look, Partition, PlainPartition, Sight
+from told.backends.sqlite.partition import Listing, Look, Partition, Sight
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
 from told.backends.sqlite.sql import narrowed
 from told.backends.sqlite.writer import Writer
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.match import facts, question
 from told.core.query import Find, Mark, Marks, Probe, Ranked
-from told.core.score import Corpus
+from told.core.question import facts, question
+from told.core.score import Centre, Corpus, centre
 
 Rows = list[tuple[Any, ...]]
 FEW: Final = 256
@@ -35,6 +36,8 @@ def partition_class() -> type[Partition]:
     try:
         from told.backends.sqlite.arrays import ArrayPartition
     except ImportError:
+        from told.backends.sqlite.plain import PlainPartition
+
         return PlainPartition
     return ArrayPartition
 
@@ -161,20 +164,20 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
     containing = _added([sight.containing() for sight in sights])
     speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
     centred = probe.centre and probe.vector is not None
-    totals = [total for sight in sights if (total := sight.total())[1]] if centred else []
+    middle, count = _middle(sights) if centred else (Centre(), 0)
     code = b"" if probe.vector is None else vectors.aim(probe.vector)
     asked = question(
         probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
-        _added([total for total, _ in totals]),
-        sum(count for _, count in totals),
+        middle, count, vectors.toward,
     )  # fmt: skip
     answers = [sight.answer(asked) for sight in sights]
     near = _merged([answer.near for answer in answers], probe.depth)
     words = _merged([answer.words for answer in answers], probe.depth)
 
-    def marks() -> list[Mark]:
+    def marks() -> Sequence[Mark]:
         given = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
-        return sorted(chain.from_iterable(answer.marks(*places) for answer, *places in given))
+        offered = [answer.marks(*places) for answer, *places in given]
+        return offered[0] if len(offered) == 1 else sorted(chain.from_iterable(offered))
 
     return Ranked(
         facts(near.seqs, near.shown), facts(words.seqs, words.shown), Marks(marks), asked.named, asked.mass,
@@ -185,6 +188,13 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
 def _together(corpora: Sequence[Corpus]) -> Corpus:
     """All that is visible, wherever it is."""
     return corpora[0] if len(corpora) == 1 else Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
+
+
+def _middle(sights: Sequence[Sight]) -> tuple[Centre, int]:
+    """The centre of all that is visible, wherever it is, and of how many vectors it is."""
+    totals = [total for sight in sights if (total := sight.total())[1]]
+    count = sum(count for _, count in totals)
+    return sights[0].middle() if len(sights) == 1 else centre(_added([total for total, _ in totals]), count), count
 
 
 def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -203,7 +213,7 @@ class Merged(NamedTuple):
     def places(self, lists: int) -> list[dict[int, int]]:
         """For each list the places its passages take, by ordinal."""
         if lists == 1:
-            return [dict(zip(self.ordinals, count(1), strict=False))]
+            return [dict(zip(self.ordinals, counting(1), strict=False))]
         places: list[dict[int, int]] = [{} for _ in range(lists)]
         for place, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
             places[owner][ordinal] = place

@@ -1,16 +1,13 @@
-"""One partition in memory, in plain Python: the columns every search needs, kept fresh row by row.
+"""One partition in memory: the columns every search needs, kept fresh row by row.
 
-`arrays.py` is the same thing in NumPy; both answer alike to the last bit.
+`arrays.py` keeps them in NumPy, `plain.py` in plain Python; both answer alike to the last bit.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import apsw
@@ -20,9 +17,9 @@ from told.backends.sqlite.apply import DOC_BYTES, TF_BITS, docs_of
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.core.errors import StoreCorrupt
-from told.core.match import Matches, Question, Turns, Voice, places, summed
 from told.core.query import Mark
-from told.core.score import Corpus
+from told.core.question import Question
+from told.core.score import Centre, Corpus
 
 ROW_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1
@@ -79,7 +76,7 @@ class Answer(Protocol):
     near: Listing
     words: Listing
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
@@ -98,6 +95,9 @@ class Sight(Protocol):
 
     def total(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, each times its share, and how many there are."""
+
+    def middle(self) -> Centre:
+        """The centre of the visible vectors."""
 
     def answer(self, question: Question) -> Answer:
         """The best passages of each retriever."""
@@ -257,121 +257,3 @@ class Partition(ABC):
     @abstractmethod
     def _vector_bytes(self, dim: int) -> int:
         """What a vector takes in memory."""
-
-
-class PlainPartition(Partition):
-    """A partition in lists; what there is when NumPy is not installed."""
-
-    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
-        super().__init__(part, model, exact_rows)
-        self._clear()
-
-    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
-        """What is visible now."""
-        base = look.base
-        seen = {
-            ordinal: row
-            for ordinal, row in enumerate(self.table)
-            if row.space in look.spaces and (ordinal in base if base is not None else row.seq <= look.seq < row.until)
-            and (look.show_expired or row.expires > look.at)
-        }  # fmt: skip
-        chosen = frozenset(seen) if look.chosen is None else look.chosen
-        counts: dict[int, dict[str, int]] = {}
-        for term in terms:
-            for doc in self.postings(db, term):
-                if doc >> TF_BITS in seen:
-                    counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
-        codes = {ordinal: code for ordinal in seen if any(code := self.codes.get(ordinal, b""))}
-        voices = {ordinal: self.voices[row.voice] for ordinal, row in seen.items()}
-        firsts = {ordinal: self.table[row.first].seq for ordinal, row in seen.items()}
-        return PlainSight(tuple(terms), seen, chosen, counts, codes, voices, firsts)
-
-    def _clear(self) -> None:
-        self.table: list[Row] = []
-        self.codes: dict[int, bytes] = {}
-
-    def _append(self, columns: Sequence[Sequence[int]]) -> None:
-        self.table.extend(map(Row._make, zip(*columns, strict=True)))
-
-    def _close(self, ordinal: int, until: int) -> None:
-        self.table[ordinal] = self.table[ordinal]._replace(until=until)
-
-    def _vectors(self, ordinal: int, codes: bytes) -> None:
-        dim = self.model.dim if self.model else 1
-        for number in range(len(codes) // dim):
-            self.codes[ordinal + number] = codes[number * dim : (number + 1) * dim]
-
-    def _unpack(self, blob: bytes) -> array[int]:
-        return array("I", blob)
-
-    def _ascending(self, docs: array[int]) -> bool:
-        return all(one >> TF_BITS < other >> TF_BITS for one, other in pairwise(docs))
-
-    def _joined(self, docs: array[int], tail: Sequence[int]) -> array[int]:
-        return docs + array("I", tail)
-
-    def _vector_bytes(self, dim: int) -> int:
-        return dim + 60
-
-
-@dataclass(frozen=True, slots=True)
-class PlainSight:
-    """The visible part of a plain partition."""
-
-    terms: tuple[str, ...]
-    seen: Mapping[int, Row]
-    chosen: frozenset[int]
-    counts: Mapping[int, Mapping[str, int]]
-    codes: Mapping[int, bytes]
-    voices: Mapping[int, Speaker]
-    firsts: Mapping[int, int]
-
-    @property
-    def corpus(self) -> Corpus:
-        """How much of what is visible counts."""
-        counted = [row.length for row in self.seen.values() if row.counted]
-        return Corpus(len(counted), sum(counted))
-
-    def speakers(self) -> frozenset[str]:
-        """Who speaks."""
-        return frozenset(actor for _, actor in self.voices.values() if actor)
-
-    def containing(self) -> Sequence[int]:
-        """How many visible passages contain each term."""
-        counted = [count for ordinal, count in self.counts.items() if self.seen[ordinal].counted]
-        return [sum(term in count for count in counted) for term in self.terms]
-
-    def total(self) -> tuple[Sequence[int], int]:
-        """The sum of the visible vectors."""
-        return summed(code for ordinal, code in self.codes.items() if self.seen[ordinal].counted)
-
-    def answer(self, question: Question) -> Answer:
-        """The best of each retriever."""
-        lengths = {ordinal: row.length for ordinal, row in self.seen.items()}
-        before = {ordinal: row.before for ordinal, row in self.seen.items() if row.before in self.seen}
-        matches = Matches(question, lengths, self.counts, self.codes, Turns.of(before))
-        return PlainAnswer(self, matches)
-
-
-class PlainAnswer:
-    """What a plain partition offers for a question."""
-
-    def __init__(self, sight: PlainSight, matches: Matches[int]) -> None:
-        self.matches = matches
-        self.voices = {
-            ordinal: Voice(row.seq, row.slot, row.said, sight.firsts[ordinal], *sight.voices[ordinal])
-            for ordinal, row in sight.seen.items()
-            if ordinal in sight.chosen
-        }
-        listed = {ordinal: score for ordinal, score in matches.words.items() if score > 0.0}
-        self.near = self._listing(matches.near, matches.cosines)
-        self.words = self._listing(listed, listed)
-
-    def _listing(self, scores: Mapping[int, float], shown: Mapping[int, float]) -> Listing:
-        best = [ordinal for _, ordinal in self.matches.best(scores, self.voices)]
-        return Listing([self.voices[o].seq for o in best], [shown[o] for o in best], [scores[o] for o in best], best)
-
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
-        """Everything known of what is offered, given the places it took in the two lists."""
-        offered = self.matches.offered(places(near, words), self.voices)
-        return [self.matches.mark(o, self.voices[o], near.get(o), words.get(o)) for o in offered]

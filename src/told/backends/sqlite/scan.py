@@ -7,7 +7,6 @@ stretches are exact in double precision: the order of summing cannot matter. Wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
-from told.core.match import Question
-from told.core.query import Mark
-from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, norm
-from told.core.value import quick
+from told.core.query import Mark, Marks
+from told.core.question import Question
+from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, centre, norm
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,9 +30,8 @@ EXACT_DIMS: Final = 1024
 GAINS: Final = np.arange(TF_CAP + 1) * (K1 + 1.0)
 APART: Final = 4096
 NOBODY: Final = -1
-NO_VECTOR: Final = (None, None, 0.0, b"")
-"""The cosine, the density, the hub and the code of what has no vector."""
-
+NO_VECTOR: Final[Mapping[str, Any]] = {"cosine": None, "dense": None, "hub": 0.0, "code": b""}
+"""What is known of a passage without a vector in place of what only a vector tells."""
 
 
 class Table(NamedTuple):
@@ -120,7 +117,6 @@ class Bearings:
         return measured if self._times == 1.0 else self._times * measured
 
 
-@dataclass
 class Scene:
     """What can be seen of a partition, and all that follows from that whatever is asked.
 
@@ -128,21 +124,26 @@ class Scene:
     each times its share, and how many there are.
     """
 
-    table: Table
-    codes: Codes
-    voices: tuple[Speaker, ...]
-    seen: Mask
-    counted: Mask
-    summed: tuple[Sequence[int], int]
-    since: int
-    until: int
-    _hubs: tuple[Centre, Bearings | None] = (Centre(), None)
-    _norms: tuple[float, Floats] = (0.0, np.zeros(0))
+    def __init__(
+        self, table: Table, codes: Codes, voices: Sequence[Speaker], seen: Mask, counted: Mask,
+        summed: tuple[Sequence[int], int], since: int, until: int,
+    ) -> None:  # fmt: skip
+        self.table, self.codes, self.voices = table, codes, tuple(voices)
+        self.seen, self.counted, self.summed = seen, counted, summed
+        self.since, self.until = since, until
+        self._hubs: tuple[Centre, Bearings | None] = (Centre(), None)
+        self._norms: tuple[float, Floats] = (0.0, np.zeros(0))
+        self._stored: tuple[Ints, Mapping[str, list[Any]]] = (np.zeros(0, np.int64), {})
 
     @cached_property
     def corpus(self) -> Corpus:
         """How much of what is visible counts."""
         return Corpus(int(np.count_nonzero(self.counted)), int(self.table.length[self.counted].sum()))
+
+    @cached_property
+    def middle(self) -> Centre:
+        """The centre of the vectors."""
+        return centre(*self.summed)
 
     @cached_property
     def speakers(self) -> frozenset[str]:
@@ -155,7 +156,7 @@ class Scene:
     @cached_property
     def who(self) -> Array:
         """The roles and the names of those who speak, by their numbers."""
-        return np.array(self.voices, object).T
+        return np.array(self.voices, object).reshape(-1, 2).T
 
     @cached_property
     def able(self) -> Ints:
@@ -187,6 +188,19 @@ class Scene:
             self._hubs = middle, found
         return found
 
+    def stored(self, picked: Ints) -> Mapping[str, list[Any]]:
+        """What is known of passages whatever is asked, in columns, remembered for the last ones."""
+        known, found = self._stored
+        if not found or not np.array_equal(known, picked):
+            table, (roles, actors) = self.table, self.who[:, self.table.voice[picked]].tolist()
+            found = {
+                "seq": table.seq[picked].tolist(), "slot": table.slot[picked].tolist(),
+                "said_at": table.said[picked].tolist(), "talk": table.seq[table.first[picked]].tolist(),
+                "role": roles, "actor": actors,
+            }  # fmt: skip
+            self._stored = picked, found
+        return found
+
     def norms(self, average: float) -> Floats:
         """What the length of each passage does to its score by words, remembered for the last average length."""
         known, found = self._norms
@@ -196,14 +210,13 @@ class Scene:
         return found
 
 
-@quick
-@dataclass(frozen=True, slots=True)
 class ArraySight:
     """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
 
-    scene: Scene
-    chosen: Mask
-    postings: Postings
+    def __init__(self, scene: Scene, chosen: Mask, postings: Postings) -> None:
+        self.scene = scene
+        self.chosen = chosen
+        self.postings = postings
 
     @property
     def corpus(self) -> Corpus:
@@ -225,6 +238,10 @@ class ArraySight:
         """The sum of the visible vectors."""
         return self.scene.summed
 
+    def middle(self) -> Centre:
+        """The centre of the visible vectors."""
+        return self.scene.middle
+
     def answer(self, question: Question) -> Answer:
         """The best passages of each retriever."""
         return ArrayAnswer(self, question)
@@ -242,6 +259,7 @@ class ArrayAnswer:
         self.question = question
         self.table, self.codes, self.turns = sight.scene.table, sight.scene.codes, sight.scene.turns
         self.hubs = sight.scene.hubs(question.middle)
+        self.weights = np.array(list(question.weights.values()))
         self.bm25 = self._bm25()
         self.cosines = self._bearings() if question.asked else None
         self.words = self._by_words()
@@ -250,33 +268,37 @@ class ArrayAnswer:
     # By words
 
     def _bm25(self) -> Floats:
-        """Every passage's score by its words; a passage's parts are added up in the order of the terms."""
-        postings, size = self.sight.postings, len(self.table.seq)
-        if not len(postings.ordinals):
-            return np.zeros(size)
+        """Every passage's score by its words."""
+        postings = self.sight.postings
         norms = self.sight.scene.norms(self.question.average)[postings.ordinals]
-        parts: Floats = self._weights()[postings.terms] * GAINS[postings.tf] / (postings.tf + norms)
-        return np.asarray(np.bincount(postings.ordinals, parts, size), np.float64)
+        parts: Floats = self.weights[postings.terms] * GAINS[postings.tf] / (postings.tf + norms)
+        return self._added(parts)
 
-    def _weights(self) -> Floats:
-        return np.array(list(self.question.weights.values()))
+    def _added(self, parts: Floats) -> Floats:
+        """For each passage the sum of what its postings bring, added up in the order of the terms."""
+        return np.asarray(np.bincount(self.sight.postings.ordinals, parts, len(self.table.seq)), np.float64)
 
     def _by_words(self) -> Listing:
         (found,) = ((self.bm25 > 0.0) & self.sight.chosen).nonzero()
         return self._best(found, self.bm25[found])
 
+    def cover(self, picked: Ints) -> Floats:
+        """How much of the query these turns hold."""
+        told, mass = self._told(picked), self.question.mass
+        return told / sqrt(mass) if mass else told
+
     def _told(self, picked: Ints) -> Floats:
         """What the terms tell that stand in these turns or near them, each counted where it counts most."""
         postings = self.sight.postings
-        if not postings.numbers:
-            return np.zeros(len(picked))
+        if self.turns is None or not postings.numbers:
+            return self._added(self.weights[postings.terms])[picked]
         has = np.zeros((postings.numbers, len(self.table.seq)), np.bool_)
         has[postings.terms, postings.ordinals] = True
         parts = has[:, picked].astype(np.float64)
-        for distance, part in REACH if self.turns else ():
+        for distance, part in REACH:
             others = self._step(picked, distance)
             parts = np.maximum(parts, np.where(others >= 0, has[:, others] * part, 0.0))
-        running: Floats = np.cumsum(parts * self._weights()[:, None], axis=0)  # a sum may not go in the order of terms
+        running: Floats = np.cumsum(parts * self.weights[:, None], axis=0)  # a sum may not go in the order of terms
         total: Floats = running[-1]
         return total
 
@@ -299,7 +321,7 @@ class ArrayAnswer:
         """How near passages are to the query with some of the mean direction taken off."""
         return cosines if self.hubs is None else cosines - self.question.off * self.hubs.of(picked)
 
-    def _dense(self, picked: Ints, cosines: Bearings) -> Floats:
+    def dense(self, picked: Ints, cosines: Bearings) -> Floats:
         """How much nearer than the average turns are, over their own windows and those of the turns after them."""
         near = self._above(picked, cosines.of(picked))
         if self.turns is not None:
@@ -335,33 +357,11 @@ class ArrayAnswer:
 
     # What is offered
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
+    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        picked = self._offered(near, words)
-        if not len(picked):
-            return []
-        table, told, mass, ordinals = self.table, self._told(picked), self.question.mass, picked.tolist()
-        roles, actors = self.sight.scene.who[:, table.voice[picked]].tolist()
-        cosines, dense, hubs, codes = self._measured(picked, self.cosines) if self.cosines else _unmeasured(len(picked))
-        columns = (
-            table.seq[picked].tolist(), table.slot[picked].tolist(), table.said[picked].tolist(),
-            table.seq[table.first[picked]].tolist(), roles, actors, cosines, dense, hubs, self.bm25[picked].tolist(),
-            (told / sqrt(mass) if mass else told).tolist(), map(near.get, ordinals), map(words.get, ordinals), codes,
-        )  # fmt: skip
-        return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
+        return ArrayMarks(self, near, words)
 
-    def _measured(self, picked: Ints, cosines: Bearings) -> Sequence[Sequence[Any]]:
-        """Cosines, how dense passages are, hubs and codes."""
-        dense, codes = self._dense(picked, cosines).tolist(), self.codes.each(picked)
-        hubs = [0.0] * len(picked) if self.hubs is None else self.hubs.of(picked).tolist()
-        columns = (cosines.of(picked).tolist(), dense, hubs, codes)
-        able = self.codes.there[picked]
-        return columns if able.all() else [
-            [value if has else none for value, has in zip(column, able.tolist(), strict=True)]
-            for column, none in zip(columns, NO_VECTOR, strict=True)
-        ]  # fmt: skip
-
-    def _offered(self, near: Mapping[int, int], words: Mapping[int, int]) -> Ints:
+    def offered(self, near: Mapping[int, int], words: Mapping[int, int]) -> Ints:
         """What is listed, the turns around the first, and what the probe asks for besides, in order."""
         sight, probe = self.sight, self.question.probe
         offered = np.zeros(len(sight.chosen), np.bool_)
@@ -372,18 +372,16 @@ class ArrayAnswer:
                 around = np.concatenate([self._step(first, distance) for distance, _ in REACH])
                 offered[around[around >= 0]] = True
         if probe.also:
-            offered[self._at(probe.also)] = True
+            also = np.array(probe.also)  # positions, which only grow along a partition
+            first, last = (self.table.seq.searchsorted(also, side).tolist() for side in ("left", "right"))
+            for start, end in zip(first, last, strict=True):
+                offered[start:end] = True
         if probe.spans:
             said = self.table.said
             inside = np.any([(said >= start) & (said < end) for start, end in probe.spans], axis=0)
             offered[np.flatnonzero(sight.chosen & inside)[-probe.depth :]] = True
-        return np.flatnonzero(offered & sight.chosen)
-
-    def _at(self, seqs: tuple[int, ...]) -> Ints:
-        """The passages at some ledger positions, which only grow along a partition."""
-        first, last = (np.searchsorted(self.table.seq, seqs, side) for side in ("left", "right"))
-        spans = zip(first.tolist(), last.tolist(), strict=True)
-        return np.array([ordinal for start, end in spans for ordinal in range(start, end)], np.int64)
+        (picked,) = (offered & sight.chosen).nonzero()
+        return picked
 
     def _step(self, picked: Ints, distance: int) -> Ints:
         """The turns so many turns later, or earlier."""
@@ -405,8 +403,61 @@ class ArrayAnswer:
         return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
 
 
-def _unmeasured(count: int) -> Sequence[Sequence[Any]]:
-    return [[none] * count for none in NO_VECTOR]
+class ArrayMarks(Marks):
+    """What an array partition offers: a column is made when it is asked for, a mark when somebody looks at it."""
+
+    def __init__(self, answer: ArrayAnswer, near: Mapping[int, int], words: Mapping[int, int]) -> None:
+        self._answer = answer
+        self._listed = {"near": near, "words": words}
+        self._picked = answer.offered(near, words)
+        self._stored = answer.sight.scene.stored(self._picked)
+        self._all_able = bool(answer.codes.there[self._picked].all())
+        self._lists: dict[str, Sequence[Any]] = {}
+
+    @cached_property
+    def _made(self) -> Sequence[Mark]:
+        return self.some(range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._picked)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """One thing that is known of each."""
+        if name in self._stored:
+            return self._stored[name]
+        if name not in self._lists:
+            self._lists[name] = self._measured(name, self._picked)
+        return self._lists[name]
+
+    def some(self, places: Sequence[int]) -> Sequence[Mark]:
+        """Those at some places."""
+        picked, known = self._picked[np.array(places, np.int64)], {**self._stored, **self._lists}
+        columns = [
+            [known[name][place] for place in places] if name in known else self._measured(name, picked)
+            for name in Mark._fields
+        ]
+        return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
+
+    def _measured(self, name: str, picked: Ints) -> Sequence[Any]:
+        """What a question brings to one column of some passages."""
+        answer = self._answer
+        found: list[Any]
+        if name in self._listed:
+            return list(map(self._listed[name].get, picked.tolist()))
+        if name in ("bm25", "cover"):
+            found = (answer.bm25[picked] if name == "bm25" else answer.cover(picked)).tolist()
+            return found
+        measures = answer.hubs if name == "hub" else answer.cosines
+        if measures is None or answer.cosines is None:
+            return [NO_VECTOR[name]] * len(picked)
+        if name == "code":
+            found = list(answer.codes.each(picked))
+        else:
+            found = (answer.dense(picked, measures) if name == "dense" else measures.of(picked)).tolist()
+        if self._all_able:
+            return found
+        able = answer.codes.there[picked].tolist()
+        return [value if has else NO_VECTOR[name] for value, has in zip(found, able, strict=True)]
 
 
 def sketched(codes: Array) -> Array:
