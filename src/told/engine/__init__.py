@@ -322,12 +322,12 @@ class Engine(Conceiving, Tiering, Reflecting):
         warnings = yield from self.flush()
         before = yield from call(self.store.head, self.account)
         try:
-            new = yield from transfer.import_(self.store, self.account, lines)
+            new, lacking = yield from transfer.import_(self.store, self.account, lines)
         finally:
             self.overlay.forget(self.account)
         yield from self._doubt(before.seq)
         yield from call(self.store.scrub)
-        return new, (*warnings, *((yield from self._refill()) if new else ()))
+        return new, (*warnings, *lacking, *((yield from self._refill()) if new else ()))
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:
