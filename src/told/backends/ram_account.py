@@ -266,12 +266,12 @@ class Account:
                 self.destroy(seq for seq in entry.verb.seqs if 0 < seq < entry.seq)
 
     def _void_tickets(self, doomed: set[int]) -> None:
-        """Forget the outcomes that tell of erased transactions or threads."""
+        """Forget the outcomes that tell of erased transactions or threads, or of none: those may be anybody's."""
         threads = {fact.id for fact in self.facts.values() if fact.seq in doomed}
         self.tickets = {
             key: ticket
             for key, ticket in self.tickets.items()
-            if ticket.seq not in doomed and not any(name in ticket.outcome for name in threads)
+            if ticket.seq and ticket.seq not in doomed and not any(name in ticket.outcome for name in threads)
         }
 
     def _sizes(self) -> dict[str, int]:

@@ -10,7 +10,6 @@ from told.core.fact import TOPIC, Fact
 from told.core.policy import Action
 from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
-from told.core.text import shown
 from told.engine.base import named, verb
 from told.engine.minding import Minding
 from told.flow import Flow, call
@@ -40,8 +39,9 @@ class Topical(Minding):
     @verb(Action.READ_CONTENT)
     def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Listed, Sequence[Fact]]]:
         """One topic, with the turns in it."""
-        missing = NotFoundError(f"There is no topic {shown(id)} here.", hint="List them with topics().")
-        fact = yield from call(self.store.fact, self.account, named(id))
+        wanted = named(id)
+        missing = NotFoundError(f"There is no topic {wanted!r} here.", hint="List them with topics().")
+        fact = yield from call(self.store.fact, self.account, wanted)
         scope = self.within(ids)
         if fact is None or fact.kind != TOPIC or (scope and not scope.covers(fact.scope)):
             raise missing

@@ -86,10 +86,10 @@ def empty_part(db: apsw.Connection, part: int) -> None:
 
 
 def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
-    """Drop the tickets that speak of an erased memory."""
+    """Drop the tickets that speak of an erased memory, or of none: those may be anybody's."""
     gone = 0
     for key, outcome, seq in run(db, "tickets", account).fetchall():
-        if seq in seqs or any(thread in outcome for thread in threads):
+        if not seq or seq in seqs or any(thread in outcome for thread in threads):
             run(db, "drop_ticket", account, key)
             gone += 1
     return gone
