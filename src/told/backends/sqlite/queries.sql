@@ -490,7 +490,9 @@ DELETE FROM space WHERE id = ?1
     AND NOT EXISTS (SELECT 1 FROM fact WHERE space = ?1)
     AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = ?1)
     AND NOT EXISTS (SELECT 1 FROM link WHERE space = ?1)
-RETURNING part
+RETURNING part, user_id, agent_id, run_id
+-- name: drop_cursors_of
+DELETE FROM cursor WHERE account = ? AND consumer GLOB ?
 -- name: drop_empty_part
 DELETE FROM part WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM space WHERE part = ?1) RETURNING id
 -- name: drop_part_passages
