@@ -363,7 +363,7 @@ def _from_file(path: Path) -> Mapping[str, Any]:
 
 
 def _unreadable(path: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"{path} cannot be read: {error}.", hint="Mend or remove the file.")
+    return ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}.", hint="Mend or remove the file.")
 
 
 def check(name: str, value: Any, where: str) -> Any:

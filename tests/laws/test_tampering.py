@@ -192,6 +192,70 @@ def test_an_envelope_of_another_shape_gets_a_verdict_not_a_crash(book):
     assert book.verdict()["first_bad_seq"] == 3
 
 
+VIEWS = {
+    "fact": "thread tx space until gone text md5 kind created_at updated_at valid_from valid_to precision expires "
+    "said_at role actor author evidence source subject predicate object polarity modality confidence after meta first",
+    "link": "src rel dst space weight until meta", "evidence": "name space digest source",
+    "space": "id account part user_id agent_id run_id", "part": "id account home",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [f"{table}.{name}" for table, names in VIEWS.items() for name in names.split()])
+def test_a_view_that_says_something_else_than_the_ledger_is_found(book, place):
+    table, column = place.split(".")
+    with book.raw() as db:
+        [rowid, value] = db.execute(f"SELECT rowid, {column} FROM {table} ORDER BY rowid LIMIT 1").fetchone()
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (otherwise(value), rowid))
+    verdict = book.verdict()
+    assert not verdict["ok"]
+    assert verdict["index_problems"]
+
+
+def otherwise(value):
+    """A value with one bit or letter of it changed."""
+    match value:
+        case int() | float():
+            return value + 64
+        case bytes():
+            return bytes([value[0] ^ 1]) + value[1:]
+        case str():
+            return value[:-1] + ("x" if value[-1:] != "x" else "y")
+        case _:
+            return "x"
+
+
+@pytest.mark.parametrize("seq", [0, 1, 99])
+def test_a_head_that_is_elsewhere_is_found(book, seq):
+    with book.raw() as db:
+        db.execute("UPDATE account SET seq = ?", (seq,))
+    assert not book.verdict()["ok"]
+
+
+def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(book, monkeypatch):
+    with Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory, Memory(
+        f"sqlite:///{book.path}", embedder=HashingEmbedder()
+    ) as other:
+        store, late = type(memory.engine.store), []
+        scan, versions = store.scan, store.versions
+
+        def interrupted(self, account, after, limit):
+            page = scan(self, account, after, limit)
+            if not page and not late:
+                late.append(other.add("meanwhile", user_id="u", infer=False))
+            return page
+
+        def bereaved(self, account, seqs):
+            if len(late) == 1:
+                late.append(other.erase(agent_id="a"))
+            return versions(self, account, seqs)
+
+        monkeypatch.setattr(store, "scan", interrupted)
+        monkeypatch.setattr(store, "versions", bereaved)
+        verdict = memory.verify()
+        assert (verdict["ok"], len(late)) == (True, 2), verdict
+        assert memory.verify()["entries"] > ENTRIES
+
+
 def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
     db = apsw.Connection(str(book.path))
     try:

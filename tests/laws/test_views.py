@@ -28,9 +28,11 @@ def test_a_view_rebuilt_equals_the_view_grown_row_for_row(kind, script, views):
     embedder = CountingEmbedder()
     with stage(kind, embedder=embedder) as here:
         here.player.play(script)
+        assert here.memory.verify()["index_problems"] == []
         grown, asked = here.rows(), embedder.calls
         counted = here.memory.rebuild(sorted(views) or None)["rebuilt"]
         assert here.rows() == grown
+        assert here.memory.verify()["index_problems"] == []
         assert embedder.calls == asked
         assert set(counted) == (views or set(VIEWS))
         assert counted.get("facts", len(grown["facts"])) == len(grown["facts"])

@@ -212,6 +212,25 @@ def test_erasing_a_memory_takes_its_versions_evidence_links_tickets_and_what_was
     assert_clean(memory, folder, [C[name] for name in [*gone, "version", "meta only", "said again", "ticket"]])
 
 
+def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(memory: Memory, folder: Path) -> None:
+    memory.add([f"turn {number} of a long talk" for number in range(30)], user_id="ann", infer=False)
+    memory.add("I am Bob", user_id="bob")
+    memory.consolidate(force=True)
+    marks = [Scope(user_id="ann").mark(), json.dumps({"user_id": "ann"}, separators=(",", ":"))]
+    assert traces(folder, marks)
+    memory.erase(user_id="ann")
+    assert_clean(memory, folder, marks)
+
+
+def test_a_key_under_which_nothing_was_kept_goes_too(memory: Memory, folder: Path) -> None:
+    memory.add("I am Ann", user_id="ann")
+    memory.add("I am Bob", user_id="bob")
+    memory.add({"role": "system", "content": "Be kind."}, user_id="ann", idempotency_key="ann@example.org-1")
+    assert traces(folder, ["ann@example.org"])
+    memory.erase(user_id="ann")
+    assert_clean(memory, folder, ["ann@example.org"])
+
+
 def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(memory: Memory, folder: Path) -> None:
     bystanders(memory)
     before = answers(memory)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,25 @@ def test_whatever_is_understood_of_a_text_its_words_are_kept(
     envelopes = [json.loads(line)["envelope"] for line in exported(memory).split("\n")[1:] if line]
     bodies = [json.loads(envelope)["body"] for envelope in envelopes if envelope]
     assert any(body.get("content") == text for body in bodies)
+
+
+class Member(str, Enum):  # noqa: UP042 - a StrEnum would not show its name
+    """Text that shows a name of its own."""
+
+    NAME = "My name is Ada"
+    ROLE = "assistant"
+
+
+def test_text_of_a_class_of_its_own_is_kept_as_the_text_it_is(memory: Memory) -> None:
+    who = {"user_id": "members"}
+    said = {"role": Member.ROLE, "content": Member.NAME}
+    (row,) = memory.add(said, **who, infer=False)["results"]
+    assert (type(row["memory"]), row["memory"], row["role"]) == (str, "My name is Ada", "assistant")
+    memory.update(memory.add("Ada", **who, infer=False)["results"][0]["id"], Member.NAME)
+    memory.tool_result(Member.NAME, **who)
+    assert memory.add("Ada", **who, facts=[Member.NAME])["results"][0]["memory"].endswith("Ada")
+    assert "Member." not in exported(memory)
+    assert memory.verify()["ok"]
 
 
 def test_texts_that_look_alike_stay_apart(memory: Memory) -> None:
@@ -367,11 +387,32 @@ def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: An
 
 # Wrong types for every argument of every method -----------------------------------------------------------------------
 
+
+class Arraylike:
+    """Compared with anything it is neither true nor false, as an array of numbers is."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise ValueError("The truth value of an array is ambiguous.")
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list in a list."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 WRONG = [
     5, -1, 0, 2**70, -(2**70), 1.5, float("nan"), float("inf"), float("-inf"), "", "nonsense", "\ud800", "a\0b", b"x",
     [], [1], [[[]]], {}, {"a": 1}, {"a": {"b": {}}}, (), {1}, True, False, Strange(), Strange, len, object(),
     Decimal(1), datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1),  # noqa: DTZ001
-    "9" * 400, "x" * 200_000, range(3), 1j, Path("x"),
+    "9" * 400, "x" * 200_000, range(3), 1j, Path("x"), Member.NAME, Arraylike(), nested(3000),
 ]  # fmt: skip
 
 TIMES = ("as_of", "valid_at")
@@ -560,6 +601,7 @@ ODD_OPTIONS = [
     {"limit": 0}, {"limit": "ten"}, {"nonsense": 1}, {"busy_timeout": -1}, {"zone": "Mars/Olympus"}, {"llm": "gpt"},
     {"reranker": 5}, {"reranker": "cohere"}, {"guard": 5}, {"guard": "nobody"}, {"guard": dict.keys},
     {"subscribes": 5}, {"subscribes": ""}, {"subscribes": [5]}, {"subscribes": {"skill"}}, {"subscribes": None},
+    {"store": "sqlite:///:memory:"}, {"prompts": 5}, {"prompts": {"facts": 5}}, {"embedder": Arraylike()},
     {"settings": 5}, {"text_limit": None, "batch_limit": -5}, {"encoding": "nonsense"},
 ]  # fmt: skip
 

@@ -441,14 +441,18 @@ def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
         memory.add("tea", user_id="alice")
         assert memory.embedder.model == HashingEmbedder().model
     assert (tmp_path / "m.db").exists()
-    with Memory.from_config({"vector_store": {"provider": "memory", "config": {}}}) as memory:
+    spare = {"history_db_path": "history.db", "custom_instructions": None}
+    with Memory.from_config({"vector_store": {"provider": "memory", "config": {}}, **spare}) as memory:
         assert listed(memory) == []
 
 
 @pytest.mark.parametrize(
     "config",
     [{"vector_store": {"provider": "qdrant", "config": {}}}, {"vector_store": "sqlite"}, {"nonsense": 1}, ["x"], None,
-     {"llm": {"provider": "openai", "config": {"model": "x"}}}, {"graph_store": {"provider": "neo4j", "config": {}}}],
+     {"llm": {"provider": "openai", "config": {"model": "x"}}}, {"graph_store": {"provider": "neo4j", "config": {}}},
+     {"vector_store": {"provider": "sqlite", "config": {"db": "m.db"}}}, {"history": {"path": "m.db"}},
+     {"vector_store": {"provider": "sqlite", "config": {"path": "m.db", "collection_name": "one of two"}}},
+     {"custom_instructions": "Only devices."}, {"custom_prompts": {"fact_extraction": 5}}],
 )  # fmt: skip
 def test_8_1_what_cannot_be_honoured_is_refused_not_ignored(config):
     with pytest.raises(ConfigError):

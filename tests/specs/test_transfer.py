@@ -306,6 +306,24 @@ def test_a_truncated_export_brings_its_beginning(opened: Opened) -> None:
         assert exported(memory) == file
 
 
+def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for_whole(opened: Opened) -> None:
+    here = opened("here")
+    here.upload(b"The boiler hums.", name="boiler.txt", user_id="alice")
+    here.erase(here.add("the code is 4711", user_id="alice", infer=False)["results"][0]["id"])
+    here.upload(b"The attic leaks.", name="attic.txt", user_id="alice")
+    file = exported(here)
+    lines = file.splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if b'"sort":"erased"' in line)
+    before_erasure, without_blob = opened("before"), opened("without")
+    assert "nothing in the export says that it was erased" in str(before_erasure.import_(b"".join(lines[:place])))
+    assert "1 documents and images" in str(without_blob.import_(b"".join(lines[:-1]))["warnings"])
+    for memory in (before_erasure, without_blob):
+        assert "warnings" not in memory.import_(file)
+        assert "warnings" not in memory.import_(b"".join(lines[:-1]))  # the bytes are here by now
+        assert exported(memory) == file
+        assert memory.verify()["ok"]
+
+
 def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened) -> None:
     """Whoever makes a file can make its hashes fit; what the entries say must still be checked."""
     memory = opened("m")

@@ -69,7 +69,7 @@ class RamStore(RamOverlay, RamTurns):
             account.cursors[batch.step.consumer] = batch.step.after
             account.beside.note(batch.step.consumer, batch.notes)
         if batch.ticket is not None:
-            ticket = replace(batch.ticket, seq=account.head.seq)
+            ticket = replace(batch.ticket, seq=account.head.seq if entries else 0)
             account.tickets[ticket.key] = ticket
         account.blobs = {**{blob.hash: blob for blob in batch.blobs}, **account.blobs}
         self._accounts[batch.account] = account

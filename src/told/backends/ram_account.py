@@ -235,7 +235,7 @@ class Account:
         doomed = set(seqs)
         if missing := sorted(doomed - {entry.seq for entry in self.entries}):
             raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
-        before = self._sizes()
+        before, scopes = self._sizes(), self.scopes()
         self._void_tickets(doomed)
         threads = {self.facts[seq].id for seq in doomed & self.facts.keys()}
         self.recalls = {thread: touch for thread, touch in self.recalls.items() if thread not in threads}
@@ -251,8 +251,15 @@ class Account:
         self.faults = {key: fault for key, fault in self.faults.items() if fault.seq not in doomed}
         self.tombstones |= {entry.digest for entry in self.entries if entry.seq in doomed}
         self.entries = [_shredded(entry) if entry.seq in doomed else entry for entry in self.entries]
+        emptied = tuple(f":{scope.mark()}" for scope in scopes - self.scopes())
+        self.cursors = {name: seq for name, seq in self.cursors.items() if not name.endswith(emptied)}
         after = self._sizes()
         return {sort: count - after[sort] for sort, count in before.items()}
+
+    def scopes(self) -> set[Scope]:
+        """Every exact scope that something is left of."""
+        rows: tuple[Fact | Witness | Link, ...] = (*self.facts.values(), *self.evidence.values(), *self.links)
+        return {row.scope for row in rows}
 
     def obey(self, entries: Sequence[Entry]) -> None:
         """Erase here what an adopted tombstone says was erased where it comes from."""
@@ -261,12 +268,12 @@ class Account:
                 self.destroy(seq for seq in entry.verb.seqs if 0 < seq < entry.seq)
 
     def _void_tickets(self, doomed: set[int]) -> None:
-        """Forget the outcomes that tell of erased transactions or threads."""
+        """Forget the outcomes that tell of erased transactions or threads, or of none: those may be anybody's."""
         threads = {fact.id for fact in self.facts.values() if fact.seq in doomed}
         self.tickets = {
             key: ticket
             for key, ticket in self.tickets.items()
-            if ticket.seq not in doomed and not any(name in ticket.outcome for name in threads)
+            if ticket.seq and ticket.seq not in doomed and not any(name in ticket.outcome for name in threads)
         }
 
     def _sizes(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from told.backends.ram_rows import owned
 from told.backends.ram_shelf import Shelf, locked
-from told.core.fact import NEVER, NODE, QUARANTINE, Fact, Link, Witness
+from told.core.fact import NEVER, NODE, QUARANTINE, Fact
 from told.core.scope import Scope
 from told.ports import Turn
 
@@ -20,9 +20,7 @@ class RamTurns(Shelf):
     @locked
     def scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something is left of."""
-        here = self._account(account)
-        rows: tuple[Fact | Witness | Link, ...] = (*here.facts.values(), *here.evidence.values(), *here.links)
-        return sorted({row.scope for row in rows}, key=lambda scope: sorted(scope.ids().items()))
+        return sorted(self._account(account).scopes(), key=lambda scope: sorted(scope.ids().items()))
 
     @locked
     def turns(

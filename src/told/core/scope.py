@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.errors import InvalidInput, ScopeError, UriError
+from told.core.ids import canonical, sha256
 from told.core.value import quick
 
 ID_LIMIT = 256
@@ -79,6 +80,10 @@ class Scope:
         if self.user_id is not None:
             return f"u:{self.user_id}"
         return f"a:{self.agent_id}" if self.agent_id is not None else f"r:{self.run_id}"
+
+    def mark(self) -> str:
+        """A name for what is kept of exactly this scope; whoever guesses the ids can tell it, so it goes with them."""
+        return sha256(canonical(self.ids())).hex()[:16]
 
     def as_json(self) -> dict[str, str]:
         """The ids as JSON; the account is where the entry lives and is not repeated."""

@@ -271,7 +271,12 @@ def clean(text: str, *, limit: int) -> str:
         )
     if not text.isascii():
         _refuse_surrogates(text)
-    return text
+    return text if type(text) is str else plain(text)
+
+
+def plain(text: str) -> str:
+    """The characters of a text and nothing else; a member of an enumeration, for one, shows its name instead."""
+    return str.__str__(text)
 
 
 def shown(value: Any) -> str:

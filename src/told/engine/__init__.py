@@ -23,10 +23,10 @@ from told.engine.concepts import Conceiving
 from told.engine.reflecting import Reflecting
 from told.engine.tiering import Tiering
 from told.flow import Flow, call
+from told.ledger import agree, transfer
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
 from told.ledger import history as past
-from told.ledger import transfer
 from told.ledger import verify as proof
 from told.ledger.blobs import Kept
 from told.ledger.consume import Failure, attempt
@@ -283,10 +283,14 @@ class Engine(Conceiving, Tiering, Reflecting):
 
     @verb(Action.ADMINISTER)
     def verify(self) -> Flow[tuple[Verdict, Sequence[str]]]:
-        """Prove the ledger, and check the file and the derived index."""
+        """Prove the ledger, check the file and the derived index, and compare the views with what they are views of."""
         yield from call(self.store.scrub)
-        verdict = yield from proof.verify(self.store, self.account)
-        return verdict, (yield from call(self.store.check))
+        fates = agree.Fates()
+        verdict = yield from proof.verify(self.store, self.account, fates.read)
+        problems = yield from call(self.store.check)
+        if verdict.ok and not problems:
+            problems = yield from agree.disagreements(self.store, self.account, fates)
+        return verdict, problems
 
     @verb(Action.ADMINISTER)
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
@@ -322,12 +326,12 @@ class Engine(Conceiving, Tiering, Reflecting):
         warnings = yield from self.flush()
         before = yield from call(self.store.head, self.account)
         try:
-            new = yield from transfer.import_(self.store, self.account, lines)
+            new, lacking = yield from transfer.import_(self.store, self.account, lines)
         finally:
             self.overlay.forget(self.account)
         yield from self._doubt(before.seq)
         yield from call(self.store.scrub)
-        return new, (*warnings, *((yield from self._refill()) if new else ()))
+        return new, (*warnings, *lacking, *((yield from self._refill()) if new else ()))
 
     @verb(Action.ADMINISTER)
     def backup(self, target: Path) -> Flow[None]:

@@ -69,6 +69,6 @@ class Fading(Minding):
 
 
 def _clock(value: Any) -> Clock:
-    if value not in tuple(Clock):
+    if not isinstance(value, str) or value not in tuple(Clock):
         raise InvalidInput(f"There is no clock {shown(value)}.", hint=f"Clocks: {', '.join(Clock)}.")
     return Clock(value)

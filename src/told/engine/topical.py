@@ -39,8 +39,9 @@ class Topical(Minding):
     @verb(Action.READ_CONTENT)
     def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Listed, Sequence[Fact]]]:
         """One topic, with the turns in it."""
-        missing = NotFoundError(f"There is no topic {id!r} here.", hint="List them with topics().")
-        fact = yield from call(self.store.fact, self.account, named(id))
+        wanted = named(id)
+        missing = NotFoundError(f"There is no topic {wanted!r} here.", hint="List them with topics().")
+        fact = yield from call(self.store.fact, self.account, wanted)
         scope = self.within(ids)
         if fact is None or fact.kind != TOPIC or (scope and not scope.covers(fact.scope)):
             raise missing

@@ -10,9 +10,15 @@ from told.core.errors import ConfigError
 from told.core.text import shown
 from told.settings import KNOBS
 
-IGNORED = frozenset({"version", "history_db_path", "custom_instructions"})
+NEEDLESS = frozenset({"version", "history_db_path"})
+"""What says nothing to told: there is one format of results, and the history is in the store."""
+
 PROMPTS = {"fact_extraction": "facts", "update_decision": "curate"}
 STORES = {"memory": "ram://", "ram": "ram://"}
+HINTS = {
+    "custom_instructions": 'Give a whole prompt: {"custom_prompts": {"fact_extraction": "…"}}.',
+    "collection_name": "A file holds one collection; for another give an account, or another path.",
+}
 
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +34,7 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "llm":
             found["llm"] = _model(value, "llm")
         elif name == "history":
-            found.setdefault("store", _path(_mapping(value, "history"), "db_path"))
+            found.setdefault("store", _path(_mapping(value, "history"), "db_path", "history"))
         elif name == "custom_prompts":
             found["prompts"] = _prompts(value)
         elif name == "graph_store":
@@ -37,8 +43,8 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
             found["reranker"] = _reranker(value)
         elif name in KNOBS:
             found[name] = value
-        elif name not in IGNORED:
-            hint = "See the reference of Memory.from_config."
+        elif name not in NEEDLESS and not (name in HINTS and value is None):
+            hint = HINTS.get(name, "See the reference of Memory.from_config.")
             raise ConfigError(f"There is no configuration {shown(name)}.", hint=hint)
     return {name: value for name, value in found.items() if value is not None}
 
@@ -60,11 +66,16 @@ def _store(value: Any) -> str | None:
     if provider in STORES:
         return STORES[provider]
     if provider == "sqlite":
-        return _path(config, "path")
+        return _path({**value, **config}, "path", "vector_store", "provider", "config")
     raise ConfigError(f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".')
 
 
-def _path(config: Mapping[str, Any], key: str) -> str | None:
+def _path(config: Mapping[str, Any], key: str, section: str, *known: str) -> str | None:
+    """The store at the path a section names, and names nothing else that would be lost."""
+    unknown = [name for name in config if name not in (key, *known)]
+    if unknown:
+        hint = HINTS.get(unknown[0], f"It takes a {key}.")
+        raise ConfigError(f"{section} has no {shown(unknown[0])}.", hint=hint)
     path = config.get(key)
     if not isinstance(path, str | os.PathLike | None):
         raise ConfigError(f"{key} must be a path, not {shown(path)}.")
@@ -90,7 +101,7 @@ def _prompts(value: Any) -> dict[str, str]:
     unknown = [name for name in given if name not in PROMPTS]
     if unknown:
         raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join(PROMPTS)}.")
-    return {PROMPTS[name]: str(text) for name, text in given.items() if text}
+    return {PROMPTS[name]: text for name, text in given.items() if text}
 
 
 def _reranker(value: Any) -> Any:

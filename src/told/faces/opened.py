@@ -59,7 +59,7 @@ class Opened:
         caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
         judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
         meter, model = Meter(), open_llm(chosen.llm if llm is None else llm, chosen)
-        mind = _mind(model, meter, ontology, prompts or {}, chosen)
+        mind = _mind(model, meter, ontology, {} if prompts is None else prompts, chosen)
         readers = open_readers(chosen.reader if reader is None else reader, model, timeout=chosen.read_timeout)
         opened = open_store(chosen, mint)
         try:
@@ -143,13 +143,21 @@ def _mind(
     """What understands what is said, with each question to a model counted."""
     everything, catalogue = kinds.ontology(ontology, settings)
     echoes = Echoes(settings.echo_lines)
-    unknown = [name for name in prompts if name not in (*NAMES, CURATE)]
-    if unknown:
-        raise ConfigError(f"There is no prompt {shown(unknown[0])}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
+    _check_prompts(prompts)
     vault = plugin(VAULTS, "keyed")() if settings.secrets == "encrypt" else None
     parts = [None if llm is None else metered(llm, meter, name) for name in ("extract", "curate", "tend")]
     mind = Mind(settings, parts[0], parts[1], prompts, everything, catalogue, echoes, vault)
     return replace(mind, tending=parts[2])
+
+
+def _check_prompts(prompts: Any) -> None:
+    if not isinstance(prompts, Mapping):
+        raise ConfigError(f"prompts must be a mapping, not {shown(prompts)}.", hint='Such as {"facts": "Note …"}.')
+    for name, text in prompts.items():
+        if name not in (*NAMES, CURATE):
+            raise ConfigError(f"There is no prompt {shown(name)}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
+        if not isinstance(text, str):
+            raise ConfigError(f"The prompt {name} must be text, not {shown(text)}.")
 
 
 def _kinds(subscribes: Any) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def add(
     """Remember what was said."""
     by = extract if flag(infer, "infer") else VERBATIM
     ask = engine.ask(by, prompt=prompt, facts=facts, later=None if deferred is None else flag(deferred, "deferred"))
-    if memory_type not in MEMORY_TYPES:
+    if not isinstance(memory_type, str | None) or memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
         raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
     meant = "skill" if memory_type == "procedural_memory" else None
@@ -109,7 +109,8 @@ def update(
     expiration_date: Any, timestamp: Any,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """A new version of a memory."""
-    if text is not None and data is not None and text != data:
+    same = isinstance(text, str) and isinstance(data, str) and text == data
+    if text is not None and data is not None and not same:
         raise InvalidInput("text and data are two names of one thing; give one of them.")
     set_expiry = expiration_date is not UNSET
     done = yield from engine.update(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from told.core.blob import Blob, named_in
@@ -27,6 +27,7 @@ PAGE = 1000
 MOST = 2**53
 HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
+CUT_SHORT = "The export seems to be cut short: import the whole of it, or export the ledger again."
 
 
 def export(store: Store, account: str, write: Any) -> Flow[int]:
@@ -66,13 +67,15 @@ def line(entry: Entry) -> bytes:
     return canonical(row) + b"\n"
 
 
-def import_(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[int]:
-    """Append a ledger's entries to the account they continue; return how many were new."""
+def import_(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
+    """Append a ledger's entries to the account they continue; return how many were new, and what the file lacks."""
     rows = _numbered(lines)
     _header(next(rows, (1, b""))[1])
     new, names = 0, None
     page: list[Entry] = []
+    lacking = Lacking()
     for found in _lines(account, rows):
+        lacking.read(found)
         if isinstance(found, Entry):
             page.append(found)
         if page and (len(page) == PAGE or isinstance(found, Blob)):
@@ -84,7 +87,40 @@ def import_(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[in
                 yield from call(store.put_blob, account, found.data, found.media_type)
     if page:
         new += yield from call(store.adopt, account, page, fold_all)
-    return new
+    return new, (yield from _warnings(store, account, lacking))
+
+
+@dataclass(slots=True)
+class Lacking:
+    """What a whole export would still have to say: content that is gone without an erasure, blobs only named so far."""
+
+    bare: set[int] = field(default_factory=set)
+    blobs: set[str] = field(default_factory=set)
+
+    def read(self, found: Entry | Blob) -> None:
+        """Take one more line into account; blobs come after the entries that name them, erasures after the erased."""
+        if isinstance(found, Blob):
+            self.blobs.discard(found.hash)
+        elif found.draft is None:
+            self.bare.add(found.seq)
+        elif isinstance(found.draft.verb, Erased):
+            self.bare.difference_update(found.draft.verb.seqs)
+        else:
+            self.blobs.update(_named(found))
+
+
+def _warnings(store: Store, account: str, lacking: Lacking) -> Flow[tuple[str, ...]]:
+    """What a file that is cut short leaves out, and the store does not have either."""
+    blobs = (lacking.blobs & (yield from _wanted(store, account))) if lacking.blobs else set()
+    for name in sorted(blobs):
+        if (yield from call(store.blob, account, name)) is not None:
+            blobs.discard(name)
+    warnings = []
+    if lacking.bare:
+        warnings.append(f"Entry {min(lacking.bare)} has no content, and nothing in the export says that it was erased.")
+    if blobs:
+        warnings.append(f"Of {len(blobs)} documents and images that memories name the export has no bytes.")
+    return (*warnings, CUT_SHORT) if warnings else ()
 
 
 def _wanted(store: Store, account: str) -> Flow[set[str]]:
@@ -209,12 +245,12 @@ def _draft(sort: str, account: str, thread: str | None, envelope: bytes) -> Draf
 
 def _check(part: Any) -> None:
     """Refuse a part of a verb in which a field is not of the type it is declared with."""
-    for field in fields(part):
-        value = getattr(part, field.name)
+    for each in fields(part):
+        value = getattr(part, each.name)
         if isinstance(value, Evidence | Claim):
             _check(value)
-        elif not HOLDS[str(field.type)](value):
-            raise InvalidInput(f"{field.name} cannot be {shown(value)}")
+        elif not HOLDS[str(each.type)](value):
+            raise InvalidInput(f"{each.name} cannot be {shown(value)}")
 
 
 def _is_text(value: Any) -> bool:

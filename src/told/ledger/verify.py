@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from told.core.entry import GENESIS, Entry, Erased, decode, follows, thread_of
@@ -9,7 +10,7 @@ from told.core.errors import ToldError
 from told.core.ids import HASH, sha256
 from told.core.query import Verdict
 from told.flow import Flow, call
-from told.ports import Store
+from told.ports import Head, Store
 
 PAGE = 2000
 
@@ -29,16 +30,19 @@ class Walk:
         return Verdict(not problem, self.seq, len(self.empty), f"{HASH}:{self.hash.hex()}", bad, problem)
 
 
-def verify(store: Store, account: str) -> Flow[Verdict]:
-    """Walk an account's chain from the beginning and name the first entry that does not fit."""
-    walk = Walk()
-    while page := (yield from call(store.scan, account, walk.seq, PAGE)):
-        for entry in page:
-            problem = flaw(account, entry, walk.hash, walk.seq + 1)
-            if problem:
-                return walk.verdict(problem)
-            _step(walk, entry)
-    head = yield from call(store.head, account)
+def verify(store: Store, account: str, watch: Callable[[Sequence[Entry]], object] = len) -> Flow[Verdict]:
+    """Walk an account's chain from the beginning and name the first entry that does not fit; others may watch it."""
+    walk, before, head = Walk(), -1, Head(1, 0, GENESIS)
+    while before < walk.seq < head.seq:  # what is written meanwhile is walked too
+        before = walk.seq
+        while page := (yield from call(store.scan, account, walk.seq, PAGE)):
+            for entry in page:
+                problem = flaw(account, entry, walk.hash, walk.seq + 1)
+                if problem:
+                    return walk.verdict(problem)
+                _step(walk, entry)
+            watch(page)
+        head = yield from call(store.head, account)
     if (head.seq, head.hash) != (walk.seq, walk.hash if walk.seq else head.hash):
         return walk.verdict("the ledger was cut short")
     unnamed = {seq: digest for seq, digest in walk.empty.items() if seq not in walk.named}

@@ -72,7 +72,7 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 def open_embedder(choice: Any, store: Store) -> Embedder | None:
     """The embedder a choice names; `auto` prefers the model the store was indexed with, then the best installed."""
-    if choice is None or choice == "none":
+    if choice is None or (isinstance(choice, str) and choice == "none"):
         return None
     if isinstance(choice, Embedder) and not isinstance(choice, type):
         return _promising(choice)
@@ -87,7 +87,7 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
 
 def open_reranker(choice: Any) -> Reranker | LLM | None:
     """A reranker: an object with score(), a language model, or a function from a query and texts to numbers."""
-    if choice is None or choice == "none":
+    if choice is None or (isinstance(choice, str) and choice == "none"):
         return None
     if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
         return choice

@@ -116,6 +116,8 @@ Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | NoMore | Still | In
 class Ticket:
     """An idempotency key, the digest of its request, its outcome without content, and the last position it committed.
 
+    One that committed nothing has no position, and goes with whatever is erased next: nobody could tell whose it was.
+
     The outcome is opaque to a store but for this: it spells out the id of every thread it speaks of.
     """
 

@@ -131,7 +131,7 @@ def _share(value: Any, name: str) -> float:
 
 def belief(value: Any) -> str:
     """Which side of a contradiction is shown; the latest, unless told otherwise."""
-    if value is not None and value not in BELIEFS:
+    if value is not None and not (isinstance(value, str) and value in BELIEFS):
         raise InvalidInput(f"There is no belief {shown(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
     return value or "latest"
 
@@ -150,7 +150,7 @@ def order(budget: Any, format: Any, tail: Any, settings: Settings) -> Order:
     """How a context is wanted."""
     tokens = settings.budget if budget is None else whole(budget, "budget", 1, MAX_BUDGET)
     turns = settings.tail if tail is None else whole(tail, "tail", 0, MAX_LIMIT)
-    if format is not None and format not in FORMATS:
+    if format is not None and not (isinstance(format, str) and format in FORMATS):
         raise InvalidInput(f"There is no format {shown(format)}.", hint=f"Use one of {', '.join(FORMATS)}.")
     return Order(tokens, format or "text", turns)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from told.core.entry import Asserted, Draft, Entry, Retracted
 from told.core.fact import TURN, Fact
-from told.core.ids import canonical, sha256
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.commit import decided
@@ -38,8 +37,8 @@ class Left:
 
 
 def consumer(stage: str, scope: Scope) -> str:
-    """The name of a stage's cursor for one scope; it tells nobody whose scope it is."""
-    return f"{stage}:{sha256(canonical(scope.ids())).hex()[:16]}"
+    """The name of a stage's cursor for one scope; a store forgets it when nothing of the scope is left."""
+    return f"{stage}:{scope.mark()}"
 
 
 def edge(store: Store, scope: Scope, size: int) -> Flow[int]:

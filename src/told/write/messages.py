@@ -12,7 +12,7 @@ from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.hearsay import MARK, OWN, pictured
 from told.core.ids import canonical
-from told.core.text import clean, label, shown
+from told.core.text import clean, label, plain, shown
 from told.core.value import quick
 from told.core.when import ALWAYS, Interval, interval
 from told.settings import Settings
@@ -136,7 +136,7 @@ def _role(row: Mapping[str, Any], number: int) -> str:
     role = row.get("role", "user")
     if role not in ROLES:
         raise InvalidInput(f"Message {number} has the role {shown(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
-    return str(role)
+    return plain(role)
 
 
 def _content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[str, tuple[Image, ...]]:
@@ -157,9 +157,9 @@ def _content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[s
 
 def _part(part: Any, number: int) -> str:
     if isinstance(part, str):
-        return part
+        return plain(part)
     if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
-        return str(part["text"])
+        return plain(part["text"])
     sort = part.get("type") if isinstance(part, Mapping) else type(part).__name__
     raise Unsupported(f"Message {number} holds {shown(sort)} content; text and images are remembered.",
                       hint="Give documents to upload(); describe the rest in words, or leave it out.")  # fmt: skip

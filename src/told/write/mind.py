@@ -75,7 +75,7 @@ class Mind:
     def ask(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> Ask:
         """How a write is to be understood, checked; with nothing said, by the usual extractor."""
         chosen = self.usual if by is None else by
-        if chosen not in NAMES:
+        if not isinstance(chosen, str) or chosen not in NAMES:
             raise unknown(chosen)
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
             raise InvalidInput(f"prompt must be a text, not {shown(prompt)}.", hint="Leave it out for told's own.")

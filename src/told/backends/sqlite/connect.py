@@ -47,6 +47,8 @@ def path_of(url: str) -> Path:
     scheme, mark, path = url.partition(":///")
     if scheme != "sqlite" or not mark or not path or "\0" in path:
         raise ConfigError(f"{url!r} is not a SQLite URL.", hint="Such as sqlite:///memory.db or sqlite:////tmp/m.db.")
+    if path == ":memory:":
+        raise ConfigError("A SQLite store is a file, which :memory: is not.", hint="For one in memory write ram://.")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

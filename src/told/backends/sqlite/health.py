@@ -22,6 +22,7 @@ from told.core.ids import text_hash
 from told.core.text import terms
 
 REBUILD: Final = "run `told rebuild`"
+MOVE: Final = "export the ledger, and import it into a new store"
 SOURCES: Final = {"passages": "facts", "postings": "passages"}
 Totals = dict[str, int]
 
@@ -35,6 +36,8 @@ def check(db: apsw.Connection) -> list[str]:
     problems += [f"block {number} of partition {part} is missing; {REBUILD}" for part, number in _missing_blocks(db)]
     if damaged := run(db, "misfit_vectors").get:
         problems.append(f"vectors: {damaged} are not of their model's size; {REBUILD}, then `told reindex`")
+    if astray := run(db, "misplaced_spaces").get:
+        problems.append(f"spaces: {astray} are not in the partition of their name; {MOVE}")
     if bare := run(db, "facts_without_passage").get:
         problems.append(f"passages: {bare} facts lack theirs; {REBUILD}")
     for part, _, *shape in run(db, "part_shapes").fetchall():

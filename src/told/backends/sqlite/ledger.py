@@ -139,7 +139,7 @@ def commit(
         blobs.put(db, account.id, batch.blobs)
     if batch.ticket is not None:
         ticket = batch.ticket
-        run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq)
+        run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq if entries else 0)
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
     memo.accounts[batch.account] = account
     watch("headed")

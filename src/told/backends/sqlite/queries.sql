@@ -296,6 +296,10 @@ SELECT term, chunk, docs FROM posting WHERE part = ?
 SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
     AND (NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.first AND p.fact = f.id)
         OR NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.last AND p.fact = f.id))
+-- name: misplaced_spaces
+SELECT count(*) FROM space s LEFT JOIN part p ON p.id = s.part AND p.account = s.account
+WHERE p.home IS NOT CASE WHEN s.user_id IS NOT NULL THEN 'u:' || s.user_id
+    WHEN s.agent_id IS NOT NULL THEN 'a:' || s.agent_id ELSE 'r:' || s.run_id END
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -499,7 +503,9 @@ DELETE FROM space WHERE id = ?1
     AND NOT EXISTS (SELECT 1 FROM fact WHERE space = ?1)
     AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = ?1)
     AND NOT EXISTS (SELECT 1 FROM link WHERE space = ?1)
-RETURNING part
+RETURNING part, user_id, agent_id, run_id
+-- name: drop_cursors_of
+DELETE FROM cursor WHERE account = ? AND consumer GLOB ?
 -- name: drop_empty_part
 DELETE FROM part WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM space WHERE part = ?1) RETURNING id
 -- name: drop_part_passages

@@ -11,7 +11,7 @@ import apsw
 
 from told.backends.sqlite.connect import run
 from told.core.entry import Entry, decode
-from told.core.errors import ToldError
+from told.core.errors import StoreCorrupt, ToldError
 from told.core.fact import Fact, Link
 from told.core.ids import canonical
 from told.core.scope import Scope
@@ -97,7 +97,10 @@ def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
 
 def _meta(text: str) -> dict[str, Any]:
     """Metadata as it was stored; most has nothing in it."""
-    found: dict[str, Any] = {} if text == "{}" else json.loads(text)
+    try:
+        found: dict[str, Any] = {} if text == "{}" else json.loads(text)
+    except (ValueError, TypeError) as error:
+        raise StoreCorrupt("The metadata of a row is damaged.", hint="Run `told rebuild`.") from error
     return found
 
 
@@ -123,6 +126,8 @@ class Scopes:
         found = self._known.get(space)
         if found is None:
             ids = run(self._db, "space_ids", space).fetchone()
+            if ids is None:
+                raise StoreCorrupt("A row is of a scope that is not there.", hint="Run `told rebuild`.")
             found = self._known[space] = Scope(self._account, *ids)
         return found
 

@@ -13,7 +13,7 @@ from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, 
 from told.backends.sqlite.vectors import current, drop_orphans
 from told.core.errors import NotFoundError
 from told.core.fact import Passage
-from told.core.scope import Scope
+from told.core.scope import DEFAULT_ACCOUNT, Scope
 
 NOWHERE = Scope()
 
@@ -50,7 +50,7 @@ def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, i
     counts["faults"] = db.changes()
     counts["recalls"] = sum(count for (count,) in run(db, "drop_access", account, json_list(sorted(threads))))
     beside.forget(db, account, sorted(threads))
-    _sweep(db, spaces)
+    _sweep(db, account, spaces)
     return counts
 
 
@@ -83,22 +83,26 @@ def empty_part(db: apsw.Connection, part: int) -> None:
 
 
 def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
-    """Drop the tickets that speak of an erased memory."""
+    """Drop the tickets that speak of an erased memory, or of none: those may be anybody's."""
     gone = 0
     for key, outcome, seq in run(db, "tickets", account).fetchall():
-        if seq in seqs or any(thread in outcome for thread in threads):
+        if not seq or seq in seqs or any(thread in outcome for thread in threads):
             run(db, "drop_ticket", account, key)
             gone += 1
     return gone
 
 
-def _sweep(db: apsw.Connection, spaces: Sequence[int]) -> None:
+def _sweep(db: apsw.Connection, account: int, spaces: Sequence[int]) -> None:
     """Drop the spaces and partitions nothing refers to any more; their names may be somebody's."""
     for space in spaces:
-        emptied = run(db, "drop_empty_space", space).get
-        if emptied is not None and run(db, "drop_empty_part", emptied).get is not None:
-            run(db, "drop_part_postings", emptied)
-            run(db, "drop_part_blocks", emptied)
+        emptied = run(db, "drop_empty_space", space).fetchone()
+        if emptied is None:
+            continue
+        part, *ids = emptied
+        run(db, "drop_cursors_of", account, f"*:{Scope(DEFAULT_ACCOUNT, *ids).mark()}")
+        if run(db, "drop_empty_part", part).get is not None:
+            run(db, "drop_part_postings", part)
+            run(db, "drop_part_blocks", part)
 
 
 def wipe(db: apsw.Connection, account: int) -> None:

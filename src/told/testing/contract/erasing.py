@@ -67,6 +67,18 @@ class ErasureLaws(Laws):
         assert [(link.src, link.rel) for link in book.store.links(ACCOUNT, ["t1", "t2"])] == [("t2", "relates_to")]
         assert book.texts() == ["the other"]
 
+    def test_the_cursors_of_a_scope_go_with_the_last_of_it(self, book: Scribe) -> None:
+        book.tell("one of Alice's")
+        book.tell("another of Alice's")
+        book.tell("one of Bob's", scope=BOB)
+        names = [f"tail:{ALICE.mark()}", f"tail:{BOB.mark()}", "tail"]
+        for name in names:
+            book.store.advance(ACCOUNT, name, 3)
+        erase(book, [1])
+        assert [book.store.cursor(ACCOUNT, name) for name in names] == [3, 3, 3]
+        erase(book, [2])
+        assert [book.store.cursor(ACCOUNT, name) for name in names] == [0, 3, 3]
+
     def test_scores_are_as_if_it_had_never_been(self, book: Scribe) -> None:
         book.tell("green tea")
         book.tell("black tea with milk")

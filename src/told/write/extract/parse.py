@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from told.core.errors import InvalidInput
 from told.core.lazy import regex
-from told.core.text import Reply, read_reply, shown, snippet
+from told.core.text import Reply, plain, read_reply, shown, snippet
 from told.write.shape import Dropped
 
 T = TypeVar("T")
@@ -97,7 +97,8 @@ def take(answer: Answer, raw: object, read: Callable[[Any], T | Unread]) -> tupl
         else:
             taken.append(got)
     hopeless = bool(dropped) and not taken and all(one.reason == MALFORMED for one in dropped)
-    faults = (*answer.faults, str(raw)[:REPLY_LIMIT]) if hopeless else answer.faults
+    reply = raw[:REPLY_LIMIT] if isinstance(raw, str) else shown(raw)
+    faults = (*answer.faults, reply) if hopeless else answer.faults
     return taken, Answer(answer.items, (*answer.dropped, *dropped), faults, answer.warnings)
 
 
@@ -167,7 +168,7 @@ def line(value: object, limit: int = TEXT_LIMIT) -> str | None:
     if isinstance(value, str) and len(value) > limit * 4:
         return None
     try:
-        text = " ".join(_visible(str(value)).split())
+        text = " ".join(_visible(plain(value) if isinstance(value, str) else str(value)).split())
         text.encode()
     except ValueError:  # half a character, or a number with more digits than Python agrees to write
         return None
