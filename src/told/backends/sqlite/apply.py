@@ -93,11 +93,13 @@ class Grower:
         for part, rows in self.rows.items():
             fold_terms(self.db, part, self.starts[part], rows, self.terms)
             self.sizes[part] = rows
+        awaited = self.model.remember(self.db, self.vectors) if self.model is not None else ()
         self._flush()
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
-            self.model.remember(self.db, self.vectors)
+            if awaited:
+                vectors.seen(self.db, self.model, awaited, self.rows)
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
         for settled in (self.vectors, self.rows, self.touched, self.turns):

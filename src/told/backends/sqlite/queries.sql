@@ -249,6 +249,7 @@ INSERT INTO model (name, dim, current) VALUES (?, ?, ?) RETURNING id
 UPDATE model SET current = (id = ?)
 -- name: add_embedding
 INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
+RETURNING hash, EXISTS (SELECT 1 FROM passage p WHERE p.hash = embedding.hash)
 -- name: embedded
 SELECT hash FROM embedding
 WHERE model = (SELECT id FROM model WHERE current) AND hash IN (SELECT unhex(value) FROM json_each(?))
@@ -300,7 +301,7 @@ FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
 -- name: hashes_known
 SELECT DISTINCT hash FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
 -- name: passages_with_hash
-SELECT id FROM passage WHERE hash IN (SELECT unhex(value) FROM json_each(?))
+SELECT id FROM passage WHERE hash = ?
 -- name: bump_all_parts
 UPDATE part SET version = version + 1, epoch = epoch + 1
 -- name: drop_model

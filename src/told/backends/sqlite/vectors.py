@@ -6,7 +6,7 @@ One that does not fit is never used: the cache answers in its place, and the nex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import sqrt
@@ -85,13 +85,13 @@ class Model:
         """Whether this can be the code of one of the model's vectors."""
         return isinstance(code, bytes) and len(code) == self.dim
 
-    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
-        """Cache the vectors of texts by their hashes."""
+    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> list[bytes]:
+        """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
         if not vectors:
-            return
+            return []
         self.check_all(vectors)
-        codes = pack(vectors.values())
-        run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
+        rows = [(self.id, *pair) for pair in zip(vectors, pack(vectors.values()), strict=True)]
+        return [digest for digest, awaited in run_many(db, "add_embedding", rows) if awaited]
 
 
 def current(db: apsw.Connection) -> Model | None:
@@ -176,12 +176,17 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
     """
     model.check_all(vectors)
     known = {digest for (digest,) in run(db, "hashes_known", hex_list(list(vectors)))}
-    model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
-    if not live:
-        return
+    awaited = model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
+    if live:
+        seen(db, model, awaited)
+
+
+def seen(db: apsw.Connection, model: Model, hashes: Iterable[bytes], moved: Collection[int] = ()) -> None:
+    """Let the partitions that waited for vectors see them, but for those that have moved on anyway."""
     waiting: dict[int, list[int]] = {}
-    for (id_,) in run(db, "passages_with_hash", hex_list(list(vectors))).fetchall():
-        waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
+    for (id_,) in run_many(db, "passages_with_hash", [(digest,) for digest in hashes]):
+        if id_ >> PART_BITS not in moved:
+            waiting.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
     for part, ordinals in waiting.items():
         run(db, "bump_part", part)
         rows = run(db, "part_state", part).fetchone()[0]
