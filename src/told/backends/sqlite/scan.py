@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
+from told.core.lazy import cached_property
 from told.core.match import Question
 from told.core.query import Mark
 from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, norm
