@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import re
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import told
 from told.core import lazy
-from told.core.lazy import regex
+from told.core.lazy import cached_property, regex
 
 
 def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
@@ -55,3 +56,29 @@ def test_every_pattern_of_told_is_one():
     waiting = [one for one in gc.get_objects() if isinstance(one, lazy._Lazy)]
     assert len(waiting) > 150
     assert all(re.compile(one.pattern, one._flags) for one in waiting)
+
+
+def test_a_property_is_worked_out_once_and_while_one_is_at_it_nobody_waits_for_another_object():
+    class Lesson:
+        def __init__(self, length):
+            self.length, self.begun, self.over = length, 0, threading.Event()
+
+        @cached_property
+        def learned(self):
+            """What is known thereafter."""
+            self.begun += 1
+            assert self.over.wait(20)
+            return self.length * 2
+
+    slow, quick = Lesson(1), Lesson(2)
+    pupil = threading.Thread(target=lambda: slow.learned, daemon=True)
+    pupil.start()
+    quick.over.set()
+    other = threading.Thread(target=lambda: quick.learned, daemon=True)
+    other.start()
+    other.join(5)
+    waited = other.is_alive()
+    slow.over.set()
+    pupil.join(5)
+    assert not waited
+    assert [slow.learned, quick.learned, quick.learned, quick.begun] == [2, 4, 4, 1]

@@ -57,7 +57,8 @@ def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_wh
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     database = memory.engine.store._database
-    asked, aside = traced(database.writer), traced(database.reader())
+    with database.lent() as lent:
+        asked, aside = traced(database.writer), traced(lent)
     assert len(memory.search("tea", user_id="user1")["results"]) == 2
     assert len(asked) <= LOOKS, asked
     assert not aside

@@ -1,10 +1,27 @@
-"""Regular expressions that are compiled when they are first asked, for most of them never are."""
+"""What is made when it is first asked for: regular expressions, most of which never are, and properties."""
 
 from __future__ import annotations
 
 import re
-from functools import cached_property
-from typing import Any, AnyStr, cast
+from collections.abc import Callable
+from typing import Any, AnyStr, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class cached_property(Generic[T]):  # noqa: N801 - used as the one of functools is
+    """A property that is worked out once for each object, or by several threads at once if they come together.
+
+    The one of functools lets only one thread work at a time before Python 3.12, for all objects there are, and a child
+    process forked meanwhile waits for that thread forever.
+    """
+
+    def __init__(self, work: Callable[[Any], T]) -> None:
+        self._work, self._name, self.__doc__ = work, work.__name__, work.__doc__
+
+    def __get__(self, one: object, kind: type | None = None) -> T:
+        value = one.__dict__[self._name] = self._work(one)
+        return value
 
 
 def regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

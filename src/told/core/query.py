@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
+from told.core.lazy import cached_property
 from told.core.scope import Scope
 from told.core.text import query_terms
 from told.core.value import quick

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from told.core.entry import Entry
 from told.core.errors import StoreCorrupt
-from told.core.fact import NEVER, Fact, Link
+from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import canonical
 from told.flow import Flow, call
-from told.ports import CloseThread, EndVersion, PutFact, PutLink, PutWitness, RowOp, Store
+from told.ports import CloseThread, EndVersion, RowOp, Store
 from told.views import folding
 
 PAGE: Final = 2000
@@ -39,17 +39,17 @@ class Fates:
 
     def _take(self, op: RowOp) -> None:
         match op:
-            case PutFact(fact=fact):
-                self._end(fact.id, fact.seq)
-                self._held.setdefault(fact.id, []).append(fact.seq)
+            case Fact(id=thread, seq=seq):
+                self._end(thread, seq)
+                self._held.setdefault(thread, []).append(seq)
             case EndVersion(thread=thread, seq=seq):
                 self._end(thread, seq)
             case CloseThread(thread=thread, seq=seq):
                 self._end(thread, seq)
                 self.gone.update(dict.fromkeys(self._held.pop(thread, ()), seq))
-            case PutLink(link=link):
-                self.links[link.seq] = _print(link)
-                self.sources[link.src] = None
+            case Link(src=source, seq=seq):
+                self.links[seq] = _print(op)
+                self.sources[source] = None
             case _:
                 pass
 
@@ -92,10 +92,10 @@ def _compared(store: Store, account: str, start: int, fates: Fates) -> Flow[tupl
     page = yield from call(store.scan, account, start, PAGE)
     entries = [entry for entry in page if entry.seq <= fates.end]
     ops = list(FOLD(entries))
-    facts = {op.fact.seq: fates.of(op.fact) for op in ops if isinstance(op, PutFact)}
+    facts = {op.seq: fates.of(op) for op in ops if isinstance(op, Fact)}
     versions = yield from call(store.versions, account, [entry.seq for entry in entries])
     now = (yield from call(store.head, account)).seq
-    said = {op.witness.seq: op.witness for op in ops if isinstance(op, PutWitness)}
+    said = {op.seq: op for op in ops if isinstance(op, Witness)}
     named = yield from call(store.witnesses, account, ids=[witness.id for witness in said.values()])
     return (
         ("facts", facts, {seq: _as_of(fact, fates.end, now) for seq, fact in versions.items()}),

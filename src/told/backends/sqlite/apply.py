@@ -99,7 +99,8 @@ class Grower:
         for part in self.touched - self.rows.keys():
             run(self.db, "bump_part", part)
         if self.model is not None:
-            self.model.remember(self.db, self.vectors)
+            if awaited := self.model.remember(self.db, self.vectors):
+                vectors.arrive(self.db, self.model, vectors.waiting(self.db, awaited))
             for part, rows in self.rows.items():
                 vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
         for settled in (self.vectors, self.rows, self.touched, self.turns):

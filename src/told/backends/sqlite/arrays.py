@@ -41,9 +41,11 @@ STORED_BYTES: Final = 150
 class ArrayPartition(Partition):
     """A partition in growing arrays; `codes` are floats while it is small, bytes beside a sketch once it is not."""
 
+    _total: tuple[Floats, Mask]
+    _seen_at: int
+
     def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
         super().__init__(part, model, exact_rows)
-        self._scenes: dict[tuple[frozenset[int], int, bool, bool], Scene] = {}
         self._clear()
 
     def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
@@ -56,16 +58,11 @@ class ArrayPartition(Partition):
         words = Postings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, numbers, len(docs))
         return ArraySight(scene, chosen, words)
 
-    def refresh(self, db: apsw.Connection, most: int) -> bool:
-        """Catch up with the file; if that changes anything, what was seen of it before is forgotten."""
-        before = self.version
-        fresh = super().refresh(db, most)
-        if self.version != before:
-            self._scenes.clear()
-        return fresh
-
     def _scene(self, look: Look) -> Scene:
         """What a look sees: what it saw before, if nothing was written or expired since."""
+        if self._seen_at != self.version:
+            self._scenes.clear()
+            self._seen_at = self.version
         key = (look.spaces, look.seq, look.show_expired, look.centred)
         found = self._scenes.get(key) if look.base is None else None
         if found is None or not found.since <= look.at < found.until:
@@ -105,13 +102,14 @@ class ArrayPartition(Partition):
         """
         n = len(seen)
         mask = seen & (self.norms[:n] > 0)
-        changed = np.flatnonzero(mask ^ self.summed[:n])
+        total, summed = self._total
+        total, changed = total.copy(), np.flatnonzero(mask ^ _grown(summed, n, axis=0))
         for first in range(0, len(changed), SUMMED_AT_ONCE):
             rows = changed[first : first + SUMMED_AT_ONCE]
             shares = np.rint(UNIT / self.norms[rows]) * np.where(mask[rows], 1.0, -1.0)
-            self.sum += shares @ self.codes[rows].astype(np.float64)
-        self.summed[:n] = mask
-        return tuple(self.sum.astype(np.int64).tolist()), int(np.count_nonzero(mask))
+            total += shares @ self.codes[rows].astype(np.float64)
+        self._total = total, mask
+        return tuple(total.astype(np.int64).tolist()), int(np.count_nonzero(mask))
 
     def _clear(self) -> None:
         self.table: Ints = np.zeros((len(Row._fields), 0), np.int64)
@@ -120,8 +118,9 @@ class ArrayPartition(Partition):
         self.norms: Floats = np.zeros(0, np.float64)
         self.apart: dict[int, bytes] = {}
         self.sketch: Array = np.zeros((-(-dim // 64), 0), np.uint64)
-        self.sum: Floats = np.zeros(dim, np.float64)
-        self.summed: Mask = np.zeros(0, np.bool_)
+        self._total = np.zeros(dim, np.float64), np.zeros(0, np.bool_)
+        self._scenes: dict[tuple[frozenset[int], int, bool, bool], Scene] = {}
+        self._seen_at = -1
 
     def _append(self, columns: Sequence[Sequence[int]]) -> None:
         fresh = np.array(columns, np.int64)
@@ -137,7 +136,6 @@ class ArrayPartition(Partition):
         codes = self.codes.astype(np.int8) if large and self.codes.dtype != np.int8 else self.codes
         self.codes = _grown(codes, capacity, axis=0)
         self.norms = _grown(self.norms, capacity, axis=0)
-        self.summed = _grown(self.summed, capacity, axis=0)
         was_small = large and not self.sketch.any()
         self.sketch = _grown(self.sketch, capacity, axis=1)
         if was_small and self.model is not None:

@@ -85,8 +85,10 @@ def scrub(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
             db.execute("VACUUM")
         before = db.execute("PRAGMA busy_timeout").get
         db.set_busy_timeout(min(PATIENCE_MS, before))
-        busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
-        db.set_busy_timeout(before)
+        try:
+            busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        finally:
+            db.set_busy_timeout(before)
     except apsw.BusyError:
         busy = 1
     if busy:

@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, Protocol
@@ -40,6 +40,8 @@ OURS: Final = frozenset({"meta", "account", "entry", "tombstone"})
 READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 NO_ROOM: Final = frozenset({apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP})
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+STRANDED: Final[list[object]] = []
+"""Connections that a child process inherited: to close them would end what its parent is doing with them."""
 
 
 def path_of(url: str) -> Path:
@@ -117,32 +119,22 @@ def unusable(path: Path, error: OSError) -> StoreError:
 
 
 class Database:
-    """One file: a connection for each reading thread, and one for whoever writes."""
+    """One file: connections for those who read, lent and given back, and one for whoever writes."""
 
     def __init__(self, path: Path, *, durability: str, busy_timeout: float) -> None:
         self.path = path
+        self.patience = busy_timeout
         self._durability = durability
-        self._busy = round(busy_timeout * 1000)
-        self._local = threading.local()
         self._spare: list[apsw.Connection] = []
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._closed = False
-        self._inherited: Any = None
+        self._inherited: list[apsw.Connection] = []
         self._lock = threading.Lock()
         check_version()
-        self.writer = self._first()
-
-    def reader(self) -> apsw.Connection:
-        """This thread's connection for reading."""
-        if self._closed:
-            raise StoreClosed()
-        found: apsw.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            found = self._local.connection = self._reading()
-        return found
+        self.writer: apsw.Connection | None = self._first()
 
     @contextmanager
-    def lent(self) -> Iterator[apsw.Connection]:
+    def lent(self, *, whole: bool = False) -> Iterator[apsw.Connection]:
         """A connection for a quick look: the one last given back, whose pages and statements are still at hand."""
         if self._closed:
             raise StoreClosed()
@@ -150,38 +142,94 @@ class Database:
             db = self._spare.pop()
         except IndexError:
             db = self._reading()
+        sound = True
         try:
             with translated():
+                if whole:
+                    db.execute("BEGIN")
                 yield db
+                if whole:
+                    db.execute("COMMIT")
+        except BaseException as error:
+            sound = isinstance(error, Exception)
+            raise
         finally:
-            if self._closed or len(self._spare) >= SPARE:
-                db.close(True)
-            else:
-                self._spare.append(db)
+            self._return(db, sound=sound)
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
         """One consistent snapshot of the file."""
-        with translated(), Snapshot(self.reader()) as db:
-            yield db
+        return self.lent(whole=True)
 
-    def renew(self) -> None:
-        """Open the file again in a child process; the parent's connections are kept, for closing them would harm."""
-        self._inherited = (self._inherited, self._local, self._spare, self.writer)
-        self._lock = threading.Lock()
-        self._local = threading.local()
-        self._spare = []
-        self._open = weakref.WeakSet()
-        with translated():
+    def writing(self) -> apsw.Connection:
+        """A new connection for whoever writes, the last one having been closed."""
+        if self._closed:
+            raise StoreClosed()
+        with translated(), self._lock:
             self.writer = self._connect()
+        return self.writer
+
+    def forsake(self) -> None:
+        """Close the connection of whoever writes."""
+        self._quit(self.writer)
+        self.writer = None
+
+    def leave(self) -> bool:
+        """Close every connection before a fork and open none until `rejoin`; whether those who read gave theirs back.
+
+        SQLite takes the locks of a file once for the whole process. A child that inherits an open file takes its
+        parent's locks for its own, so others think that nobody uses the log it writes to, and remove it.
+        """
+        self._lock.acquire()
+        self.forsake()
+        deadline = monotonic() + self.patience
+        while True:
+            while self._spare:
+                self._dismiss()
+            self._inherited = list(self._open)
+            if not self._inherited or monotonic() > deadline:
+                return not self._inherited
+            sleep(PAUSE)
+
+    def rejoin(self) -> None:
+        """Let connections be opened again after a fork."""
+        self._inherited = []
+        self._lock.release()
+
+    def renew(self, *, left: bool) -> None:
+        """Begin anew in a child process, unless it inherited a connection: that can be neither used nor closed here."""
+        if not self._closed and (self._inherited or not left):
+            self._closed = True
+            STRANDED.append((self.writer, self._spare, self._inherited))
+        self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Close every connection that is not in use; one that is goes with the thread that uses it."""
+        """Close every connection that is not in use; one that is goes when it is given back."""
         with self._lock:
             self._closed = True
-            for connection in list(self._open):
-                with suppress(apsw.ThreadingViolationError):
-                    connection.close(True)
+            self.forsake()
+            while self._spare:
+                self._dismiss()
+
+    def _return(self, db: apsw.Connection, *, sound: bool) -> None:
+        """Keep a connection for the next one, unless an interrupt left a statement or a snapshot of it under way."""
+        if sound and db.in_transaction:
+            db.execute("ROLLBACK")
+        if not sound or self._closed:
+            self._quit(db)
+            return
+        self._spare.append(db)
+        if self._closed or len(self._spare) > SPARE:
+            self._dismiss()
+
+    def _dismiss(self) -> None:
+        """Close a connection nobody needs, if there is one left."""
+        with suppress(IndexError):
+            self._quit(self._spare.pop())
+
+    def _quit(self, db: apsw.Connection | None) -> None:
+        if db is not None:
+            self._open.discard(db)
+            db.close(True)
 
     @property
     def closed(self) -> bool:
@@ -189,7 +237,7 @@ class Database:
         return self._closed
 
     def _reading(self) -> apsw.Connection:
-        with translated():
+        with translated(), self._lock:
             db = self._connect()
             db.execute("PRAGMA query_only = ON")
         return db
@@ -197,7 +245,7 @@ class Database:
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
         self._open.add(db)
-        db.set_busy_timeout(self._busy)
+        db.set_busy_timeout(round(self.patience * 1000))
         # A plan that looks at the values bound to it is made anew for each of them, at ten times the cost of its use.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, a pragma's answer holds up the next one
@@ -220,7 +268,7 @@ class Database:
 
     def _patiently(self) -> apsw.Connection:
         """Open the file, waiting for a process that is just leaving it: SQLite's own patience does not cover that."""
-        deadline = monotonic() + self._busy / 1000
+        deadline = monotonic() + self.patience
         while True:
             try:
                 return self._ready()

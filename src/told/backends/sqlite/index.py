@@ -137,14 +137,15 @@ class SqliteIndex:
                 None if chosen is None else chosen.get(part, frozenset()), bool(probe.centre),
             )  # fmt: skip
             partition = self.cache.get(part, model)
-            if not partition.lock.acquire(blocking=most == NEVER):
-                return None  # a glance holds up writers: it waits for nobody
+            taken = [False]
             try:
-                if not partition.refresh(db, most):
+                taken[:] = map(partition.lock.acquire, (most == NEVER,))  # a glance holds up writers: it never waits
+                if not taken[0] or not partition.refresh(db, most):
                     return None
                 sights.append(partition.look(db, look, terms))
             finally:
-                partition.lock.release()
+                if taken[0]:
+                    partition.lock.release()
             self.cache.grew(partition)
         return sights
 

@@ -139,7 +139,7 @@ class Partition(ABC):
             self._clear()
             self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
             self.voices, self._numbers, self._firsts = [], {}, []
-        self.epoch = -1  # should this break off half-way, the next one begins anew
+        self.version = self.epoch = -1  # should this break off half-way, the next one begins anew
         first, self.rows = self.rows, rows
         fresh: Sequence[tuple[Any, ...]] = ()
         if rows > first:

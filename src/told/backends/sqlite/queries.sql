@@ -249,6 +249,7 @@ INSERT INTO model (name, dim, current) VALUES (?, ?, ?) RETURNING id
 UPDATE model SET current = (id = ?)
 -- name: add_embedding
 INSERT OR IGNORE INTO embedding (model, hash, code) VALUES (?, ?, ?)
+RETURNING hash, EXISTS (SELECT 1 FROM passage p WHERE p.ready IS NULL AND p.hash = embedding.hash)
 -- name: embedded
 SELECT hash FROM embedding
 WHERE model = (SELECT id FROM model WHERE current) AND hash IN (SELECT unhex(value) FROM json_each(?))

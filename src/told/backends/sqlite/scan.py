@@ -7,7 +7,7 @@ stretches are exact in double precision: the order of summing cannot matter. Wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
+from told.core.lazy import cached_property
 from told.core.query import Mark, Marks
 from told.core.question import Question
 from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, centre, norm

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from told.backends.sqlite import blobs, care, health, ledger, turns, vectors
-from told.backends.sqlite.connect import Database, path_of, run, run_named, translated
+from told.backends.sqlite.connect import Database, path_of, run, run_named
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
@@ -55,14 +55,28 @@ class SqliteStore(SqliteOverlay):
         cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
         self.index = SqliteIndex(self._write, cache)
         self.scrub()
-        os.register_at_fork(after_in_child=_renewal(self))
+        self._left = False
+        if hasattr(os, "register_at_fork"):
+            hooks = {name: _forking(self, name) for name in ("leave", "rejoin", "renew")}
+            os.register_at_fork(before=hooks["leave"], after_in_parent=hooks["rejoin"], after_in_child=hooks["renew"])
+
+    def leave(self) -> None:
+        """Before a fork: once nobody writes or reads, no connection is open that a child could inherit."""
+        self._left = not self._database.closed and self._write.pause()
+        if self._left:
+            self._database.leave()
+
+    def rejoin(self) -> None:
+        """After a fork, in the parent: go on."""
+        if self._left:
+            self._database.rejoin()
+            self._write.resume()
 
     def renew(self) -> None:
-        """Begin anew in a child process: connections and locks must never be shared with the parent."""
-        if not self._database.closed:
-            self._database.renew()
-            self._write = Writer(self._database, self._write.limit)
-            self.index = SqliteIndex(self._write, Cache(self.index.cache.budget, self.index.cache.exact_rows))
+        """After a fork, in the child: begin anew."""
+        self._database.renew(left=self._left)
+        self._write = Writer(self._database, self._write.limit)
+        self.index = SqliteIndex(self._write, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
     def watch(self, step: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
@@ -386,8 +400,8 @@ class SqliteStore(SqliteOverlay):
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy while others go on."""
-        with translated():
-            care.backup(self._database.reader(), target)
+        with self._database.lent() as db:
+            care.backup(db, target)
 
     def close(self) -> None:
         """Close every connection, once the write that is going on is done; closing twice is fine."""
@@ -395,15 +409,15 @@ class SqliteStore(SqliteOverlay):
             self._write.alone(lambda _: self._database.close())
 
 
-def _renewal(store: SqliteStore) -> Callable[[], None]:
+def _forking(store: SqliteStore, name: str) -> Callable[[], None]:
     """What a fork does for a store, as long as somebody still has it."""
     known = weakref.ref(store)
 
-    def renew() -> None:
+    def act() -> None:
         if (found := known()) is not None:
-            found.renew()
+            getattr(found, name)()
 
-    return renew
+    return act
 
 
 def open_store(url: str, *, mint: Mint | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:

@@ -97,13 +97,13 @@ class Model:
         """Whether this can be the code of one of the model's vectors."""
         return isinstance(code, bytes) and len(code) == self.dim
 
-    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> None:
-        """Cache the vectors of texts by their hashes."""
+    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> list[bytes]:
+        """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
         if not vectors:
-            return
+            return []
         self.check_all(vectors)
-        codes = pack(vectors.values())
-        run_many(db, "add_embedding", [(self.id, *pair) for pair in zip(vectors, codes, strict=True)])
+        rows = [(self.id, *pair) for pair in zip(vectors, pack(vectors.values()), strict=True)]
+        return [digest for digest, awaited in run_many(db, "add_embedding", rows) if awaited]
 
 
 def current(db: apsw.Connection) -> Model | None:
@@ -190,7 +190,7 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
     One whose text was erased while it was being embedded comes too late.
     """
     model.check_all(vectors)
-    passages = run(db, "waiting", hex_list(list(vectors))).fetchall()
+    passages = waiting(db, list(vectors))
     known = cached(db, list(vectors)).union(digest for _, digest in passages)
     # Erased meanwhile, or robbed of its vector by damage: every passage is looked at.
     if lost := [digest for digest in vectors if digest not in known]:
@@ -198,14 +198,19 @@ def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[floa
         known = known.union(digest for _, digest in passages)
     model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
     if live:
-        _arrive(db, model, [id_ for id_, _ in passages])
+        arrive(db, model, passages)
 
 
-def _arrive(db: apsw.Connection, model: Model, passages: Sequence[int]) -> None:
+def waiting(db: apsw.Connection, hashes: Sequence[bytes]) -> list[tuple[int, bytes]]:
+    """The passages that wait for these vectors, each with the one it waits for."""
+    return run(db, "waiting", hex_list(hashes)).fetchall()
+
+
+def arrive(db: apsw.Connection, model: Model, passages: Sequence[tuple[int, bytes]]) -> None:
     """Let passages whose vectors came be found by them."""
-    run_many(db, "ready_passage", [(id_,) for id_ in passages])
+    run_many(db, "ready_passage", [(id_,) for id_, _ in passages])
     parts: dict[int, list[int]] = {}
-    for id_ in passages:
+    for id_, _ in passages:
         parts.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
     for part, ordinals in parts.items():
         run(db, "bump_part", part)

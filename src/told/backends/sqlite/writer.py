@@ -13,13 +13,17 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import apsw
 
 from told.backends.sqlite.connect import Database, translated
 from told.backends.sqlite.memo import Memo
-from told.core.errors import StoreClosed
+
+AT_ONCE: Final = (False,)
+"""How a lock is tried, by `map`: it takes the lock and notes so in one step, between which no interrupt can strike."""
+NAP: Final = 1.0
+"""The longest anybody sleeps: an interrupt may strike whoever was about to wake them."""
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -57,21 +61,28 @@ class Writer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
     _done: deque[Job[Any]] = field(default_factory=deque)
+    _committed: bool = False
 
     def __call__(self, work: Work[T], *, keeps: bool = False) -> T:
         """Do some work in a transaction and return once it is durable; work that keeps the memo says so."""
-        job = Job(work, keeps)
-        self._queue.append(job)
-        while not job.done:
-            if self._lock.acquire(blocking=False):
-                try:
-                    while not job.done:
-                        self._write()
-                finally:
-                    self._lock.release()
-                    self._pass_on()
-            else:
-                self._sleep(job)
+        job, taken = Job(work, keeps), [False]
+        try:
+            self._queue.append(job)
+            while not job.done:
+                taken[:] = map(self._lock.acquire, AT_ONCE)
+                if not taken[0]:
+                    self._sleep(job)
+                while taken[0] and not job.done:
+                    self._write(job)
+        except BaseException:
+            with suppress(ValueError):
+                self._queue.remove(job)
+            self._pass_on()
+            raise
+        finally:
+            if taken[0]:
+                self._lock.release()
+                self._pass_on()
         if job.error is not None:
             with translated():
                 raise job.error
@@ -91,15 +102,27 @@ class Writer:
 
         Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
         """
-        if not self._lock.acquire(blocking=False):
+        taken = [False]
+        try:
+            taken[:] = map(self._lock.acquire, AT_ONCE)
+            if taken[0]:
+                with translated(), Ended(self.database, self._connection()) as db:
+                    return work(db)
             with self.database.lent() as db:
                 return work(db)
-        try:
-            with translated(), Ended(self._connection()) as db:
-                return work(db)
         finally:
-            self._lock.release()
-            self._pass_on()
+            if taken[0]:
+                self._lock.release()
+                self._pass_on()
+
+    def pause(self) -> bool:
+        """Wait until nobody writes and let nobody begin until `resume`; False if that takes too long."""
+        return self._lock.acquire(timeout=self.database.patience)
+
+    def resume(self) -> None:
+        """Let others write again."""
+        self._lock.release()
+        self._pass_on()
 
     def _pass_on(self) -> None:
         """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
@@ -108,15 +131,10 @@ class Writer:
                 self._queue[0].stir()
 
     def _sleep(self, job: Job[Any]) -> None:
-        """Sleep until stirred, being stirred before counts; however that ends, the next one is roused."""
+        """Sleep until stirred, being stirred before counts, or a while; however that ends, the next one is roused."""
         job.asleep = True
         try:
-            job.baton.acquire()
-        except BaseException:
-            with suppress(ValueError):
-                self._queue.remove(job)
-            self._pass_on()
-            raise
+            job.baton.acquire(timeout=NAP)
         finally:
             job.asleep = False
             self._rouse()
@@ -144,30 +162,44 @@ class Writer:
         self._rouse()
 
     def _connection(self) -> apsw.Connection:
-        if self.database.closed:
-            raise StoreClosed()
-        return self.database.writer
+        """The connection to write on; what was noted counts for as long as it is the same, whose versions it names."""
+        db = self.database.writer
+        if db is None:
+            self.memo, db = Memo(), self.database.writing()
+        return db
 
-    def _write(self) -> None:
-        """Write for whoever waits, in one transaction; one that spoils it fails, and the others are done again."""
-        jobs = [self._queue.popleft()]
+    def _write(self, own: Job[Any]) -> None:
+        """Write for whoever waits, in one transaction; one that spoils it fails, and the others are done again.
+
+        What interrupts this thread is no concern of the others: unless theirs are done, their jobs wait for another.
+        """
+        jobs: list[Job[Any]] = []
+        jobs += map(deque.popleft, (self._queue,))
+        self._committed = False
         try:
             with translated():
                 while jobs and (spoiler := self._transact(self._connection(), jobs)) is not None:
                     jobs.remove(spoiler)
                     self._finish(spoiler)
         except BaseException as error:
+            if not isinstance(error, Exception):
+                if not self._committed:
+                    self._queue.extendleft(job for job in reversed(jobs) if job is not own)
+                    jobs.clear()
+                raise
             for job in jobs:
                 if job.error is None:
                     job.error = error
-            if not isinstance(error, Exception):
-                raise
         finally:
-            self._finish(*jobs)
+            try:
+                self._finish(*jobs)
+            except BaseException:
+                self._finish(*jobs)
+                raise
 
     def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> Job[Any] | None:
         """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done."""
-        with Ended(db):
+        with Ended(self.database, db):
             db.execute("BEGIN IMMEDIATE")
             self.memo = self.memo.at(db.data_version())
             self.watch("begun")
@@ -175,9 +207,12 @@ class Writer:
                 if not self._perform(db, job):
                     return job
                 if self._queue and len(jobs) < self.limit:
-                    jobs.append(self._queue.popleft())
+                    jobs += map(deque.popleft, (self._queue,))
             self.watch("written")
-            db.execute("COMMIT")
+            try:
+                db.execute("COMMIT")
+            finally:
+                self._committed = not db.in_transaction
             self.memo.version = db.data_version()
         self.watch("committed")
         return None
@@ -188,6 +223,8 @@ class Writer:
         try:
             job.result = job.work(db)
         except BaseException as error:
+            if not isinstance(error, Exception):
+                raise
             job.error = error
         if job.error is not None or not job.keeps:
             self.memo = Memo()
@@ -195,16 +232,19 @@ class Writer:
 
 
 class Ended:
-    """A connection that is in no transaction thereafter, whatever interrupts its use."""
+    """A writing connection that is in no transaction thereafter; an interrupt, which may leave more, closes it."""
 
-    __slots__ = ("_db",)
+    __slots__ = ("_database", "_db")
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, database: Database, db: apsw.Connection) -> None:
+        self._database = database
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
         return self._db
 
-    def __exit__(self, *_: object) -> None:
-        if self._db.in_transaction:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, Exception):
+            self._database.forsake()
+        elif self._db.in_transaction:
             self._db.execute("ROLLBACK")

@@ -12,6 +12,7 @@ from told.core.scope import Scope
 from told.testing.contract.scribe import BOB, Laws, Scribe
 
 TEA, MATE = text_hash("tea"), text_hash("mate")
+CAROL = Scope(BOB.account, user_id="carol")
 
 
 class VectorLaws(Laws):
@@ -50,6 +51,15 @@ class VectorLaws(Laws):
         book.store.put_vectors({TEA: [0.0, 2.0]})
         assert book.search(vector=[0.0, 1.0])["tea"].cosine == 1.0
         assert dict(book.store.pending()) == {}
+
+    def test_vectors_that_come_with_what_another_says_are_found_by_all_who_said_it_before(self, book: Scribe) -> None:
+        book.store.use_model("one", 2)
+        book.tell("tea")
+        book.tell("tea", scope=CAROL)
+        assert book.search(vector=[0.0, 1.0]) == book.search(scope=CAROL, vector=[0.0, 1.0]) == {}
+        book.write(Asserted("t1", Claim("tea")), scope=BOB, vectors={TEA: [0.0, 2.0]})
+        assert book.search(vector=[0.0, 1.0])["tea"].cosine == 1.0
+        assert book.search(scope=CAROL, vector=[0.0, 1.0])["tea"].cosine == 1.0
 
     def test_a_text_is_embedded_once_for_all_who_say_it(self, book: Scribe) -> None:
         book.store.use_model("one", 2)

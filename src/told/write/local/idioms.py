@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
-from told.core.lazy import regex
+from told.core.lazy import cached_property, regex
 from told.write.local.spelling import Reading, rewritten
 from told.write.local.tables import pattern, sections, spelled
 

@@ -1,0 +1,127 @@
+"""A memory that is open while its process forks: both go on, and what either was told is kept."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from told import Memory
+from told.core.errors import StoreClosed
+from told.testing import hashing_embedder
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+PATIENCE = 30
+
+
+def opened(path: Path, **settings: float) -> Memory:
+    return Memory(f"sqlite:///{path}", embedder=hashing_embedder(), **settings)
+
+
+def child(work: Callable[[], object]) -> int:
+    """Fork a process that does some work, or dies if that takes too long."""
+    number = os.fork()
+    if number == 0:
+        signal.alarm(PATIENCE)
+        try:
+            work()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return number
+
+
+def went_well(number: int) -> bool:
+    return os.waitpid(number, 0)[1] == 0
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with opened(tmp_path / "m.db") as memory:
+        memory.add("from the parent", user_id="alice")
+        yield memory
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["inherited", "opened anew"])
+def test_what_a_child_was_told_is_kept_when_its_parent_leaves_the_file_first(memory: Memory, anew: bool) -> None:
+    (ready, begun), (left, gone) = os.pipe(), os.pipe()
+    path = memory.engine.store.path
+
+    def live() -> None:
+        os.close(gone)
+        own = opened(path) if anew else memory
+        own.add("before", user_id="alice")
+        os.write(begun, b"!")
+        os.read(left, 1)
+        own.add("after", user_id="alice")
+        assert len(own.get_all(user_id="alice")["results"]) == 3
+
+    number = child(live)
+    os.read(ready, 1)
+    memory.close()
+    os.close(gone)
+    assert went_well(number)
+    for end in (ready, begun, left):
+        os.close(end)
+    with opened(path) as again:
+        told = [row["memory"] for row in again.get_all(user_id="alice")["results"]]
+        assert told == ["from the parent", "before", "after"]
+
+
+def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> None:
+    stop, told, failed = threading.Event(), list[str](), list[BaseException]()
+
+    def busy(number: int) -> None:
+        try:
+            for turn in range(10_000):
+                if stop.is_set():
+                    return
+                memory.search("number", user_id="alice")
+                memory.get_all(user_id="alice", limit=3)
+                told.append(memory.add(f"number {turn} of {number}", user_id="alice")["results"][0]["id"])
+        except BaseException as error:
+            failed.append(error)
+
+    def live() -> None:
+        memory.add(f"from child {os.getpid()}", user_id="bob")
+        assert memory.search("child", user_id="bob")["results"]
+        assert memory.get_all(user_id="alice")["results"]
+
+    threads = [threading.Thread(target=busy, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    fates = [went_well(child(live)) for _ in range(6)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert fates == [True] * 6
+    assert failed == []
+    assert len(memory.get_all(user_id="bob")["results"]) == 6
+    assert set(told) <= {entry.thread for entry in memory.engine.store.scan("default", 0, 100_000)}
+    assert memory.verify()["ok"]
+
+
+def test_a_parent_sees_what_its_child_wrote_and_goes_on_after_it(memory: Memory) -> None:
+    memory.search("parent", user_id="alice")
+    assert went_well(child(lambda: memory.add("from the child", user_id="alice")))
+    memory.add("from the parent again", user_id="alice")
+    found = {row["memory"] for row in memory.search("from", user_id="alice")["results"]}
+    assert found == {"from the parent", "from the child", "from the parent again"}
+    assert [entry.seq for entry in memory.engine.store.scan("default")] == list(range(1, 7))
+
+
+def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_path: Path) -> None:
+    def live() -> None:
+        with pytest.raises(StoreClosed):
+            memory.add("from the child", user_id="alice")
+        with pytest.raises(StoreClosed):
+            memory.get_all(user_id="alice")
+
+    with opened(tmp_path / "m.db", busy_timeout=0.1) as memory:
+        memory.add("from the parent", user_id="alice")
+        with memory.engine.store._database.reading():
+            assert went_well(child(live))
+        memory.add("from the parent again", user_id="alice")
+        assert len(memory.get_all(user_id="alice")["results"]) == 2
