@@ -118,7 +118,7 @@ def _memory(row: Mapping[str, Any]) -> Text:
     source = [f"source {row['source']}"] if "source" in row else []
     parts, said = [f"said {row['said_at'][:10]}{times}", lasts(row), *source], row["words"]
     quote = [quiet("“") + safe(snippet(said, SHOWN), "dim") + quiet("”")] if said and said != row["memory"] else []
-    return Text("\n").join([safe(row["memory"]), *quote, safe(" · ".join([*parts, row["id"]]), "dim")])
+    return Text("\n").join([safe(row["memory"]), *quote, safe(" · ".join(parts), "dim"), safe(row["id"], "dim")])
 
 
 def forgotten(body: Mapping[str, Any]) -> RenderableType:

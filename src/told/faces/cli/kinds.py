@@ -61,7 +61,7 @@ def show(shell: Shell, name: Name) -> None:
     own = builtin().get(name) is not kind
     found = files.written(kind, str(files.folder(settings)) if own else "told")
     first = {"name": kind.name, **found}
-    shell.show(found, lambda _: views.pairs({name: _plain(value) for name, value in first.items()}))
+    shell.show(found, lambda _: views.sheet({name: _plain(value) for name, value in first.items()}))
 
 
 def _plain(value: Any) -> Any:

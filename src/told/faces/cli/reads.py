@@ -88,8 +88,12 @@ def get(
     with shell.words() as memory:
         found = memory.get(memory_id, **times(as_of, valid_at), **scope(user, agent, run))
     if found is None:
-        raise NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with `told list`.")
+        raise _missing(memory_id)
     shell.show(found, views.memory)
+
+
+def _missing(memory_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with get_all().")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -186,6 +190,8 @@ def history(
 
     with shell.words() as memory:
         found = memory.history(memory_id, **scope(user, agent, run))
+    if not found:
+        raise _missing(memory_id)
     shell.show(found, views.changes)
 
 

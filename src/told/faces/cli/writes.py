@@ -196,7 +196,7 @@ def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
 
     with shell.words() as memory:
         if dry_run:
-            shell.show(memory.stats(), views.pairs)
+            shell.show(memory.stats(), views.counts)
             return
         account = memory.engine.account
         shell.sure(f"Destroy all memories of every user in the account {account}?", yes=yes)
