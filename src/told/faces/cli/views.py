@@ -41,6 +41,11 @@ def minute(moment: str) -> str:
     return moment[:16].replace("T", " ")
 
 
+def named(text: Any, id: Any) -> Text:
+    """A text with the id it goes by below it, which is never cut."""
+    return Text("\n").join([safe(text), safe(id, "dim")])
+
+
 def bar(share: float | None, style: str = "cyan") -> Text:
     """A small bar for a share of one."""
     if share is None:
