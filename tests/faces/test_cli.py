@@ -167,7 +167,7 @@ def test_erasing_what_was_understood_takes_the_words_it_was_taken_from(told, sdk
 
 def test_erase_shows_its_certificate_to_people(told, moved):
     shown = told("erase", moved, stdin="y\n")
-    assert "Destroy 1 memories in 2 ledger entries for good?" in shown.err
+    assert "Destroy 1 memory in 2 ledger entries for good?" in shown.err
     assert "Certificate of erasure" in shown.out
     assert "sha256:" in shown.out
 

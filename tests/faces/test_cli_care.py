@@ -108,6 +108,14 @@ def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
 # About told
 
 
+def test_a_store_that_is_made_by_opening_it_is_named_once(told, tmp_path):
+    file = tmp_path / "typo.db"
+    first, second = (told("list", "-u", "alice", "--store", f"sqlite:///{file}") for _ in range(2))
+    assert (first.out, first.err) == ("Nothing found.\n", f"a new store: {file}\n")
+    assert second.err == ""
+    assert told("list", "-u", "alice", "--store", "ram://").err == ""
+
+
 def test_where_prints_the_places(told, store, home, monkeypatch):
     monkeypatch.setenv("TOLD_MODELS", str(home / "models"))
     body = told("where", "--json").json
@@ -371,5 +379,5 @@ def test_ids_are_never_cut(told, moved, monkeypatch):
 def test_the_program_runs(store):
     words = [TOLD, "add", "-", "-u", "alice"]
     done = subprocess.run(words, input="From a shell", capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"a new store: {store.removeprefix('sqlite:///')}\n")
     assert "From a shell" in done.stdout

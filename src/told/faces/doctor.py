@@ -26,7 +26,7 @@ from told.flow import call, run
 from told.ledger import verify
 from told.open import EMBEDDERS, configured, open_embedder, open_llm, plugin
 from told.ports import Embedder
-from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_url
+from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_file, store_url
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -76,8 +76,7 @@ class Patient:
     @property
     def file(self) -> Path | None:
         """The store's file; None for one that has none."""
-        scheme, mark, path = self.url.partition(":///")
-        return Path(path).expanduser() if mark and scheme == "sqlite" else None
+        return store_file(self.loaded.settings)
 
     @property
     def folder(self) -> Path:

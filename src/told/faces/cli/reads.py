@@ -133,7 +133,7 @@ def _print(shell: Shell, found: Bundle, *, as_messages: bool) -> None:
         shell.print_json([dict(message) for message in found.messages])
     else:
         print(views.safe(found.text).plain if sys.stdout.isatty() else found.text)
-    shell.note(f"{found.tokens} of {found.budget} tokens, {len(found.hits)} memories")
+    shell.note(f"{found.tokens} of {found.budget} tokens, {views.many(len(found.hits), 'memory', 'memories')}")
     for warning in found.warnings:
         shell.note(f"warning: {warning}")
 

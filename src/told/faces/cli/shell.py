@@ -8,15 +8,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from told.core.errors import InvalidInput
-from told.settings import Loaded, load
+from told.settings import Loaded, load, store_file
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -45,6 +46,8 @@ class Shell:
     json: bool = False
     no_color: bool = False
     debug: bool = False
+    made: list[Path] = field(default_factory=list, init=False)
+    """The store's file, where this command made it: a mistyped path must not pass for an empty memory."""
 
     def loaded(self) -> Loaded:
         """The settings in force, and where each came from."""
@@ -65,6 +68,9 @@ class Shell:
     def _opened(self, embedder: str | None, llm: str | None) -> Memory:
         from told.faces.sdk import Memory
 
+        file = store_file(self.loaded().settings)
+        if file is not None and not file.exists():
+            self.made.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
     # Printing ---------------------------------------------------------------------------------------------------------
@@ -89,6 +95,8 @@ class Shell:
         self.console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
         for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
             self.note(f"warning: {warning}")
+        while self.made:
+            self.note(f"a new store: {self.made.pop()}")
 
     def print_json(self, value: Any) -> None:
         """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""

@@ -46,6 +46,11 @@ def named(text: Any, id: Any) -> Text:
     return Text("\n").join([safe(text), safe(id, "dim")])
 
 
+def many(count: int, one: str, more: str) -> str:
+    """So many of them."""
+    return f"{count} {one if count == 1 else more}"
+
+
 def bar(share: float | None, style: str = "cyan") -> Text:
     """A small bar for a share of one."""
     if share is None:
@@ -239,13 +244,13 @@ def counts(body: Mapping[str, Any]) -> RenderableType:
     return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
 
 
-def counted(noun: str, many: str | None = None) -> Any:
+def counted(noun: str, nouns: str) -> Any:
     """A view that says how many."""
 
     def view(body: Mapping[str, Any]) -> Text:
         count = body["entries"]
         place = f" → {body['path']}" if "path" in body else ""
-        return safe(f"{count} {noun if count == 1 else many or noun + 's'}{place}")
+        return safe(f"{many(count, noun, nouns)}{place}")
 
     return view
 
