@@ -31,7 +31,7 @@ PACKED = Path(kind.__file__).with_name("kinds.json")
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 COMMON = 4
 """An option of at least this many commands is described once, above them."""
-TYPERS_OWN = {"--install-completion", "--show-completion", "--help"}
+ROOTS_OWN = {"--install-completion", "--show-completion", "--help", "--version"}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -240,7 +240,7 @@ def _command(name: str, body: Mapping[str, Any], shared: Mapping[str, Mapping[st
 
 
 def _options(options: Iterable[Mapping[str, Any]]) -> list[str]:
-    return table(["option", ""], _option_rows(option for option in options if option["names"][0] not in TYPERS_OWN))
+    return table(["option", ""], _option_rows(option for option in options if option["names"][0] not in ROOTS_OWN))
 
 
 def _option_rows(options: Iterable[Mapping[str, Any]]) -> list[list[str]]:

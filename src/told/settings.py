@@ -344,6 +344,12 @@ def store_url(settings: Settings) -> str:
     return settings.store or f"sqlite:///{data_folder() / 'told.db'}"
 
 
+def store_file(settings: Settings) -> Path | None:
+    """The file of the store in force; None for a store that has none."""
+    scheme, mark, path = store_url(settings).partition(":///")
+    return Path(path).expanduser() if mark and scheme == "sqlite" else None
+
+
 def _from_file(path: Path) -> Mapping[str, Any]:
     try:
         written = path.read_text("utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import anchors, blocks, broken_links, commands, execute, pages
+from pages import anchors, blocks, broken_links, broken_tables, commands, execute, pages
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = pages(ROOT)
@@ -32,6 +32,11 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, environment):
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_the_links_of_a_page_lead_somewhere(page):
     assert broken_links(page, ROOT) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_the_tables_of_a_page_have_headings(page):
+    assert broken_tables(page) == []
 
 
 # The machinery itself, on pages made up for it
@@ -63,6 +68,11 @@ def test_the_blocks_of_a_page_share_their_names(page, tmp_path):
             ```
         """)
     assert execute(two, tmp_path, {})["y"] == 21
+
+
+def test_rows_that_a_blank_line_cuts_off_are_no_table(page):
+    assert broken_tables(page("| a |\n| --- |\n| b |\n")) == []
+    assert broken_tables(page("| a |\n| --- |\n\n| b |\n")) == [4]
 
 
 def test_a_failing_block_names_the_line_of_the_page(page, tmp_path):

@@ -70,6 +70,15 @@ def test_a_change_is_told_as_one(chat):
     assert chat.say("I moved to Porto").text.splitlines()[0] == "Changed: User lives in Porto"
 
 
+def test_what_was_just_changed_is_not_remembered_as_it_was():
+    with Memory("ram://", embedder="hash") as memory:
+        chat = Chat(memory, None, ALICE)
+        for said in ("I like tea", "I play chess with my brother on Sundays", "I live in Lisbon"):
+            chat.say(said)
+        assert chat.say("I live in Porto now, not in Lisbon").text == "Changed: User lives in Porto"
+        assert chat.why("porto")["reason"] == "it is new, by what you just said"
+
+
 def test_what_the_gate_keeps_out_is_not_promised(chat, memory):
     reply = chat.say("ok")
     assert reply.text == "There is nothing in that for me to remember."

@@ -167,7 +167,7 @@ def test_erasing_what_was_understood_takes_the_words_it_was_taken_from(told, sdk
 
 def test_erase_shows_its_certificate_to_people(told, moved):
     shown = told("erase", moved, stdin="y\n")
-    assert "Destroy 1 memories in 2 ledger entries for good?" in shown.err
+    assert "Destroy 1 memory in 2 ledger entries for good?" in shown.err
     assert "Certificate of erasure" in shown.out
     assert "sha256:" in shown.out
 
@@ -309,7 +309,34 @@ def test_a_search_says_how_sure_it_is(told, sdk, moved):
     sure = sdk("search", "lisbon", user_id="alice")["confidence"]
     shown = told("search", "lisbon", "-u", "alice").out
     assert f"confidence {sure:.2f}" in shown
-    assert "1 more say the same" in shown
+    assert "1 more says the same as one of these" in shown
+
+
+def test_on_a_narrow_terminal_the_reasons_name_ids_whole(told, listening, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told("add", "I live in Lisbon", "-u", "alice")
+    rows = told("explain", "Lisbon", "-u", "alice", "--json").json["candidates"]
+    shown = [line.strip() for line in told("explain", "Lisbon", "-u", "alice").out.splitlines()]
+    kept = next(row["id"] for row in rows if row["kept"])
+    assert kept in shown
+    assert f"fold · folded into {kept}" in shown
+
+
+def test_a_hint_is_spelled_as_it_is_typed(told, moved):
+    assert "`told list`" in told("delete", "nope", "-u", "alice", code=1).err
+    assert "`told faults list`" in told("faults", "drop", "99", code=1).err
+    assert "the setting `llm`" in told("add", "I like tea", "-u", "alice", "--extract", "facts", code=2).err
+
+
+def test_history_of_a_memory_that_never_was_is_not_found(told, moved):
+    assert "There is no memory 'nope'" in told("history", "nope", "-u", "alice", code=1).err
+
+
+def test_help_shows_arguments_as_they_are_typed_and_no_python_type_of_a_flag(told):
+    shown = told("erase", "--help").out
+    assert "told erase [OPTIONS] [ID] " in shown
+    assert "<bool>" not in shown + told("--help").out + told("models", "--help").out
+    assert "told add [OPTIONS] [TEXT]... " in told("add", "--help").out
 
 
 def test_explain_accounts_for_every_candidate(told, sdk, moved):

@@ -60,6 +60,10 @@ def test_reindex_embeds_what_has_no_vector(told, moved):
 def test_stats_counts(told, sdk, moved):
     assert told("stats", "--json").json == sdk("stats")
     assert "entries" in told("stats").out
+    assert "model            none" in told("stats").out
+    told("reindex", "--embedder", "hash")
+    assert "hash" in told("stats").out
+    assert "{" not in told("stats").out
 
 
 def test_an_export_is_imported_elsewhere_and_exported_the_same(told, sdk, moved, tmp_path):
@@ -72,7 +76,8 @@ def test_an_export_is_imported_elsewhere_and_exported_the_same(told, sdk, moved,
 
 
 def test_an_export_goes_through_a_pipe(told, moved, tmp_path):
-    exported = told("export", "-").out
+    exported = told("export").out
+    assert exported == told("export", "-").out
     other = f"sqlite:///{tmp_path / 'other.db'}"
     assert told("import", "-", "--store", other, "--json", stdin=exported).json == {"entries": 2}
     assert "0 new entries" in told("import", "-", "--store", other, stdin=exported).out
@@ -103,6 +108,14 @@ def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
 # About told
 
 
+def test_a_store_that_is_made_by_opening_it_is_named_once(told, tmp_path):
+    file = tmp_path / "typo.db"
+    first, second = (told("list", "-u", "alice", "--store", f"sqlite:///{file}") for _ in range(2))
+    assert (first.out, first.err) == ("Nothing found.\n", f"a new store: {file}\n")
+    assert second.err == ""
+    assert told("list", "-u", "alice", "--store", "ram://").err == ""
+
+
 def test_where_prints_the_places(told, store, home, monkeypatch):
     monkeypatch.setenv("TOLD_MODELS", str(home / "models"))
     body = told("where", "--json").json
@@ -128,6 +141,10 @@ def test_config_prints_every_setting_and_its_origin(told, store, home, monkeypat
     assert str(file) in told("config", "--origin").out
 
 
+def test_config_spells_a_setting_as_a_file_does(told, home):
+    assert "llm_timeout" in told("config").out
+
+
 def test_a_mistyped_setting_is_answered_with_the_one_meant(told, home):
     file = home / ".config" / "told" / "config.yaml"
     file.parent.mkdir(parents=True)
@@ -142,6 +159,7 @@ def test_version_names_what_told_stands_on(told):
     assert body["sqlite"] == apsw.sqlite_lib_version()
     assert {"apsw", "numpy", "onnxruntime"} <= body.keys()
     assert __version__ in told("version").out
+    assert told("--version").out == f"{__version__}\n"
 
 
 @pytest.mark.parametrize("words", [["version"], ["--help"], ["search", "--help"], ["help", "--json"], ["config"]])
@@ -304,7 +322,9 @@ def test_ctrl_c_ends_with_130(told, monkeypatch):
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("words", [["help", "--json"], ["list", "-u", "alice"], ["context", "-u", "alice"], ["config"]])
+@pytest.mark.parametrize(
+    "words", [["help", "--json"], ["list", "-u", "alice"], ["context", "-u", "alice"], ["config"], ["export"]]
+)
 def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
     read, write = os.pipe()
     os.close(read)
@@ -359,5 +379,5 @@ def test_ids_are_never_cut(told, moved, monkeypatch):
 def test_the_program_runs(store):
     words = [TOLD, "add", "-", "-u", "alice"]
     done = subprocess.run(words, input="From a shell", capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"a new store: {store.removeprefix('sqlite:///')}\n")
     assert "From a shell" in done.stdout

@@ -27,6 +27,19 @@ def test_the_example_is_measured_by_category_and_overall(told):
     assert rows["all"][1] == "10"
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_cuts_no_figure_and_says_which_it_left_out(told, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = told("eval", EXAMPLE, *QUICK, "--embedder", "none", "--compare", "depth=5").out
+    lines = out.splitlines()
+    head = next(line.split() for line in lines if line.startswith("category"))
+    every = next(line.split() for line in lines if line.startswith("all "))
+    assert len(head) == len(every)
+    assert all(len(figure) == 5 for figure in every[2:])
+    assert "no room for" in out
+    assert max(len(line.rstrip()) for line in lines) <= width
+
+
 def test_the_report_holds_every_figure_question_and_setting(told):
     done = told("eval", EXAMPLE, *QUICK, "--set", "depth=7", "--misses", "1", "--json").json
     assert done["budgets"] == [120, 240]

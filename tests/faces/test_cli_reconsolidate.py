@@ -26,11 +26,15 @@ def test_a_memory_that_nobody_recalled_says_so(told):
     assert "Nothing is queued" in told("reconsolidate", "queue").out
 
 
-def test_what_is_queued_is_listed_and_run(told, tea):
+def test_what_is_queued_is_listed_and_run(told, tea, monkeypatch):
     assert told("reconsolidate", "enqueue", tea, "--priority", "0.5", "--json").json == {"id": tea, "queued": True}
     rows = told("reconsolidate", "queue", "--json").json["results"]
     assert sorted(row["reason"] for row in rows) == ["explicit", "recall"]
-    assert "I like tea" in told("reconsolidate", "queue").out
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = told("reconsolidate", "queue").out
+    assert "I like tea" in shown
+    assert f" {tea}\n" in shown
+    assert "0.50" in shown
     assert told("reconsolidate", "run", "--limit", "1", "--json").json["tasks"] == 1
     assert "tasks" in told("reconsolidate", "run").out
     assert "Nothing is queued" in told("reconsolidate", "queue").out

@@ -22,11 +22,13 @@ def filed(told, sdk, monkeypatch):
     return told
 
 
-def test_topics_are_listed_with_how_much_they_hold(filed):
+def test_topics_are_listed_with_how_much_they_hold(filed, monkeypatch):
     shown = filed("topics", "list", "-u", "mara").out
     assert "We use Redis for session caching." in shown
     rows = filed("topics", "list", "-u", "mara", "--json").json["results"]
     assert [row["members"] for row in rows] == [2, 1]
+    monkeypatch.setenv("COLUMNS", "60")
+    assert all(row["id"] in filed("topics", "list", "-u", "mara").out for row in rows)
 
 
 def test_a_topic_is_shown_with_its_turns(filed):

@@ -55,8 +55,9 @@ def test_kinds_infer_writes_a_file_that_kinds_check_accepts(told, tmp_path, onto
     assert told("kinds", "check", str(draft), "--json").json[0]["kinds"] == ["lives_in"]
 
 
-def test_the_rules_of_a_kind_are_shown_as_people_write_them(told):
-    shown = dict(line.split(None, 1) for line in told("kinds", "show", "preference").out.splitlines())
+def test_the_rules_of_a_kind_are_shown_as_people_write_them(told, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    shown = dict(line.rstrip().split(None, 1) for line in told("kinds", "show", "preference").out.splitlines())
     assert shown["name"] == "preference"
     assert shown["fields"].startswith("slug, content")
     assert shown["levels"] == "L0, L1, L2"
@@ -102,3 +103,9 @@ def test_who_has_something_to_understand_needs_the_model(told, far, words):
 def test_the_doctor_names_the_model_and_asks_it_nothing(told, far):
     (check,) = [one for one in told("doctor", "--json", code=3).json["checks"] if one["state"] == "fail"]
     assert check["name"] == "language model"
+
+
+def test_who_has_no_kinds_of_their_own_has_nothing_to_check(told, home, monkeypatch):
+    assert "No kinds of your own" in told("kinds", "check").out
+    monkeypatch.setenv("TOLD_KINDS", str(home / "absent"))
+    assert "absent" in told("kinds", "check", code=3).out

@@ -1,6 +1,7 @@
 """The demo: everything it shows is true, it needs nothing, and it leaves nothing behind."""
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -156,3 +157,9 @@ def test_the_story_is_package_data():
     import told.faces.demo
 
     assert Path(told.faces.demo.__file__).with_name("story.jsonl").is_file()
+
+
+def test_what_to_try_next_can_be_typed_where_the_shell_does_not_find_told(demo, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [".venv/bin/told"])
+    monkeypatch.setenv("PATH", "")
+    assert "  .venv/bin/told doctor\n" in demo("--embedder", "none")

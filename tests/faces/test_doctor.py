@@ -109,6 +109,18 @@ def test_an_unknown_setting_in_the_environment_is_pointed_out(examine):
     assert examine({"TOLD_USER": "alice", "TOLD_ZONE": "UTC"})["configuration"].state == "ok"
 
 
+def test_a_zone_that_is_none_is_a_failure(examine):
+    found = examine(zone="Mars/Base")["configuration"]
+    assert (found.state, found.what) == ("fail", "zone: 'Mars/Base' is no time zone.")
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(examine, tmp_path):
+    found = examine(store=f"sqlite:///{tmp_path}")
+    assert found["store writable"].what == f"{tmp_path} is a folder"
+    assert "told.db" in found["store writable"].fix
+    assert found["file permissions"].state == "ok"
+
+
 def test_less_durability_is_pointed_out(examine):
     assert examine(durability="normal")["durability"].state == "warn"
 
@@ -212,7 +224,9 @@ def test_texts_without_vectors_are_counted(url, examine):
 
 def test_work_set_aside_is_shown(memory, examine):
     memory.engine.store.fault("default", "vectors", 2, "the model was away")
-    assert "the model was away" in examine()["faults"].what
+    found = examine()["faults"]
+    assert "the model was away" in found.what
+    assert "told faults retry" in found.fix
 
 
 def test_the_embedder_is_named_with_the_reason(memory, examine):
@@ -239,6 +253,12 @@ def test_a_missing_model_is_a_failure_when_it_was_chosen_and_a_warning_when_not(
     found = examine(embedder=None)["embedder"]
     assert found.state == "warn"
     assert found.fix == "Run `told models install e5-small`."
+
+
+def test_a_store_indexed_by_a_provider_asks_for_no_local_model(url, examine):
+    with Memory(url, embedder=HashingEmbedder(model="far:model")) as memory:
+        memory.add("Indexed far away", user_id="alice")
+    assert "--embedder far:model" in examine(embedder=None)["embedder"].fix
 
 
 def test_no_language_model_is_said_plainly_with_what_could_be(examine):

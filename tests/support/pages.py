@@ -151,6 +151,13 @@ def links(page: Path) -> Iterator[Link]:
                 yield Link(target, first_line(token))
 
 
+def broken_tables(page: Path) -> list[int]:
+    """The lines where a table begins that has no heading, which is then no table."""
+    lines = ["", *page.read_text("utf-8").splitlines(), ""]
+    starts = [n for n in range(1, len(lines) - 1) if lines[n].startswith("|") and not lines[n - 1].startswith("|")]
+    return [n for n in starts if not set(lines[n + 1]) <= set("|- :") or not lines[n + 1]]
+
+
 def broken_links(page: Path, root: Path) -> list[str]:
     """The links of a page that lead nowhere, each with its line."""
     broken = []

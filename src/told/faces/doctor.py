@@ -18,15 +18,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
-from told.core.errors import ConfigError, StoreVersion, ToldError
+from told.core.errors import ConfigError, StoreVersion, TimeError, ToldError
 from told.core.reading import meant
-from told.core.when import iso
+from told.core.when import by_clock, iso
 from told.faces.sdk import Memory
 from told.flow import call, run
 from told.ledger import verify
 from told.open import EMBEDDERS, configured, open_embedder, open_llm, plugin
 from told.ports import Embedder
-from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_url
+from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_file, store_url
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -76,8 +76,7 @@ class Patient:
     @property
     def file(self) -> Path | None:
         """The store's file; None for one that has none."""
-        scheme, mark, path = self.url.partition(":///")
-        return Path(path).expanduser() if mark and scheme == "sqlite" else None
+        return store_file(self.loaded.settings)
 
     @property
     def folder(self) -> Path:
@@ -170,6 +169,10 @@ def configuration(patient: Patient) -> Check:
         name = PREFIX + unknown[0].upper()
         hint = meant(unknown[0], known)
         return Check("configuration", "warn", f"{name} is no setting", hint or f"Unset {name}; see `told config`.")
+    try:
+        by_clock(0, patient.loaded.settings.zone or None)
+    except TimeError as error:
+        return Check("configuration", "fail", f"zone: {error.message}", error.hint)
     changed = sorted(name for name, origin in patient.loaded.origin.items() if origin != "default")
     about = f"{file or 'no file'}; changed: {', '.join(changed) or 'nothing'}"
     return Check("configuration", "ok", about)
@@ -187,6 +190,9 @@ def writable(patient: Patient) -> Check:
     """May the store's file and its folder be written?"""
     if patient.file is None:
         return Check("store writable", "ok", f"{patient.url} has no file")
+    if patient.file.is_dir():
+        fix = f"Name a file in it, such as sqlite:///{patient.file / 'told.db'}."
+        return Check("store writable", "fail", f"{patient.file} is a folder", fix)
     for place in (patient.folder, patient.file):
         if place.exists() and not os.access(place, os.W_OK):
             return Check("store writable", "fail", f"{place} cannot be written", f"Run `chmod u+w {place}`.")
@@ -211,7 +217,7 @@ def _megabytes(size: int) -> str:
 
 def permissions(patient: Patient) -> Check:
     """Can other users of this machine read the memories?"""
-    if patient.file is None or not patient.file.exists() or os.name != "posix":
+    if patient.file is None or not patient.file.is_file() or os.name != "posix":
         return Check("file permissions", "ok", "no file to protect yet")
     mode = stat.S_IMODE(patient.file.stat().st_mode)
     if mode & 0o007:
@@ -232,7 +238,8 @@ def round_trip(patient: Patient) -> Check:
                 found = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
                 sound = memory.verify()["ok"]
     except (ToldError, OSError) as error:
-        return Check(name, "fail", str(error), f"Make {patient.folder} writable, or set another store.")
+        what = getattr(error, "strerror", None) or str(error)
+        return Check(name, "fail", what, f"Make {patient.folder} writable, or set another store.")
     if found != [written] or not sound:
         return Check(name, "fail", "what was written did not come back", "Reinstall told and apsw.")
     return Check(name, "ok", "written, found and verified in a temporary store")
@@ -326,7 +333,7 @@ def faults(_: Patient, memory: Memory) -> Check:
     found = run(memory.engine.faults())
     if found:
         what = f"{len(found)} set aside; the last: {found[-1].error}"
-        return Check("faults", "warn", what, "Mend the cause, then run `told reindex`.")
+        return Check("faults", "warn", what, "See `told faults list`, mend the cause, then run `told faults retry`.")
     return Check("faults", "ok", "none")
 
 
@@ -365,9 +372,11 @@ def _none(choice: str, bound: tuple[str, int] | None) -> Check:
     if choice == "none":
         return Check("embedder", "ok", "none, as chosen: memories are found by their words only")
     if bound:
-        name = bound[0].removeprefix("local:")
+        provider, _, name = bound[0].partition(":")
         what = f"the store is indexed with {bound[0]}, which is not here: memories are found by their words only"
-        return Check("embedder", "warn", what, f"Run `told models install {name}`.")
+        here = f"Run `told models install {name}`."
+        away = f"Pass `--embedder {bound[0]}`, or run `told reindex --embedder local`."
+        return Check("embedder", "warn", what, here if provider == "local" else away)
     try:
         plugin(EMBEDDERS, "local")(None)
     except ToldError as error:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from told.core.errors import InvalidInput, LLMError, NotFoundError, ToldError
 from told.core.query import MAX_LIMIT
-from told.faces.chat.reply import SHOWN, SURE, Reply, answering, facts, from_memory, is_question
+from told.faces.chat.reply import SHOWN, SURE, Reply, answering, changed, facts, from_memory, is_question
 from told.faces.sdk import Memory
 from told.faces.shapes import bundle
 from told.flow import call, run
@@ -69,7 +69,8 @@ class Chat:
         return self.memory.search(text, limit=2 * SHOWN, as_of=as_of, **self.ids)
 
     def _told(self, text: str, found: Mapping[str, Any], heard: Mapping[str, Any], *warnings: str) -> Reply:
-        used = answering(found["results"])
+        gone = changed(heard["results"]) if self.as_of is None else frozenset()
+        used = answering(row for row in found["results"] if row["id"] not in gone)
         said = from_memory(text, used, heard, self.memory.engine.settings.zone or None)
         return _noting(Reply(said, used), text, heard, *found.get("warnings", ()), *warnings)
 
@@ -123,8 +124,10 @@ class Chat:
         used = any(row["id"] in (one["id"], *one.get("also", ())) for one in said.used)
         choosy: dict[str, Any] = {"limit": SHOWN, "min_score": SURE} if said.model is None else {}
         found = self.memory.why_not(last.text, row["id"], as_of=last.as_of, **choosy, **self.ids)
-        if found["found"] and not used and is_question(row["memory"]):
-            found |= {"found": False, "stage": "chat", "reason": "a question answers nothing"}
+        asks, new = is_question(row["memory"]), row["id"] in changed(said.learned)
+        if found["found"] and not used and (asks or new):
+            reason = "a question answers nothing" if asks else "it is new, by what you just said"
+            found |= {"found": False, "stage": "chat", "reason": reason}
         return {"memory": row, "used": used, **found}
 
     def _last(self) -> tuple[Asked, Reply]:

@@ -46,6 +46,11 @@ def answering(rows: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...
     return tuple(row for row in sure if not is_question(row["memory"]))[:SHOWN]
 
 
+def changed(results: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The memories that a receipt says are no longer what they were."""
+    return frozenset(row["id"] for row in results if row["event"] in ("UPDATE", "DELETE"))
+
+
 def is_question(text: str) -> bool:
     """Whether a text asks rather than tells."""
     return text.rstrip().endswith(("?", "？", "؟"))

@@ -11,6 +11,8 @@ from typing import NoReturn
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line of this process, or another, and exit with its code."""
-    from told.faces.cli.run import main as run
-
+    try:
+        from told.faces.cli.run import main as run
+    except KeyboardInterrupt:  # a command is as quick to stop while it is loading
+        raise SystemExit(130) from None
     run(argv)

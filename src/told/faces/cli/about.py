@@ -63,14 +63,20 @@ def where(shell: Shell) -> None:
 @command(app, rich_help_panel=PANEL)
 def config(shell: Shell, origin: Origin = False) -> None:
     """Print every setting and its value."""
-    from told.faces.cli import views
-
     loaded = shell.loaded()
     values = {name: getattr(loaded.settings, name) for name in loaded.origin}
     if origin:
         shell.show({name: {"value": value, "origin": loaded.origin[name]} for name, value in values.items()}, _origins)
     else:
-        shell.show(values, views.pairs)
+        shell.show(values, _settings)
+
+
+def _settings(values: dict[str, Any]) -> Any:
+    """Names as a file or the environment spells them."""
+    from told.faces.cli import views
+
+    width = max(map(len, values)) + 2
+    return views.safe("\n".join(f"{name:{width}}{value}".rstrip() for name, value in values.items()))
 
 
 def _origins(rows: dict[str, dict[str, Any]]) -> Any:

@@ -20,7 +20,7 @@ from told.faces.cli import (
     topics,
     writes,
 )
-from told.faces.cli.shell import root
+from told.faces.cli.shell import Group, root
 
 EPILOGUE = (
     "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
@@ -43,8 +43,8 @@ DECLINED = frozenset({"tool_result"})
 """SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
 
 app = typer.Typer(
-    name="told", help=root.__doc__, epilog=EPILOGUE, context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False, rich_markup_mode="rich",
+    name="told", cls=Group, help=root.__doc__, epilog=EPILOGUE,
+    context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
 app.callback(invoke_without_command=True)(root)
 PARTS = (
@@ -53,10 +53,10 @@ PARTS = (
 )  # fmt: skip
 for part in PARTS:
     app.add_typer(part)
-app.add_typer(kinds.app, name="kinds", rich_help_panel=minding.PANEL)
-app.add_typer(topics.app, name="topics", rich_help_panel=minding.PANEL)
-app.add_typer(minding.quarantine, name="quarantine", rich_help_panel=minding.PANEL)
-app.add_typer(reconsolidate.group, name="reconsolidate", rich_help_panel=minding.PANEL)
-app.add_typer(minding.faults, name="faults", rich_help_panel="Look after it")
-app.add_typer(blobs.app, name="blob", rich_help_panel="Remember and forget")
-app.add_typer(models.app, name="models", rich_help_panel="Look after it")
+GROUPS = {
+    "kinds": (kinds.app, minding.PANEL), "topics": (topics.app, minding.PANEL),
+    "quarantine": (minding.quarantine, minding.PANEL), "reconsolidate": (reconsolidate.group, minding.PANEL),
+    "faults": (minding.faults, care.PANEL), "blob": (blobs.app, writes.PANEL), "models": (models.app, care.PANEL),
+}  # fmt: skip
+for name, (group, panel) in GROUPS.items():
+    app.add_typer(group, name=name, cls=Group, rich_help_panel=panel)

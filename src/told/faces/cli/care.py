@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PANEL = "Look after it"
 app = typer.Typer()
-Target = Annotated[Path, argument("The file to write; - is standard output.", "PATH")]
+Target = Annotated[Path, argument("The file to write; - or nothing is standard output.", "[PATH]")]
 Views = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
 Source = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=file_or_pipe)]
 
@@ -106,12 +106,12 @@ def stats(shell: Shell) -> None:
 
     with shell.words() as memory:
         found = memory.stats()
-    shell.show(found, views.pairs)
+    shell.show(found, views.counts)
 
 
 @command(app, rich_help_panel=PANEL)
-def export(shell: Shell, target: Target, yes: Yes = False) -> None:
-    """Write the ledger as one portable JSON Lines file."""
+def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
+    """Write the ledger as portable JSON Lines, to a file or into a pipe."""
     from told.faces.cli.views import counted
 
     if str(target) == "-":
@@ -174,4 +174,4 @@ def backup(shell: Shell, target: Annotated[Path, argument("The file to write.", 
         raise InvalidInput(f"{target} exists already.", hint="Name a new file for the backup.")
     with shell.words() as memory, shell.progress("Copying"):
         done = memory.backup(target)
-    shell.show(done, lambda body: views.safe(f"→ {body['path']}"))
+    shell.show(done, lambda body: views.safe(f"copied → {body['path']}"))

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from told.core.text import snippet
-from told.faces.cli.views import bar, grid, quiet, safe
+from told.faces.cli.views import bar, grid, named, quiet, safe
 
 HEIGHT: Final = 10
 """Lines of a curve."""
@@ -118,15 +118,15 @@ def _memory(row: Mapping[str, Any]) -> Text:
     source = [f"source {row['source']}"] if "source" in row else []
     parts, said = [f"said {row['said_at'][:10]}{times}", lasts(row), *source], row["words"]
     quote = [quiet("“") + safe(snippet(said, SHOWN), "dim") + quiet("”")] if said and said != row["memory"] else []
-    return Text("\n").join([safe(row["memory"]), *quote, safe(" · ".join([*parts, row["id"]]), "dim")])
+    return Text("\n").join([safe(row["memory"]), *quote, safe(" · ".join(parts), "dim"), safe(row["id"], "dim")])
 
 
 def forgotten(body: Mapping[str, Any]) -> RenderableType:
     """What was let go, and what it weighed last."""
     if not body["results"]:
         return quiet("Nothing has faded.")
-    table = grid("weighed", "memory", "kind", "id")
+    table = grid("weighed", "kind", "memory")
     for row in body["results"]:
-        cells = safe(row["memory"]), safe(row["kind"], "dim"), safe(row["id"], "dim")
+        cells = safe(row["kind"], "dim"), named(row["memory"], row["id"])
         table.add_row(Text(f"{row['salience']:.2f}", style="cyan"), *cells)
     return table

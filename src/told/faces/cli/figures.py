@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -42,9 +42,10 @@ def _file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableType:
     counts = ", ".join(f"{body[name]} {name}" for name in ("conversations", "turns", "questions"))
     with_what = first["embedder"] or "words alone"
     heading = Text.assemble(safe(body["file"], "bold"), (f"  {counts}; {with_what}", "dim"))
-    parts: list[RenderableType] = [heading, Text(), by_category(first, budgets), Text()]
+    names = columns(first, budgets)
+    parts: list[RenderableType] = [heading, Text(), Fitting(names, lambda some: by_category(first, some)), Text()]
     if others:
-        parts += [compared(first, others, budgets), Text()]
+        parts += [Fitting(names, lambda some: compared(first, others, some)), Text()]
     parts += [costs(body["variants"]), Text()]
     parts += [Padding(miss(one), (0, 0, 1, 0)) for one in first["misses"]]
     return Group(*parts)
@@ -56,9 +57,26 @@ def columns(variant: Mapping[str, Any], budgets: Sequence[int]) -> list[str]:
     return [name for name in (*wanted, "nDCG@10", "newest first", "AUROC") if variant["all"].get(name) is not None]
 
 
-def by_category(variant: Mapping[str, Any], budgets: Sequence[int]) -> Table:
+class Fitting:
+    """A table of as many figures as there is room for, the most telling first."""
+
+    def __init__(self, names: Sequence[str], table: Callable[[Sequence[str]], Table]) -> None:
+        self.names, self.table = names, table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table for this much room, and what it leaves out."""
+        counts = range(len(self.names), 1, -1)
+        count = next((some for some in counts if self._width(console, some) <= options.max_width), 1)
+        yield self.table(self.names[:count])
+        if left := self.names[count:]:
+            yield quiet(f"no room for {', '.join(left)}; a wider terminal or --json shows them")
+
+    def _width(self, console: Console, count: int) -> int:
+        return console.measure(self.table(self.names[:count]), options=console.options.update(max_width=10_000)).maximum
+
+
+def by_category(variant: Mapping[str, Any], names: Sequence[str]) -> Table:
     """The figures of each category, and of all."""
-    names = columns(variant, budgets)
     table = _aligned("category", "asked", *names)
     asked = [row["category"] for row in variant["questions"] if row["figures"]]
     for category, figures in variant["categories"].items():
@@ -68,9 +86,8 @@ def by_category(variant: Mapping[str, Any], budgets: Sequence[int]) -> Table:
     return table
 
 
-def compared(first: Mapping[str, Any], others: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> Table:
+def compared(first: Mapping[str, Any], others: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
     """The figures of the run itself, and by how much each variant differs."""
-    names = columns(first, budgets)
     table = _aligned("variant", *names)
     table.add_row(safe(first["name"]), *(_figure(first["all"].get(name)) for name in names))
     for other in others:

@@ -61,7 +61,7 @@ def show(shell: Shell, name: Name) -> None:
     own = builtin().get(name) is not kind
     found = files.written(kind, str(files.folder(settings)) if own else "told")
     first = {"name": kind.name, **found}
-    shell.show(found, lambda _: views.pairs({name: _plain(value) for name, value in first.items()}))
+    shell.show(found, lambda _: views.sheet({name: _plain(value) for name, value in first.items()}))
 
 
 def _plain(value: Any) -> Any:
@@ -82,12 +82,15 @@ def check(shell: Shell, paths: Paths = None) -> None:
     from told.faces import kinds as files
     from told.faces.cli import views
 
-    rows = files.check(paths or [files.folder(shell.loaded().settings)])
+    settings = shell.loaded().settings
+    own = files.folder(settings)
+    rows = files.check(paths or ([own] if settings.kinds or own.exists() else []))
 
     def told(row: Mapping[str, Any]) -> str:
         return ", ".join(row["kinds"]) if row["ok"] else f"{row['problem']} {row['hint'] or ''}".strip()
 
-    shell.show(rows, lambda rows: views.pairs({row["path"]: told(row) for row in rows}))
+    none = views.quiet(f"No kinds of your own in {own}; `told kinds new NAME` begins one.")
+    shell.show(rows, lambda rows: views.pairs({row["path"]: told(row) for row in rows}) if rows else none)
     if not all(row["ok"] for row in rows):
         raise typer.Exit(UNSOUND)
 

@@ -165,9 +165,10 @@ def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: R
     def table(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
             return views.quiet("Nothing is in doubt.")
-        grid = views.grid("id", "claim", "why")
+        grid = views.grid("claim", "why")
+        grid.columns[0].min_width = len(body["results"][0]["id"])
         for row in body["results"]:
-            grid.add_row(*(views.safe(cell) for cell in (row["id"], row["memory"], row["metadata"].get("why", ""))))
+            grid.add_row(views.named(row["memory"], row["id"]), views.safe(row["metadata"].get("why", ""), "dim"))
         return grid
 
     shell.show(found, table)

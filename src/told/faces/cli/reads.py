@@ -88,8 +88,12 @@ def get(
     with shell.words() as memory:
         found = memory.get(memory_id, **times(as_of, valid_at), **scope(user, agent, run))
     if found is None:
-        raise NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with `told list`.")
+        raise _missing(memory_id)
     shell.show(found, views.memory)
+
+
+def _missing(memory_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with get_all().")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -129,7 +133,7 @@ def _print(shell: Shell, found: Bundle, *, as_messages: bool) -> None:
         shell.print_json([dict(message) for message in found.messages])
     else:
         print(views.safe(found.text).plain if sys.stdout.isatty() else found.text)
-    shell.note(f"{found.tokens} of {found.budget} tokens, {len(found.hits)} memories")
+    shell.note(f"{found.tokens} of {found.budget} tokens, {views.many(len(found.hits), 'memory', 'memories')}")
     for warning in found.warnings:
         shell.note(f"warning: {warning}")
 
@@ -186,6 +190,8 @@ def history(
 
     with shell.words() as memory:
         found = memory.history(memory_id, **scope(user, agent, run))
+    if not found:
+        raise _missing(memory_id)
     shell.show(found, views.changes)
 
 

@@ -116,8 +116,7 @@ class Kept:
         drawn = stacked(row, self.most)
         if wide:
             return [Text("\n").join([said, safe(row["id"], "dim")]), Text("\n").join([drawn, addends(row)]), way]
-        line = Text.assemble(way, (" · ", "dim"), safe(row["id"], "dim"))
-        return [Text("\n").join([said, drawn, addends(row), line])]
+        return [Text("\n").join([said, drawn + Text("  ") + way, addends(row), safe(row["id"], "dim")])]
 
 
 def parts(row: Mapping[str, Any]) -> dict[str, float]:
@@ -161,13 +160,29 @@ def sources(row: Mapping[str, Any]) -> Text:
 
 def fates(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Candidates that were left out, and where and why."""
-    table = grid("score", "left out", "memory")
-    table.columns[0].no_wrap = True
-    for row in rows[:DROPPED]:
-        fate = Text.assemble((row["stage"], "red"), "\n", safe(row["reason"], "dim"))
-        table.add_row(score(row), fate, Text("\n").join([safe(snippet(row["memory"], SNIPPET), "dim"), addends(row)]))
     more = len(rows) - DROPPED
-    return Group(table, quiet(f"… and {more} more; --json has them all")) if more > 0 else table
+    return Group(Fates(rows), *([quiet(f"… and {more} more; --json has them all")] if more > 0 else []))
+
+
+class Fates:
+    """Where and why each of the first that were left out was, as the width allows."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows[:DROPPED]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table for this much room."""
+        wide = options.max_width >= WIDE
+        table = grid("score", "left out", *(["memory"] if wide else []))
+        table.columns[0].no_wrap = True
+        for row in self.rows:
+            table.add_row(score(row), *self._cells(row, wide))
+        yield table
+
+    def _cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
+        fate = Text.assemble((row["stage"], "red"), "\n" if wide else " · ", safe(row["reason"], "dim"))
+        memory = [safe(snippet(row["memory"], SNIPPET), "dim"), addends(row)]
+        return [fate, Text("\n").join(memory)] if wide else [Text("\n").join([memory[0], fate, memory[1]])]
 
 
 # One that is missing

@@ -21,7 +21,19 @@ def recalls(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent =
     """Show when a memory was recalled, at which rank and with which score."""
     with shell.words() as memory:
         found = memory.recalls(memory_id, **scope(user, agent, run))
-    shell.show(found, lambda body: _grid(body, "Never recalled.", "at", "rank", "score", "query_hash"))
+    shell.show(found, _recalls)
+
+
+def _recalls(body: Mapping[str, Any]) -> Any:
+    from told.faces.cli import views
+
+    if not body["results"]:
+        return views.quiet("Never recalled.")
+    grid = views.grid("when", "rank", "score", "query hash")
+    for row in body["results"]:
+        cells = views.minute(row["at"]), row["rank"], f"{row['score']:.3f}", row.get("query_hash", "")
+        grid.add_row(*map(views.safe, cells))
+    return grid
 
 
 @group.callback(invoke_without_command=True)
@@ -52,8 +64,24 @@ def queue(shell: Shell, limit: Limit = None) -> None:
     """List what is to be thought over, the most urgent first, and why."""
     with shell.words() as memory:
         found = memory.queue(limit=limit)
-    columns = ("memory", "reason", "priority", "due", "why", "id")
-    shell.show(found, lambda body: _grid(body, "Nothing is queued.", *columns))
+    shell.show(found, _queue)
+
+
+def _queue(body: Mapping[str, Any]) -> Any:
+    from rich.text import Text
+
+    from told.faces.cli import views
+
+    if not body["results"]:
+        return views.quiet("Nothing is queued.")
+    grid = views.grid("priority", "due", "reason", "memory")
+    for column in grid.columns[:3]:
+        column.no_wrap = True
+    for row in body["results"]:
+        about = [", ".join(row["why"])] if "why" in row else []
+        lines = [views.safe(row["memory"]), *(views.safe(line, "dim") for line in (*about, row["id"]))]
+        grid.add_row(f"{row['priority']:.2f}", views.minute(row["due"]), row["reason"], Text("\n").join(lines))
+    return grid
 
 
 @command(group)
@@ -96,17 +124,4 @@ def _outcome(body: Mapping[str, Any]) -> Any:
     for each in body["operations"]:
         about = ", ".join(f"{name} {value}" for name, value in each.items() if name != "op")
         grid.add_row(views.safe(each["op"]), views.safe(about))
-    return grid
-
-
-def _grid(body: Mapping[str, Any], nothing: str, *names: str) -> Any:
-    """A table of some fields of the results, or a word that there are none."""
-    from told.faces.cli import views
-
-    if not body["results"]:
-        return views.quiet(nothing)
-    grid = views.grid(*(name.replace("_", " ") for name in names))
-    for row in body["results"]:
-        values = (row.get(name, "") for name in names)
-        grid.add_row(*(views.safe(", ".join(value) if isinstance(value, list) else value) for value in values))
     return grid

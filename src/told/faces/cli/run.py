@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,10 +15,14 @@ import typer
 import typer.main
 
 from told.core.errors import InvalidInput, ScopeError, ToldError
-from told.faces.cli.app import app
+from told.core.lazy import regex
+from told.faces.cli.app import SPELLED, app
 from told.faces.cli.shell import FAILED, INTERRUPTED, MISUSED, OK
 
 NAME_ONE = "Pass --user, --agent or --run, or set TOLD_USER."
+
+VERB, OPENING = regex(r"\b([a-z_]+)\(\)"), regex(r"Memory\((\w+)=\.\.\.\)")
+"""A verb of the SDK, and what a memory is opened with, where a hint names them."""
 
 UsageError: TypeAlias = typer.BadParameter
 _REFUSALS = cast(
@@ -39,10 +44,10 @@ def run(words: Sequence[str]) -> int:
     try:
         code = _invoke(words)
     except BrokenPipeError:
-        # The reader went away and wants no more; what Python flushes at its end must not complain about that either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return _unheard()
     except (ToldError, OSError, _REFUSALS) as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            return _unheard()
         if _given("--debug", words):
             traceback.print_exception(error)
         _say(_as_dict(error), as_json=_given("--json", words))
@@ -51,6 +56,12 @@ def run(words: Sequence[str]) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return code
+
+
+def _unheard() -> int:
+    """The reader went away and wants no more; what Python flushes at its end must not complain about that either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED
 
 
 def _invoke(words: Sequence[str]) -> int:
@@ -96,9 +107,20 @@ def _say(error: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(error, ensure_ascii=False, default=str), file=sys.stderr)
         return
-    message, hint = str(error["message"]), error.get("hint", "")
+    message, hint = str(error["message"]), _spelled(error.get("hint", ""))
     words = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"
     print("error:", " ".join(words.split()), file=sys.stderr)
+
+
+def _spelled(hint: str) -> str:
+    """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
+    known = cast("Any", typer.main.get_command(app)).commands
+
+    def typed(verb: re.Match[str]) -> str:
+        name = SPELLED.get(verb[1], verb[1])
+        return f"`told {name}`" if name.split()[0] in known else verb[0]
+
+    return OPENING.sub(r"the setting `\1`", VERB.sub(typed, hint))
 
 
 def _unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:

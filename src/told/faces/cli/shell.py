@@ -8,14 +8,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeAlias
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from told.core.errors import InvalidInput
-from told.settings import Loaded, load
+from told.settings import Loaded, load, store_file
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -44,6 +46,8 @@ class Shell:
     json: bool = False
     no_color: bool = False
     debug: bool = False
+    made: list[Path] = field(default_factory=list, init=False)
+    """The store's file, where this command made it: a mistyped path must not pass for an empty memory."""
 
     def loaded(self) -> Loaded:
         """The settings in force, and where each came from."""
@@ -64,6 +68,9 @@ class Shell:
     def _opened(self, embedder: str | None, llm: str | None) -> Memory:
         from told.faces.sdk import Memory
 
+        file = store_file(self.loaded().settings)
+        if file is not None and not file.exists():
+            self.made.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
     # Printing ---------------------------------------------------------------------------------------------------------
@@ -88,6 +95,8 @@ class Shell:
         self.console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
         for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
             self.note(f"warning: {warning}")
+        while self.made:
+            self.note(f"a new store: {self.made.pop()}")
 
     def print_json(self, value: Any) -> None:
         """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""
@@ -112,6 +121,7 @@ class Shell:
         except typer.Abort as gone:
             if sys.stdin.isatty():
                 raise
+            print(file=sys.stderr)
             raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
         if not agreed:
             self.note("Nothing was changed.")
@@ -125,6 +135,14 @@ class Shell:
         with Progress(console=self.console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(label, total=total)
             yield lambda steps: bar.advance(task, steps)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("told"))
+        raise typer.Exit
 
 
 def root(
@@ -142,10 +160,12 @@ def root(
         show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print exactly what the SDK returns, as JSON; never automatic.",
                                        rich_help_panel=PANEL)] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="Plain text; NO_COLOR does the same.",
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.",
                                            rich_help_panel=PANEL)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.",
                                         rich_help_panel=PANEL)] = False,
+    _version: Annotated[bool, typer.Option("--version", help="Print the version; `told version` says more.",
+                                           is_eager=True, callback=_print_version)] = False,
 ) -> None:  # fmt: skip
     """Remember, search and travel in time: a persistent memory for agents, on your own machine."""
     ctx.obj = Shell(ctx, store, account, embedder, zone, json, no_color, debug)
@@ -159,8 +179,39 @@ def print_help(ctx: typer.Context) -> None:
         print(text)
 
 
-GLOBALS = {name: given for name, given in inspect.signature(root, eval_str=True).parameters.items() if name != "ctx"}
+_ROOTS_OWN = frozenset({"ctx", "_version"})
+GLOBALS = {
+    name: given for name, given in inspect.signature(root, eval_str=True).parameters.items() if name not in _ROOTS_OWN
+}
 _CONTEXT = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+
+
+class Command(TyperCommand):
+    """A command whose help says of arguments and flags what their metavars say, and not their Python types."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters; a flag takes nothing."""
+        return _plain(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line: a metavar has brackets of its own where it may be left out."""
+        arguments = [param.metavar for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *arguments]
+
+
+class Group(TyperGroup):
+    """A group of commands with the same manners."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters; a flag takes nothing."""
+        return _plain(super().get_params(ctx))
+
+
+def _plain(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
 
 
 def command(
@@ -179,7 +230,7 @@ def command(
         parameters = [_CONTEXT, *(part.replace(kind=part.KEYWORD_ONLY) for part in own), *GLOBALS.values()]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {part.name: part.annotation for part in parameters}
-        app.command(name, **settings)(run)
+        app.command(name, cls=Command, **settings)(run)
         return function
 
     return register

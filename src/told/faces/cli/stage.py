@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from told.faces import demo
@@ -16,14 +19,14 @@ from told.faces.cli import reasons, views
 from told.faces.cli.shell import Shell
 
 NEXT = (
-    'told add "I live in Lisbon and work at Acme" -u me',
-    'told add "I moved to Porto" -u me',
-    "told list -u me",
-    'told search "where do I live?" -u me',
-    "told timeline -u me",
-    "told doctor",
+    'add "I live in Lisbon and work at Acme" -u me',
+    'add "I moved to Porto" -u me',
+    "list -u me",
+    'search "where do I live?" -u me',
+    "timeline -u me",
+    "doctor",
 )
-KEPT = ("told list -u mara", 'told search "Where is the cat?" -u mara --as-of "March 2026"', "told verify")
+KEPT = ("list -u mara", 'search "Where is the cat?" -u mara --as-of "March 2026"', "verify")
 
 
 def play(shell: Shell, keep: Path | None) -> None:
@@ -59,7 +62,8 @@ def scene(act: demo.Act) -> RenderableType:
     """One act: its heading if it opens a scene, what to notice, the call and the result."""
     heading = _heading(act.title) if act.title else Text()
     said = Text(act.say, style="italic")
-    call = Text.assemble((">>> ", "dim"), (act.call, "cyan"))
+    call = Table.grid()
+    call.add_row(Text(">>> ", style="dim"), Text(act.call, style="cyan"))  # a long call goes on below itself
     return Group(heading, said, call, Padding(VIEWS[act.verb](act.result), (0, 0, 0, 2)))
 
 
@@ -86,6 +90,11 @@ def _heading(title: str) -> RenderableType:
 
 
 def _next(keep: Path | None) -> list[str]:
-    """Commands to go on with: on the kept store, else on one's own."""
+    """Commands to go on with, as they can be typed here: on the kept store, else on one's own."""
     at = f" --store sqlite:///{keep.absolute() / demo.FILE}" if keep else ""
-    return [command + at for command in (KEPT if keep else NEXT)]
+    return [f"{_called()} {command}{at}" for command in (KEPT if keep else NEXT)]
+
+
+def _called() -> str:
+    """The name of this program where the shell finds it, else the path it was called by."""
+    return sys.argv[0] if Path(sys.argv[0]).name == "told" and which("told") is None else "told"

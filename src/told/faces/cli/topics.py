@@ -40,10 +40,10 @@ def show(shell: Shell, topic_id: TopicId, user: User = None, agent: Agent = None
         found = memory.topic(topic_id, **scope(user, agent, run))
 
     def table(body: Mapping[str, Any]) -> Any:
-        grid = views.grid("id", "said")
+        grid = views.grid("said")
         grid.title = views.safe(body["label"])
         for row in body["results"]:
-            grid.add_row(views.safe(row["id"]), views.safe(row["memory"]))
+            grid.add_row(views.named(row["memory"], row["id"]))
         return grid
 
     shell.show(found, table)
@@ -89,9 +89,10 @@ def _table(body: Mapping[str, Any]) -> Any:
 
     if not body["results"]:
         return views.quiet("No topics yet.")
-    grid = views.grid("id", "label", "exchanges", "topics in it", "came up with")
+    grid = views.grid("exchanges", "topics", "label")
     for row in body["results"]:
         met = ", ".join(f"{each['label']} ×{each['count']}" for each in row["neighbours"][:3])
-        cells = (row["id"], row["label"], row["members"] or "", len(row["parts"]) or "", met)
-        grid.add_row(*(views.safe(cell) for cell in cells))
+        about = views.named(row["label"], row["id"])
+        about.append(f"\ncame up with {views.safe(met)}" if met else "", style="dim")
+        grid.add_row(str(row["members"] or ""), str(len(row["parts"]) or ""), about)
     return grid

@@ -36,6 +36,21 @@ def when(row: Mapping[str, Any]) -> str:
     return str(row.get("said_at") or row["updated_at"])[:10]
 
 
+def minute(moment: str) -> str:
+    """An instant to the minute."""
+    return moment[:16].replace("T", " ")
+
+
+def named(text: Any, id: Any) -> Text:
+    """A text with the id it goes by below it, which is never cut."""
+    return Text("\n").join([safe(text), safe(id, "dim")])
+
+
+def many(count: int, one: str, more: str) -> str:
+    """So many of them."""
+    return f"{count} {one if count == 1 else more}"
+
+
 def bar(share: float | None, style: str = "cyan") -> Text:
     """A small bar for a share of one."""
     if share is None:
@@ -99,7 +114,7 @@ def memories(body: Mapping[str, Any]) -> RenderableType:
 def found(body: Mapping[str, Any]) -> RenderableType:
     """The memories a search found, and how sure it is that the answer is among them."""
     same = sum(len(row.get("also", ())) for row in body["results"])
-    others = f" · {same} more say the same as one of these" if same else ""
+    others = f" · {same} more {'says' if same == 1 else 'say'} the same as one of these" if same else ""
     sure = quiet(f"confidence {body['confidence']:.2f}{others}")
     return Group(memories(body), Text(), sure) if body["results"] else memories(body)
 
@@ -116,6 +131,14 @@ def pairs(values: Mapping[str, Any]) -> Text:
     width = max(map(len, values), default=0) + 2
     lines = [Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe(value)) for name, value in values.items()]
     return Text("\n").join(lines)
+
+
+def sheet(values: Mapping[str, Any]) -> Table:
+    """Names and values like `pairs`, for sentences: what is too long goes on below itself."""
+    table = Table.grid(Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0), pad_edge=False)
+    for name, value in values.items():
+        table.add_row(Text(name.replace("_", " "), style="dim"), safe(value))
+    return table
 
 
 # Writes and the past
@@ -151,7 +174,7 @@ def changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     table = grid("when", "event", "memory")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for row in rows:
-        table.add_row(safe(row["timestamp"][:16].replace("T", " "), "green"), _event(row["event"]), _change(row))
+        table.add_row(safe(minute(row["timestamp"]), "green"), _event(row["event"]), _change(row))
     return table
 
 
@@ -202,9 +225,9 @@ def certificate(body: Mapping[str, Any]) -> RenderableType:
     rows = {
         "memories": len(body["memories"]), "evidence": body["evidence"], "ledger entries": body["entries"],
         "destroyed": destroyed or "nothing else", "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",
-        "hash": tombstone["hash"],
     }  # fmt: skip
-    return Panel(pairs(rows), title="Certificate of erasure", title_align="left", border_style="red", expand=False)
+    proof = Group(sheet(rows), safe(tombstone["hash"], "dim"))  # on a line of its own, where 80 columns hold it whole
+    return Panel(proof, title="Certificate of erasure", title_align="left", border_style="red", expand=False)
 
 
 def verdict(body: Mapping[str, Any]) -> RenderableType:
@@ -215,13 +238,19 @@ def verdict(body: Mapping[str, Any]) -> RenderableType:
     return Group(mark, pairs(rows), *problems)
 
 
-def counted(noun: str, many: str | None = None) -> Any:
+def counts(body: Mapping[str, Any]) -> RenderableType:
+    """The counts of a store, and the model its vectors are of."""
+    model = body["model"]
+    return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
+
+
+def counted(noun: str, nouns: str) -> Any:
     """A view that says how many."""
 
     def view(body: Mapping[str, Any]) -> Text:
         count = body["entries"]
         place = f" → {body['path']}" if "path" in body else ""
-        return safe(f"{count} {noun if count == 1 else many or noun + 's'}{place}")
+        return safe(f"{many(count, noun, nouns)}{place}")
 
     return view
 

@@ -184,7 +184,9 @@ def erase(
         if dry_run:
             shell.show(reach, views.memories)
             return
-        shell.sure(f"Destroy {len(reach['memories'])} memories in {reach['entries']} ledger entries for good?", yes=yes)
+        memories = views.many(len(reach["memories"]), "memory", "memories")
+        entries = views.many(reach["entries"], "ledger entry", "ledger entries")
+        shell.sure(f"Destroy {memories} in {entries} for good?", yes=yes)
         done = memory.erase(memory_id, **ids, source=source, why=why)
     shell.show(done, views.certificate)
 
@@ -196,7 +198,7 @@ def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
 
     with shell.words() as memory:
         if dry_run:
-            shell.show(memory.stats(), views.pairs)
+            shell.show(memory.stats(), views.counts)
             return
         account = memory.engine.account
         shell.sure(f"Destroy all memories of every user in the account {account}?", yes=yes)
