@@ -225,12 +225,12 @@ class Grower:
             self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
         else:
             row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
-        vector = self.fresh.get(digest)
-        if vector is not None:
-            self.vectors[digest] = vector
+        ready = 1 if digest in self.fresh else None
+        if ready:
+            self.vectors[digest] = self.fresh[digest]
         self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text, None if vector is None else 1, None,
+            len(words), digest, None if text == passage.text else passage.text, ready, None,
         ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)
