@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from told.core.entry import NO_META
 from told.core.fact import Fact
 from told.core.kind import builtin
-from told.core.query import Mark, Ranked, Touch
+from told.core.query import Mark, Marks, Ranked, Touch
 from told.core.scope import Scope
 from told.core.score import named, quantise
 from told.core.when import Interval
@@ -93,6 +94,22 @@ def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
 
 def test_of_equals_the_newer_comes_first() -> None:
     assert [one.mark.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
+
+
+def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
+    looked_at: list[int] = []
+
+    class Watched(Marks):
+        def some(self, places: Sequence[int]) -> Sequence[Mark]:
+            looked_at.extend(places)
+            return super().some(places)
+
+    marks = Watched(lambda: [mark(1, cover=1.0), mark(2, cover=3.0), mark(3, cover=2.0)])
+    found = rank.ranked(Ranked(marks=marks), NOTHING, PLAIN, 0.1)
+    assert list(rank.seqs_of(found)) == [2, 3, 1]
+    assert looked_at == []
+    assert [one.mark.seq for one in (found[0], *found[:2])] == [2, 2, 3]
+    assert looked_at == [1, 2]
 
 
 def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import Final, NamedTuple, TypeVar
 
 from told.core.lazy import regex
@@ -321,7 +322,7 @@ class Shape:
 
     def can_fit(self, text: str) -> bool:
         """Whether a text has the words that the template cannot do without, and one for each such slot."""
-        return all(word in text for word in self.needs) and all(_is_in(slot, text) for slot in self.slots)
+        return all(map(text.__contains__, self.needs)) and all(map(_is_in, self.slots, repeat(text)))
 
     def match(self, text: str, start: int = 0) -> re.Match[str] | None:
         """The pattern where it begins at a place of a text."""

@@ -162,8 +162,8 @@ WHERE o.space = ?1 AND o.id > ?2 AND o.id < ?3 AND o.evidence IS NOT NULL AND o.
 -- name: versions
 SELECT f.* FROM fact f WHERE f.id IN (SELECT value FROM json_each(?))
 -- name: versions_of
-SELECT s.user_id, s.agent_id, s.run_id, f.* FROM fact f CROSS JOIN space s ON s.id = f.space
-WHERE f.id IN (SELECT (a.id << 40) + j.value FROM account a CROSS JOIN json_each(?2) j WHERE a.name = ?1)
+SELECT s.user_id, s.agent_id, s.run_id, f.* FROM account a CROSS JOIN json_each(?2) j
+CROSS JOIN fact f ON f.id = (a.id << 40) + j.value CROSS JOIN space s ON s.id = f.space WHERE a.name = ?1
 -- name: lives
 SELECT f.* FROM fact f WHERE f.space IN (SELECT value FROM json_each(?)) ORDER BY f.id
 -- name: tellings

@@ -398,9 +398,10 @@ class ArrayAnswer:
         if len(ordinals) > depth:
             kept = scores >= np.partition(scores, -depth)[-depth]
             ordinals, scores, shown = ordinals[kept], scores[kept], None if shown is None else shown[kept]
-        order = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")[:depth]
+        ordinals, scores = ordinals[::-1], scores[::-1]  # newest first, for what sorts them leaves equals as they are
+        order = (-scores).argsort(kind="stable")[:depth]
         best, ranked = ordinals[order], scores[order].tolist()
-        showing = ranked if shown is None else shown[order].tolist()
+        showing = ranked if shown is None else shown[::-1][order].tolist()
         return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
 
 

@@ -207,8 +207,8 @@ class SqliteStore(SqliteOverlay):
         return found[0] if found else None
 
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
-        """The fact versions asserted by these entries."""
-        asked = int_list([seq for seq in seqs if 0 < seq <= SEQ_MASK])
+        """The fact versions asserted by these entries, oldest first."""
+        asked = int_list(sorted([seq for seq in seqs if 0 < seq <= SEQ_MASK]))
         rows = self._write.glance(lambda db: run(db, "versions_of", account, asked).fetchall())
         scopes = {ids: Scope(account, *ids) for ids in {row[:3] for row in rows}}
         return {(fact := fact_of(row[3:], scopes[row[:3]])).seq: fact for row in rows}
