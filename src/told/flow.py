@@ -8,6 +8,7 @@ the one place that knows about threads. asyncio is loaded when it is first neede
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -122,10 +123,11 @@ async def _aperform(effect: Effect) -> Any:
 
 
 class _BackgroundLoop:
-    """The event loop that serves `async def` port methods to blocking callers; started at the first need."""
+    """The event loop that serves `async def` port methods to blocking callers; started at a process's first need."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._process = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -138,8 +140,8 @@ class _BackgroundLoop:
         import asyncio
 
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
                 threading.Thread(target=self._loop.run_forever, name="told-loop", daemon=True).start()
             return self._loop
 

@@ -3,14 +3,17 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from told import Memory
 from told.core.errors import StoreClosed
+from told.faces.worker import Worker
 from told.testing import hashing_embedder
+from told.write.alone import Turnstile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 PATIENCE = 30
@@ -125,3 +128,48 @@ def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_p
             assert went_well(child(live))
         memory.add("from the parent again", user_id="alice")
         assert len(memory.get_all(user_id="alice")["results"]) == 2
+
+
+def test_a_child_asks_an_embedder_that_is_awaited(tmp_path: Path) -> None:
+    plain = hashing_embedder()
+
+    class Awaited:
+        model, dim, local = plain.model, plain.dim, True
+
+        async def embed(self, texts: Sequence[str], purpose: str = "passage") -> Any:
+            return plain.embed(texts, purpose)
+
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=Awaited()) as memory:
+        memory.add("from the parent", user_id="alice")
+        assert went_well(child(lambda: memory.add("from the child", user_id="alice")))
+        assert len(memory.get_all(user_id="alice")["results"]) == 2
+
+
+def test_what_somebody_else_was_inside_of_is_free_in_a_child() -> None:
+    turnstile = Turnstile()
+    assert turnstile.enter()
+
+    def live() -> None:
+        assert turnstile.enter()
+        assert not turnstile.enter()
+
+    assert went_well(child(live))
+    assert not turnstile.enter()
+
+
+def test_a_child_does_its_own_deferred_work() -> None:
+    done: list[int] = []
+
+    def work() -> bool:
+        done.append(os.getpid())
+        return True
+
+    def live() -> None:
+        worker.wake()
+        assert worker.rest(PATIENCE)
+        assert done[-1] == os.getpid()
+
+    worker = Worker(work)
+    worker.wake()
+    assert went_well(child(live))
+    assert worker.rest(PATIENCE)

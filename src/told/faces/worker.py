@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -15,12 +16,20 @@ class Worker:
         """`work` does all there is to do and says whether nothing is left; it is done `every` so many seconds too."""
         self._work = work
         self._every = every
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with nothing to do and no thread, as a child process does: its parent keeps its own."""
+        self._process = os.getpid()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._wanted = self._closed = False
+        self._wanted = False
 
     def wake(self) -> None:
         """Say that there is something to do; the first time starts the thread."""
+        if self._process != os.getpid():
+            self._begin()
         with self._changed:
             if self._closed:
                 return
@@ -32,6 +41,8 @@ class Worker:
 
     def rest(self, seconds: float) -> bool:
         """Finish what there is to do, for at most this long; whether it was finished. Nothing new is begun."""
+        if self._process != os.getpid():
+            self._begin()
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 
 class Turnstile:
     """Lets one in; whoever finds it taken may wait a while and try again.
 
-    Nobody owns it while waiting, so a task that is cancelled there leaves nothing locked.
+    Nobody owns it while waiting, so a task that is cancelled there leaves nothing locked; nor does a fork, for whoever
+    was inside has stayed with the parent.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._taken = False
+        self._inside: int | None = None
 
     def enter(self) -> bool:
         """Go in, if nobody is inside."""
         with self._changed:
-            entered, self._taken = not self._taken, True
+            entered, self._inside = self._inside != os.getpid(), os.getpid()
             return entered
 
     def leave(self) -> None:
         """Let the next one in."""
         with self._changed:
-            self._taken = False
+            self._inside = None
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
         """Wait until nobody is inside, but no longer than this."""
         with self._changed:
-            if self._taken:
+            if self._inside == os.getpid():
                 self._changed.wait(seconds)
