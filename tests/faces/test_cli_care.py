@@ -92,6 +92,13 @@ def test_an_export_does_not_overwrite_unasked(told, moved, tmp_path):
     assert file.read_text() != "precious"
 
 
+def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(told, store, moved, tmp_path):
+    told("export", str(tmp_path / "mine.jsonl"))
+    assert (tmp_path / "mine.jsonl").stat().st_mode & 0o077 == 0
+    assert "belongs to a database" in told("export", store.removeprefix("sqlite:///"), "--yes", code=2).err
+    assert told("verify", "--json").json["ok"]
+
+
 def test_what_is_no_export_is_refused(told, tmp_path):
     (tmp_path / "x").write_text("hello\n")
     assert "not a told export" in told("import", str(tmp_path / "x"), code=2).err

@@ -441,6 +441,20 @@ def test_a_backup_over_an_existing_file_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "precious.db").read_bytes() == b"precious"
 
 
+@pytest.mark.parametrize("place", ["m.db", "m.db-wal", "m.db-shm", "other.db"])
+def test_an_export_is_never_written_over_a_database(tmp_path: Path, place: str) -> None:
+    with Memory(f"sqlite:///{tmp_path}/other.db", embedder="none") as other:
+        other.add("coffee", user_id="bob")
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+        memory.add("tea", user_id="alice", infer=False)
+        with pytest.raises(InvalidInput, match="database"):
+            memory.export(tmp_path / place)
+        assert memory.verify()["ok"]
+    for name, user in (("m", "alice"), ("other", "bob")):
+        with Memory(f"sqlite:///{tmp_path}/{name}.db", embedder="none") as again:
+            assert again.get_all(user_id=user)["results"]
+
+
 def test_an_export_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     with Memory("ram://", embedder="none") as memory:
         memory.add("tea", user_id="alice")

@@ -26,7 +26,7 @@ _FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _MILLISECONDS_FROM: Final = 10**11
 _NEVER: Final = 10**18
-_NAIVE: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone, to Europe/Berlin say."
+_NAIVE: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
 _LONGEST: Final = 80
 _EXAMPLES: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
 

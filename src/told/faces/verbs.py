@@ -25,6 +25,7 @@ from told.write.mind import LOCAL, VERBATIM
 
 UNREAD = "nothing that was asked for reads it."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
+DATABASE = b"SQLite format 3\0"
 UNSET: Any = object()
 KIND_LIMIT = 128
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
@@ -241,9 +242,19 @@ def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write the ledger as JSONL to a path, readable by its owner alone, or to a binary file."""
     if isinstance(target, str | os.PathLike):
         path = _path(target, "target")
-        with _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb") as file:
+        with fresh(path) as file:
             return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
     return {"entries": (yield from engine.export(_writing(target)))}
+
+
+def fresh(path: Path) -> BinaryIO:
+    """A file to write an export to, readable by its owner alone; a database is never written over, nor its log."""
+    beside = Path(str(path).removesuffix("-wal").removesuffix("-shm"))
+    if beside.is_file():
+        with _opened(beside, os.O_RDONLY, "rb") as file:
+            if file.read(len(DATABASE)) == DATABASE:
+                raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
+    return _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb")
 
 
 def _writing(target: Any) -> Callable[[bytes], Any]:

@@ -113,6 +113,7 @@ def stats(shell: Shell) -> None:
 def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
     """Write the ledger as portable JSON Lines, to a file or into a pipe."""
     from told.faces.cli.views import counted
+    from told.faces.verbs import fresh
 
     if str(target) == "-":
         with shell.words() as memory:
@@ -120,7 +121,7 @@ def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
         shell.note(f"{done['entries']} entries")
         return
     _overwrite(shell, target, yes)
-    with shell.words() as memory, target.open("wb") as file, _bar(shell, memory, "Exporting", "entries") as tick:
+    with shell.words() as memory, fresh(target) as file, _bar(shell, memory, "Exporting", "entries") as tick:
         done = {**memory.export(Writer(file, tick)), "path": str(target)}
     shell.show(done, counted("entry", "entries"))
 
