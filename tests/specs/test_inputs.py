@@ -399,6 +399,9 @@ class Arraylike:
     def __bool__(self) -> bool:
         raise ValueError("The truth value of an array is ambiguous.")
 
+    def __repr__(self) -> str:
+        return "Arraylike()"
+
 
 def nested(depth: int) -> list[Any]:
     """A list in a list in a list."""
