@@ -315,7 +315,7 @@ def test_a_traceback_is_shown_only_when_asked_for(told):
 
 
 def test_a_file_that_cannot_be_written_is_one_line(told, moved, tmp_path):
-    done = told("export", str(tmp_path / "no" / "such" / "folder.jsonl"), code=1)
+    done = told("export", str(tmp_path / "no" / "such" / "folder.jsonl"), code=2)
     assert one_line(done.err)
     assert "folder.jsonl" in done.err
 

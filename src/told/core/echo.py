@@ -89,7 +89,7 @@ _HEADING: Final = r"[^\S\n]*### (?:Profile|Retrieved memories|Recent)[^\S\n]*(?=
 _OPENING: Final = regex(
     rf"<memory (?P<mark>[0-9a-f]{{4,8}})>\s*{re.escape(NOTE)}"
     rf'|(?P<xml><memories note="{re.escape(_NOTED)}">)'
-    rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(NOTE)}\*(?:{_EOL}(?:{_HEADING}|[^\S\n]*- \*\*[^\n]*))*+)"
+    rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(NOTE)}\*(?:{_EOL}(?:{_HEADING}|[^\S\n]*- \*\*[^\n]*))*)"
     r"|^[^\S\n]*<(?P<tag>memory|memories)>",
     re.MULTILINE,
 )

@@ -74,7 +74,7 @@ _PLACEHOLDER: Final = regex(
     r"|pass|pwd|secret|token|none|null|true|false|undefined|required|optional|string|hidden|unknown|test)$"
     r"|^(?:os\.|process\.|env\.|self\.|config\.|settings\.|getenv|ENV\[)|://"
 )
-_WORDS: Final = regex(r"(?:[A-Za-z]+|\d{1,8})(?:[-_./:](?:[A-Za-z]+|\d{1,8}))*+")
+_WORDS: Final = regex(r"(?:[A-Za-z]++|\d{1,8}+)(?:[-_./:](?:[A-Za-z]++|\d{1,8}+))*")
 _SIZE: Final = regex(r"\d{1,3}[-+]?[a-z]*")
 _NOT_IN_WORDS: Final = regex(r"[^\w\-'.,/:]")
 RANDOM_BITS: Final = 3.0
@@ -191,7 +191,7 @@ _IS: Final = r"[\"'`*]{0,3}(?:\s{0,3}(?:={1,2}>?|:=?)|\s{1,3}(?:is|ist|lautet|es
 _CHOSEN: Final = r"(?P<secret>(?![\w.]{1,128}\()[^\s\"'`,;<>()\[\]{}]{3,128}[^\s\"'`,;<>()\[\]{}.!?:*])"
 _DATABASES: Final = "postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|oracle|clickhouse|neo4j|bolt"
 _LOGIN: Final = r"(?:\+[a-z0-9]{1,16})?://[^\s:/@?#]{0,128}:(?P<secret>[^\s/@?#]{1,256})@(?=[\w\[])"
-_FENCE_BODY: Final = r"(?:[^-]|-(?!----))*+"
+_FENCE_BODY: Final = r"[^-]*+(?:-(?!----)[^-]*+)*"
 
 _SHAPES: Final = (
     *(
@@ -216,14 +216,14 @@ _SHAPES: Final = (
         regex(
             rf"-----BEGIN [A-Z0-9 ]{{0,32}}PRIVATE KEY(?: BLOCK)?-----"
             rf"(?:{_FENCE_BODY}-----END [A-Z0-9 ]{{0,32}}PRIVATE KEY(?: BLOCK)?-----"
-            r"|(?:\s|\\n|[A-Za-z0-9+/=]{20,}+)*+)"
+            r"|(?:\s++|\\n|[A-Za-z0-9+/=]{20,}+)*)"
         ),
         None, 10,
     ),
     _Shape(
         "private key", ("putty-user-key-file",),
         regex(
-            rf"PuTTY-User-Key-File-\d:[^\n]{{0,64}}\n(?:[A-Za-z-]{{4,20}}:[^\n]{{0,128}}\n|{_B64}{{1,64}}={{0,2}}\n?)*+"
+            rf"PuTTY-User-Key-File-\d:[^\n]{{0,64}}\n(?:[A-Za-z-]{{4,20}}+:[^\n]{{0,128}}+\n|{_B64}{{1,64}}+={{0,2}}+\n?+)*"
         ),
         None, KEY,
     ),

@@ -33,7 +33,7 @@ STOP_WORDS: Final = frozenset(
 # Most characters end a token: what follows is looked at before what stands in front, and nothing is tried twice.
 _JOINT: Final = r"(?:[-.@&']|,(?<=\d,)(?=\d{3}(?!\d)))"
 _SHARP: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
-_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}+{_SHARP}", re.ASCII)
+_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP}", re.ASCII)
 
 # `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
 _MARKS: Final = (
@@ -44,7 +44,7 @@ _MARKS: Final = (
     r"\U00011000-\U00011fff"
 )
 _WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}+"
-_TOKEN: Final = regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}+{_SHARP}")
+_TOKEN: Final = regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}{_SHARP}")
 
 # Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
 _UNSPACED: Final = (
@@ -321,7 +321,7 @@ def _refuse_surrogates(text: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------- JSON from a model
 
-_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*"?'
 _STRUCTURE: Final = regex(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
 _TRAILING_COMMA: Final = regex(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 _THOUGHT: Final = regex(

@@ -249,12 +249,19 @@ def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
 
 def fresh(path: Path) -> BinaryIO:
     """A file to write an export to, readable by its owner alone; a database is never written over, nor its log."""
-    beside = Path(str(path).removesuffix("-wal").removesuffix("-shm"))
-    if beside.is_file():
-        with _opened(beside, os.O_RDONLY, "rb") as file:
-            if file.read(len(DATABASE)) == DATABASE:
-                raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
+    if _is_database(Path(str(path).removesuffix("-wal").removesuffix("-shm"))):
+        raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
     return _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb")
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(DATABASE)) == DATABASE
+    except OSError:
+        return False
 
 
 def _writing(target: Any) -> Callable[[bytes], Any]:

@@ -34,7 +34,7 @@ _HIDDEN: Final = regex(
 )
 _CHARSET: Final = regex(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
 _BEGUN: Final = regex(r"</?[a-zA-Z]")
-_TAG: Final = regex(r"<(/?)([a-zA-Z][^\s/>]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+)>")
+_TAG: Final = regex(r"<(/?)([a-zA-Z][^\s/>]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*)>")
 _GIVEN: Final = regex(r"([^\s\"'>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++)))?")
 
 

@@ -1,0 +1,68 @@
+"""Regular expressions that mean the same on every Python told runs on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from ast import literal_eval
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+SPY = """
+import pkgutil, re
+from importlib import import_module
+compiled, made = re.compile, {}
+def note(pattern, flags=0):
+    if isinstance(pattern, (str, bytes)):
+        made[pattern, int(flags)] = None
+    return compiled(pattern, flags)
+re.compile = note
+from told.core import lazy
+class Noted(lazy._Lazy):
+    def __init__(self, pattern, flags):
+        super().__init__(pattern, flags)
+        made[pattern, int(flags)] = None
+lazy._Lazy = Noted
+import told
+for module in pkgutil.walk_packages(told.__path__, "told."):
+    if not module.name.startswith("told.testing") and not module.name.endswith(("__main__", "_child")):
+        import_module(module.name)
+from told.write.local import tables
+for name in tables._letters():
+    tables.pattern(name)
+print(repr([(pattern, flags) for pattern, flags in made]))
+"""
+ONE = {_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.CATEGORY}
+
+
+def groups_kept(items: Any) -> list[Any]:
+    """The atomic groups of a parsed pattern, and what it repeats possessively that is more than a character."""
+    found: list[Any] = []
+    for op, value in items:
+        if op is _constants.ATOMIC_GROUP:
+            found.append(value)
+        if op is _constants.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in ONE):
+            found.append(value[2])
+        found += [kept for part in parts(value) for kept in groups_kept(part)]
+    return found
+
+
+def parts(value: Any) -> list[Any]:
+    """The patterns inside what a parser gives with an operation."""
+    if isinstance(value, _parser.SubPattern):
+        return [value]
+    return [part for each in value for part in parts(each)] if isinstance(value, list | tuple) else []
+
+
+@pytest.mark.parametrize("pattern", ["(?:ab)*+", "x(?:(?:,\\w)?+|b)", "(?>ab)"])
+def test_a_group_that_gives_nothing_back_is_seen(pattern: str) -> None:
+    assert groups_kept(_parser.parse(pattern))
+
+
+def test_no_pattern_has_a_group_that_gives_nothing_back_for_pythons_before_3_11_5_lose_their_place_in_one() -> None:
+    ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
+    made: list[tuple[Any, int]] = literal_eval(ran.stdout)
+    assert len(made) > 500
+    assert [pattern for pattern, flags in made if groups_kept(_parser.parse(pattern, flags))] == []
