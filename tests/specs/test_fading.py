@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import pytest
 
-from told import InvalidInput, NotFoundError, ScopeError
+from told import InvalidInput, Memory, NotFoundError, ScopeError
 from told.core.entry import Draft, Evidence, Observed
 from told.core.fact import Fact, Link
 from told.core.fading import said_again, sayings
@@ -450,6 +450,14 @@ def test_a_guard_hides_from_about_decay_and_forget():
             with pytest.raises(NotFoundError):
                 verb(need["id"])
         assert here.memory.forget(**here.ids) == {"results": []}
+
+
+def test_about_quotes_no_turn_that_a_guard_stops():
+    for guard, quoted in ((lambda _: True, "I live in Lisbon"), (lambda memory: memory.get("kind") != "turn", None)):
+        with Memory("ram://", embedder="none", guard=guard) as memory:
+            memory.add("I live in Lisbon", user_id="ann")
+            [row] = memory.about(user_id="ann")["results"]
+            assert (row["memory"], row.get("words")) == ("User lives in Lisbon", quoted)
 
 
 # forget ---------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from told.core.entry import Asserted, Observed, Verb
-from told.core.fact import Fact
+from told.core.fact import TURN, Fact
 from told.core.fading import Strength
 from told.core.kind import Kind
 from told.core.query import Find, listed
@@ -54,17 +54,21 @@ def _grouped(found: Sequence[Remembered]) -> list[Remembered]:
 
 def _looked_up(eye: Eye, facts: Sequence[Fact], find: Find) -> Flow[list[Remembered]]:
     strong = yield from strengths(eye, facts, find, paced=True)
-    words = yield from _words(eye.store, find.scope.account, facts)
+    words = yield from _words(eye, find.scope.account, facts)
     return [Remembered(fact, eye.kinds.get(fact.kind), strong[fact.seq], words.get(fact.seq)) for fact in facts]
 
 
 # The words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(store: Store, account: str, facts: Sequence[Fact]) -> Flow[Mapping[int, str]]:
-    """What each fact was taken from, by its position."""
-    named = sorted({fact.evidence for fact in facts if fact.evidence is not None})
-    witnesses = (yield from call(store.witnesses, account, ids=named)) if named else ()
+def _words(eye: Eye, account: str, facts: Sequence[Fact]) -> Flow[Mapping[int, str]]:
+    """What each fact was taken from, by its position, as far as no guard stops the turn that says it."""
+    store, named = eye.store, {fact.evidence for fact in facts if fact.evidence is not None}
+    if named and eye.guards:
+        turns = [fact for fact in (yield from call(store.taken, account, sorted(named))) if fact.kind == TURN]
+        denied = denials(turns, eye.guards)
+        named -= {turn.evidence for turn in turns if turn.seq in denied}
+    witnesses = (yield from call(store.witnesses, account, ids=sorted(named))) if named else ()
     said: dict[str, str] = {}
     for witness in witnesses:
         heard = yield from _verb(store, account, witness.seq)
