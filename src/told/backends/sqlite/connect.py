@@ -296,7 +296,10 @@ def _touch(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(LEAST_BYTES)
     if head and (len(head) < LEAST_BYTES or not head.startswith(MAGIC)):
-        raise StoreCorrupt(f"{path} is not a SQLite database, or no longer one.")
+        raise StoreCorrupt(
+            f"{path} is not a SQLite database, or no longer one.",
+            hint="Name the right file, or restore the last backup.",
+        )
 
 
 def _recognise(db: apsw.Connection, path: Path) -> None:
