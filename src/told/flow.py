@@ -127,7 +127,7 @@ class _BackgroundLoop:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process = 0
+        self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -139,9 +139,11 @@ class _BackgroundLoop:
     def _ensure(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
+        if self._process != os.getpid():  # in a child the lock may be one that nobody there gives back
+            self._lock, self._loop, self._process = threading.Lock(), None, os.getpid()
         with self._lock:
-            if self._loop is None or self._process != os.getpid():
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name="told-loop", daemon=True).start()
             return self._loop
 

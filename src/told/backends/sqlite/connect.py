@@ -244,11 +244,15 @@ class Database:
 
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(str(self.path), statementcachesize=STATEMENTS)
-        self._open.add(db)
-        db.set_busy_timeout(round(self.patience * 1000))
-        # A plan that looks at the values bound to it is made anew for each of them, at ten times the cost of its use.
-        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, a pragma's answer holds up the next one
+        try:
+            self._open.add(db)
+            db.set_busy_timeout(round(self.patience * 1000))
+            # A plan that looks at the values bound to it is made anew for each, at ten times the cost of its use.
+            db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, an answer holds up the next one
+        except BaseException:
+            self._quit(db)
+            raise
         return db
 
     def _first(self) -> apsw.Connection:

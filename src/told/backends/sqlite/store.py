@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -54,27 +55,29 @@ class SqliteStore(SqliteOverlay):
         self._write = Writer(self._database, options.get("group_limit", 256))
         cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
         self.index = SqliteIndex(self._write, cache)
-        self.scrub()
-        self._left = False
+        self._leaver: int | None = None
         if hasattr(os, "register_at_fork"):
             hooks = {name: _forking(self, name) for name in ("leave", "rejoin", "renew")}
             os.register_at_fork(before=hooks["leave"], after_in_parent=hooks["rejoin"], after_in_child=hooks["renew"])
+        self.scrub()
 
     def leave(self) -> None:
         """Before a fork: once nobody writes or reads, no connection is open that a child could inherit."""
-        self._left = not self._database.closed and self._write.pause()
-        if self._left:
+        if not self._database.closed and self._write.pause():
+            self._leaver = threading.get_ident()
             self._database.leave()
 
     def rejoin(self) -> None:
         """After a fork, in the parent: go on."""
-        if self._left:
+        if self._leaver == threading.get_ident():
+            self._leaver = None
             self._database.rejoin()
             self._write.resume()
 
     def renew(self) -> None:
         """After a fork, in the child: begin anew."""
-        self._database.renew(left=self._left)
+        self._database.renew(left=self._leaver == threading.get_ident())
+        self._leaver = None
         self._write = Writer(self._database, self._write.limit)
         self.index = SqliteIndex(self._write, Cache(self.index.cache.budget, self.index.cache.exact_rows))
 
@@ -405,8 +408,7 @@ class SqliteStore(SqliteOverlay):
 
     def close(self) -> None:
         """Close every connection, once the write that is going on is done; closing twice is fine."""
-        if not self._database.closed:
-            self._write.alone(lambda _: self._database.close())
+        self._write.close()
 
 
 def _forking(store: SqliteStore, name: str) -> Callable[[], None]:

@@ -92,8 +92,16 @@ class Writer:
     def alone(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
         try:
-            with self._lock, translated():
-                return work(self._connection())
+            with self._lock, translated(), Ended(self.database, self._connection()) as db:
+                return work(db)
+        finally:
+            self._pass_on()
+
+    def close(self) -> None:
+        """Close the file once the write that is going on is done; those who wait to write are told so."""
+        try:
+            with self._lock:
+                self.database.close()
         finally:
             self._pass_on()
 
@@ -152,9 +160,9 @@ class Writer:
                     return
 
     def _finish(self, *jobs: Job[Any]) -> None:
-        """Let those who wait for jobs go on."""
+        """Let those who wait for jobs go on; one that came to nothing is done again by its own thread."""
         for job in jobs:
-            job.done = True
+            job.done = self._committed or job.error is not None
             if job.asleep:
                 self._done.append(job)
             else:
@@ -174,7 +182,7 @@ class Writer:
         What interrupts this thread is no concern of the others: unless theirs are done, their jobs wait for another.
         """
         jobs: list[Job[Any]] = []
-        jobs += map(deque.popleft, (self._queue,))
+        jobs += map(deque.popleft, (self._queue,)) if self._queue else (own,)  # one an interrupt lost is done again
         self._committed = False
         try:
             with translated():
@@ -183,6 +191,7 @@ class Writer:
                     self._finish(spoiler)
         except BaseException as error:
             if not isinstance(error, Exception):
+                self.database.forsake()  # the interrupt may have struck before the transaction could be ended
                 if not self._committed:
                     self._queue.extendleft(job for job in reversed(jobs) if job is not own)
                     jobs.clear()
