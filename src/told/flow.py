@@ -8,12 +8,12 @@ the one place that knows about threads. asyncio is loaded when it is first neede
 from __future__ import annotations
 
 import inspect
-import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from told.core.fork import at_fork
 from told.core.value import quick
 
 if TYPE_CHECKING:
@@ -126,8 +126,12 @@ class _BackgroundLoop:
     """The event loop that serves `async def` port methods to blocking callers; started at a process's first need."""
 
     def __init__(self) -> None:
+        self.renew()
+        at_fork(self, in_child="renew")
+
+    def renew(self) -> None:
+        """Begin without a loop, as a child process does."""
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -139,8 +143,6 @@ class _BackgroundLoop:
     def _ensure(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
-        if self._process != os.getpid():  # in a child the lock may be one that nobody there gives back
-            self._lock, self._loop, self._process = threading.Lock(), None, os.getpid()
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

@@ -347,7 +347,10 @@ def store_url(settings: Settings) -> str:
 def store_file(settings: Settings) -> Path | None:
     """The file of the store in force; None for a store that has none."""
     scheme, mark, path = store_url(settings).partition(":///")
-    return Path(path).expanduser() if mark and scheme == "sqlite" else None
+    try:
+        return Path(path).expanduser() if mark and scheme == "sqlite" else None
+    except RuntimeError as error:
+        raise ConfigError(f"{store_url(settings)!r} names a home that is not there.", hint="Write it out.") from error
 
 
 def _from_file(path: Path) -> Mapping[str, Any]:

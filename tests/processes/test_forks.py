@@ -173,3 +173,23 @@ def test_a_child_does_its_own_deferred_work() -> None:
     worker.wake()
     assert went_well(child(live))
     assert worker.rest(PATIENCE)
+
+
+def test_a_child_uses_a_memory_in_ram_that_another_thread_was_just_using() -> None:
+    over = threading.Event()
+    with Memory("ram://", embedder="none") as memory:
+
+        def talk() -> None:
+            number = 0
+            while not over.is_set():
+                number += 1
+                memory.add(f"tea {number}", user_id="alice", infer=False)
+
+        talker = threading.Thread(target=talk)
+        talker.start()
+        try:
+            children = [child(lambda: memory.get_all(user_id="alice")) for _ in range(20)]
+            assert [went_well(number) for number in children] == [True] * 20
+        finally:
+            over.set()
+            talker.join()

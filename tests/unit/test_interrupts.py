@@ -4,6 +4,7 @@ import dis
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 import pytest
 
 from told import Memory
+from told.backends.sqlite import writer
+from told.backends.sqlite.store import open_store
+from told.core.errors import Conflict
 from told.testing import hashing_embedder
 
 HOLDERS = ("writer.py", "connect.py", "index.py", "partition.py", "arrays.py")
@@ -34,8 +38,8 @@ def moments(code: CodeType) -> frozenset[int]:
 class Interrupted:
     """Raises at one of the moments of a block at which a signal could strike the store's code."""
 
-    def __init__(self, moment: int) -> None:
-        self.left = moment
+    def __init__(self, moment: int, again: int | None = None) -> None:
+        self.left, self.again, self.struck = moment, again, 0
 
     def __enter__(self) -> None:
         sys.settrace(self.trace)
@@ -50,7 +54,11 @@ class Interrupted:
         if event == "opcode" and frame.f_lasti in moments(frame.f_code):
             self.left -= 1
             if self.left < 0:
-                sys.settrace(None)
+                self.struck += 1
+                if self.struck > 1 or self.again is None:
+                    sys.settrace(None)
+                else:
+                    self.left = self.again
                 raise Interrupt
         return self.trace
 
@@ -103,3 +111,70 @@ def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
     assert memory.verify()["ok"]
     with Memory(f"sqlite:///{memory.engine.store.path}", embedder=hashing_embedder()) as fresh:
         assert search(memory) == search(fresh)
+
+
+class Group:
+    """One who writes for three others: the first and the last of them do well, the one between them fails."""
+
+    def __init__(self, path: Path) -> None:
+        self.store = open_store(f"sqlite:///{path}", settings={"busy_timeout": 5.0})
+        self.store._write(lambda db: db.execute("CREATE TABLE IF NOT EXISTS tried (who TEXT)").fetchall())
+        self.begun, self.joined = threading.Event(), threading.Event()
+        self.fates: dict[str, str] = {}
+
+    def run(self, moment: int, again: int | None) -> int:
+        """Have all of them write while the first is interrupted, perhaps twice; return how often it was."""
+        others = [threading.Thread(target=self.write, args=(who,), daemon=True) for who in ("good", "bad", "late")]
+        for other in others:
+            other.start()
+        struck = Interrupted(moment, again)
+        with struck, suppress(Interrupt):
+            self.store._write(self.lead)
+            self.fates["lead"] = "done"
+        self.begun.set()
+        self.joined.set()
+        for other in others:
+            other.join(10)
+        return struck.struck
+
+    def lead(self, db: Any) -> None:
+        db.execute("INSERT INTO tried VALUES ('lead')")
+        self.begun.set()
+        while len(self.store._write._queue) < 3 and not self.joined.wait(0.001):
+            pass
+        self.joined.set()
+
+    def write(self, who: str) -> None:
+        def work(db: Any) -> None:
+            db.execute("INSERT INTO tried VALUES (?)", (who,))
+            if who == "bad":
+                raise Conflict("as it was meant to")
+
+        self.begun.wait(10)
+        try:
+            self.store._write(work)
+            self.fates[who] = "done"
+        except Exception as error:
+            self.fates[who] = type(error).__name__
+
+    def kept(self) -> list[str]:
+        return sorted(who for (who,) in self.store._write(lambda db: db.execute("SELECT who FROM tried").fetchall()))
+
+
+@pytest.mark.parametrize("again", [None, 0, 2], ids=["once", "twice at once", "twice"])
+def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int | None
+) -> None:
+    monkeypatch.setattr(writer, "NAP", 0.02)
+    for moment in range(0, 10_000, 2):
+        group = Group(tmp_path / f"{moment}.db")
+        struck = group.run(moment, again)
+        led = group.fates.pop("lead", None)
+        assert group.fates == {"good": "done", "bad": "Conflict", "late": "done"}, moment
+        kept = within_reason(group.kept)
+        assert [who for who in kept if who != "lead"] == ["good", "late"], moment
+        assert kept.count("lead") == 1 if led else kept.count("lead") <= 1, moment
+        within_reason(lambda group=group: group.store.close() or True)
+        if not struck:
+            return
+    raise AssertionError("it never came to an end")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from told import Memory
+
 SPY = """
 import pkgutil, re
 from importlib import import_module
@@ -66,3 +68,10 @@ def test_no_pattern_has_a_group_that_gives_nothing_back_for_pythons_before_3_11_
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500
     assert [pattern for pattern, flags in made if groups_kept(_parser.parse(pattern, flags))] == []
+
+
+@pytest.mark.parametrize("word", ["is", "was", "and", "very", "a"])
+def test_a_word_said_over_and_over_is_read_in_one_pass(word: str) -> None:
+    """Two ways to read each word would be 2**40 ways to read all of them, which never ends."""
+    with Memory("ram://", embedder="none") as memory:
+        assert memory.add(f"I like tea {f'{word} ' * 40}Q", user_id="ann")["results"]

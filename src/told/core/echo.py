@@ -7,15 +7,14 @@ date and the speaker in front, so that somebody who says the same thing again in
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from told.core.fork import at_fork
 from told.core.lazy import regex
 from told.core.text import normalise
 from told.core.value import quick
@@ -136,8 +135,7 @@ class Echoes:
     def __init__(self, most: int = LINES) -> None:
         self._most = most
         self.renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_renewal(self))
+        at_fork(self, in_child="renew")
 
     def renew(self) -> None:
         """Begin with nothing, as a child process does."""
@@ -190,14 +188,3 @@ def _print(line: str) -> int | None:
     """The fingerprint of a line, the same whether it is quoted, a bullet, or in bold letters."""
     plain = normalise(line.translate(_UNDRESSED)).removeprefix("- ")
     return hash(plain) if len(plain) >= LEAST else None
-
-
-def _renewal(echoes: Echoes) -> Callable[[], None]:
-    """What a fork does for the echoes, as long as somebody still has them."""
-    known = weakref.ref(echoes)
-
-    def renew() -> None:
-        if (found := known()) is not None:
-            found.renew()
-
-    return renew

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from told.core.errors import InvalidInput, ScopeError, UriError
+from told.core.errors import ScopeError, UriError
 from told.core.ids import canonical, sha256
 from told.core.value import quick
 
@@ -145,11 +145,3 @@ def _segment(part: str, whole: str) -> str:
     if len(part) > ID_LIMIT:
         raise UriError(f"A segment of {whole[:40]!r}… is longer than {ID_LIMIT} characters.")
     return part
-
-
-def scope_from(ids: Mapping[str, Any], account: str) -> Scope:
-    """The scope named by loose keyword arguments."""
-    unknown = set(ids) - {"user_id", "agent_id", "run_id"}
-    if unknown:
-        raise InvalidInput(f"Unknown scope field: {', '.join(sorted(unknown))}.")
-    return Scope.of(**ids, account=account)

@@ -283,7 +283,7 @@ class Engine(Conceiving, Tiering, Reflecting):
 
     @verb(Action.ADMINISTER)
     def verify(self) -> Flow[tuple[Verdict, Sequence[str]]]:
-        """Prove the ledger, check the file and the derived index, and compare the views with what they are views of."""
+        """Prove the ledger, check the file and the index, and that every entry is in the views as the ledger has it."""
         yield from call(self.store.scrub)
         fates = agree.Fates()
         verdict = yield from proof.verify(self.store, self.account, fates.read)

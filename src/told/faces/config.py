@@ -28,13 +28,13 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in config.items():
         if name == "vector_store":
-            found["store"] = _store(value)
+            found["store"] = _store(value) or found.get("store")
         elif name == "embedder":
             found["embedder"] = _model(value, "embedder")
         elif name == "llm":
             found["llm"] = _model(value, "llm")
         elif name == "history":
-            found.setdefault("store", _path(_mapping(value, "history"), "db_path", "history"))
+            found["store"] = found.get("store") or _path(_mapping(value, "history"), "db_path", "history")
         elif name == "custom_prompts":
             found["prompts"] = _prompts(value)
         elif name == "graph_store":
@@ -49,9 +49,12 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _section(value: Any, name: str) -> tuple[str, Mapping[str, Any]]:
+def _section(value: Any, name: str, *also: str) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(value, Mapping) or not isinstance(value.get("provider"), str):
         raise ConfigError(f'{name} must look like {{"provider": "…", "config": {{…}}}}.')
+    unknown = [key for key in value if key not in ("provider", "config", *also)]
+    if unknown:
+        raise ConfigError(f"{name} has no {shown(unknown[0])}.", hint=f'Write it into the "config" of the {name}.')
     return value["provider"], _mapping(value.get("config") or {}, f"The config of {name}")
 
 
@@ -62,8 +65,10 @@ def _mapping(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _store(value: Any) -> str | None:
-    provider, config = _section(value, "vector_store")
+    provider, config = _section(value, "vector_store", "path")
     if provider in STORES:
+        for key in {**value, **config}.keys() - {"provider", "config"}:
+            raise ConfigError(f"A {provider} store has no {shown(key)}.", hint=HINTS.get(key, "It takes nothing."))
         return STORES[provider]
     if provider == "sqlite":
         return _path({**value, **config}, "path", "vector_store", "provider", "config")

@@ -248,7 +248,7 @@ def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
 
 
 def fresh(path: Path) -> BinaryIO:
-    """A file to write an export to, readable by its owner alone; a database is never written over, nor its log."""
+    """A file to write an export to, a new one its owner's alone; a database is never written over, nor its log."""
     if _is_database(Path(str(path).removesuffix("-wal").removesuffix("-shm"))):
         raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
     return _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb")

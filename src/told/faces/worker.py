@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
+
+from told.core.fork import at_fork
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
@@ -17,19 +18,17 @@ class Worker:
         self._work = work
         self._every = every
         self._closed = False
-        self._begin()
+        self.renew()
+        at_fork(self, in_child="renew")
 
-    def _begin(self) -> None:
+    def renew(self) -> None:
         """Begin with nothing to do and no thread, as a child process does: its parent keeps its own."""
-        self._process = os.getpid()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wanted = False
 
     def wake(self) -> None:
         """Say that there is something to do; the first time starts the thread."""
-        if self._process != os.getpid():
-            self._begin()
         with self._changed:
             if self._closed:
                 return
@@ -41,8 +40,6 @@ class Worker:
 
     def rest(self, seconds: float) -> bool:
         """Finish what there is to do, for at most this long; whether it was finished. Nothing new is begun."""
-        if self._process != os.getpid():
-            self._begin()
         with self._changed:
             self._closed = True
             self._changed.notify_all()

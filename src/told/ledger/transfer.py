@@ -110,7 +110,7 @@ class Lacking:
 
 
 def _warnings(store: Store, account: str, lacking: Lacking) -> Flow[tuple[str, ...]]:
-    """What a file that is cut short leaves out, and the store does not have either."""
+    """What a file that is cut short leaves out: erasures, and blobs that the store does not have either."""
     blobs = (lacking.blobs & (yield from _wanted(store, account))) if lacking.blobs else set()
     for name in sorted(blobs):
         if (yield from call(store.blob, account, name)) is not None:

@@ -6,17 +6,16 @@ kept, no content. A process that is killed loses the counts it had not written y
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import exp2, log1p
 from typing import Final, NamedTuple, TypeAlias
 
 from told.core.fact import Fact
+from told.core.fork import at_fork
 from told.core.query import Touch
 from told.core.scope import Scope
 from told.core.score import cosine
@@ -74,8 +73,7 @@ class Overlay:
         self._every = every
         self.recalls = recalls or Recalls()
         self.renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_renewal(self))
+        at_fork(self, in_child="renew")
 
     def renew(self) -> None:
         """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
@@ -246,17 +244,6 @@ def _count(counts: dict[str, list[int]], thread: str, count: int, at: int) -> No
     else:
         known[0] += count
         known[1] = max(known[1], at)
-
-
-def _renewal(overlay: Overlay) -> Callable[[], None]:
-    """What a fork does for an overlay, as long as somebody still has it."""
-    known = weakref.ref(overlay)
-
-    def renew() -> None:
-        if (found := known()) is not None:
-            found.renew()
-
-    return renew
 
 
 # Flows ----------------------------------------------------------------------------------------------------------------

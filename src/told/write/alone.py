@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
+
+from told.core.fork import at_fork
 
 
 class Turnstile:
@@ -14,23 +15,28 @@ class Turnstile:
     """
 
     def __init__(self) -> None:
+        self.renew()
+        at_fork(self, in_child="renew")
+
+    def renew(self) -> None:
+        """Begin with nobody inside, as a child process does."""
         self._changed = threading.Condition()
-        self._inside: int | None = None
+        self._taken = False
 
     def enter(self) -> bool:
         """Go in, if nobody is inside."""
         with self._changed:
-            entered, self._inside = self._inside != os.getpid(), os.getpid()
+            entered, self._taken = not self._taken, True
             return entered
 
     def leave(self) -> None:
         """Let the next one in."""
         with self._changed:
-            self._inside = None
+            self._taken = False
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
         """Wait until nobody is inside, but no longer than this."""
         with self._changed:
-            if self._inside == os.getpid():
+            if self._taken:
                 self._changed.wait(seconds)

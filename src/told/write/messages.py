@@ -134,7 +134,7 @@ def _row(given: Any) -> Mapping[str, Any]:
 
 def _role(row: Mapping[str, Any], number: int) -> str:
     role = row.get("role", "user")
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in ROLES:
         raise InvalidInput(f"Message {number} has the role {shown(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
     return plain(role)
 

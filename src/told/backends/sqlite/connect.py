@@ -173,8 +173,8 @@ class Database:
         self._quit(self.writer)
         self.writer = None
 
-    def leave(self) -> bool:
-        """Close every connection before a fork and open none until `rejoin`; whether those who read gave theirs back.
+    def leave(self) -> None:
+        """Close every connection before a fork and open none until `rejoin`; one that is not given back is inherited.
 
         SQLite takes the locks of a file once for the whole process. A child that inherits an open file takes its
         parent's locks for its own, so others think that nobody uses the log it writes to, and remove it.
@@ -185,9 +185,10 @@ class Database:
         while True:
             while self._spare:
                 self._dismiss()
-            self._inherited = list(self._open)
-            if not self._inherited or monotonic() > deadline:
-                return not self._inherited
+            with suppress(RuntimeError):  # while it was looked through, somebody closed one
+                self._inherited = list(self._open)
+                if not self._inherited or monotonic() > deadline:
+                    return
             sleep(PAUSE)
 
     def rejoin(self) -> None:

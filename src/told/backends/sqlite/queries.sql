@@ -472,8 +472,6 @@ SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
 -- name: bury_range
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id > ? AND id < ?
--- name: facts_of_entries
-SELECT id FROM fact WHERE id IN (SELECT value FROM json_each(?))
 -- name: drop_passages_of_facts
 DELETE FROM passage WHERE fact IN (SELECT value FROM json_each(?)) RETURNING id >> 32, hash
 -- name: threads_of_facts

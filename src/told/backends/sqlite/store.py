@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +31,7 @@ from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
 from told.core.fact import NEVER, Fact, Link, Witness, together
+from told.core.fork import at_fork
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
@@ -56,9 +55,7 @@ class SqliteStore(SqliteOverlay):
         cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
         self.index = SqliteIndex(self._write, cache)
         self._leaver: int | None = None
-        if hasattr(os, "register_at_fork"):
-            hooks = {name: _forking(self, name) for name in ("leave", "rejoin", "renew")}
-            os.register_at_fork(before=hooks["leave"], after_in_parent=hooks["rejoin"], after_in_child=hooks["renew"])
+        at_fork(self, before="leave", in_parent="rejoin", in_child="renew")
         self.scrub()
 
     def leave(self) -> None:
@@ -409,17 +406,6 @@ class SqliteStore(SqliteOverlay):
     def close(self) -> None:
         """Close every connection, once the write that is going on is done; closing twice is fine."""
         self._write.close()
-
-
-def _forking(store: SqliteStore, name: str) -> Callable[[], None]:
-    """What a fork does for a store, as long as somebody still has it."""
-    known = weakref.ref(store)
-
-    def act() -> None:
-        if (found := known()) is not None:
-            getattr(found, name)()
-
-    return act
 
 
 def open_store(url: str, *, mint: Mint | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:

@@ -69,7 +69,7 @@ class Shell:
         from told.faces.sdk import Memory
 
         file = store_file(self.loaded().settings)
-        if file is not None and not file.exists():
+        if file is not None and not os.access(file, os.F_OK):  # unlike exists(), it leaves every complaint to opening
             self.made.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
@@ -95,7 +95,10 @@ class Shell:
         self.console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
         for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
             self.note(f"warning: {warning}")
-        while self.made:
+
+    def name_made(self) -> None:
+        """Say that the store is a new one, once what was asked for is done."""
+        while self.made and not self.json:
             self.note(f"a new store: {self.made.pop()}")
 
     def print_json(self, value: Any) -> None:
@@ -139,9 +142,9 @@ class Shell:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from told import __version__
 
-        print(version("told"))
+        print(__version__)
         raise typer.Exit
 
 
@@ -225,7 +228,9 @@ def command(
         @wraps(function)
         def run(ctx: typer.Context, *args: P.args, **given: P.kwargs) -> None:
             here = {option: given.pop(option) for option in GLOBALS}
-            function(_merged(ctx.obj, here), *args, **given)
+            shell = _merged(ctx.obj, here)
+            function(shell, *args, **given)
+            shell.name_made()
 
         parameters = [_CONTEXT, *(part.replace(kind=part.KEYWORD_ONLY) for part in own), *GLOBALS.values()]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
