@@ -142,9 +142,9 @@ class Shell:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from told import __version__
+        from importlib.metadata import version
 
-        print(__version__)
+        print(version("told"))
         raise typer.Exit
 
 
