@@ -154,8 +154,8 @@ class Group:
         try:
             self.store._write(work)
             self.fates[who] = "done"
-        except Exception as error:
-            self.fates[who] = type(error).__name__
+        except Conflict:
+            self.fates[who] = "refused"
 
     def kept(self) -> list[str]:
         return sorted(who for (who,) in self.store._write(lambda db: db.execute("SELECT who FROM tried").fetchall()))
@@ -170,7 +170,7 @@ def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_
         group = Group(tmp_path / f"{moment}.db")
         struck = group.run(moment, again)
         led = group.fates.pop("lead", None)
-        assert group.fates == {"good": "done", "bad": "Conflict", "late": "done"}, moment
+        assert group.fates == {"good": "done", "bad": "refused", "late": "done"}, moment
         kept = within_reason(group.kept)
         assert [who for who in kept if who != "lead"] == ["good", "late"], moment
         assert kept.count("lead") == 1 if led else kept.count("lead") <= 1, moment

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import apsw
 
-from told.backends.sqlite.sql import OLDEST, QUERIES, SCHEMAS, steps
+from told.backends.sqlite.sql import QUERIES, SCHEMAS, steps
 from told.core.errors import (
     ConfigError,
     InvalidInput,
@@ -316,7 +316,7 @@ def _recognise(db: apsw.Connection, path: Path) -> None:
         raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
     version = db.execute(QUERIES["schema_version"]).get
     if version not in SCHEMAS:
-        older = isinstance(version, int) and version < OLDEST
+        older = isinstance(version, int) and version < SCHEMA
         hint = "Export it with the told that made it and import that into a new file." if older else "Upgrade told."
         raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA}.", hint=hint)
 

@@ -1,4 +1,4 @@
--- Schema 6: nothing stands in the order of hashes but vectors, so that a commit to a large file writes fewer pages ---------
+-- Schema 7: nothing stands in the order of hashes but vectors, so that a commit to a large file writes fewer pages ---------
 -- Late vectors look for the passages that wait for them; most come with their passage, which then says that it is ready.
 -- One that says nothing may be waiting: so it is with whatever a process of an older told goes on to write.
 
