@@ -28,7 +28,7 @@ OLDEST: Final = 2
 """The schema of the first file, and the oldest that is brought up to date."""
 
 SCHEMAS: Final = {OLDEST: "schema.sql", 3: "schema-3.sql", 4: "schema-4.sql", 5: "schema-5.sql", 7: "schema-7.sql"}
-"""The file that makes each schema out of the one before it, the first out of nothing; 6 was short-lived and is refused."""
+"""The file that makes each schema out of the one before it, the first out of nothing; a short-lived 6 is refused."""
 
 
 @cache
