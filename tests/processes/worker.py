@@ -17,6 +17,9 @@ from told.backends.sqlite import arrays  # noqa: F401
 from told.core.errors import ToldError
 from told.testing import hashing_embedder
 
+PATIENCE = 20
+"""How many times as long a reader waits for the first write of a busy machine."""
+
 
 def opened(path: str) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(dim=16, model="hash-16"))
@@ -43,11 +46,11 @@ def write(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
 
 
 def read(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
-    """Search one writer's scope until the time is up; whatever is not its own is a leak."""
+    """Search one writer's scope until the time is up and something was there; whatever is not its own is a leak."""
     looked = most = 0
     leaked: list[str] = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    end, latest = time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds
+    while time.monotonic() < (end if most else latest):
         found = memory.search("says thought corrects", user_id=name, limit=1000)["results"]
         listed = memory.get_all(user_id=name, limit=1000)["results"]
         leaked += [row["memory"] for row in found + listed if not row["memory"].startswith(f"{name} ")]

@@ -54,6 +54,7 @@ class Grower:
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
@@ -85,6 +86,7 @@ class Grower:
                     self._close(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
                     self._close(thread, seq)
+                    self.facts.clear()
                     run(self.db, "retire_thread", seq, thread, *span(self.account))
                 case _:
                     assert_never(op)
@@ -166,6 +168,7 @@ class Grower:
         """End the latest version of each of some threads at a position."""
         lo, hi = span(self.account)
         for id_, thread in run_many(self.db, "held", [(thread, lo, hi) for thread in ends]).fetchall():
+            self.facts.pop((self.name, id_ - lo), None)
             run(self.db, "close_fact", ends[thread], id_)
             closed = run(self.db, "close_passages", ends[thread], id_).fetchall()
             self.touched.update(part for (part,) in closed)

@@ -18,6 +18,7 @@ from told.backends.sqlite.rows import (
     entry_of,
     fact_of,
     hex_list,
+    int_list,
     json_list,
     part_span,
     position,
@@ -117,6 +118,18 @@ def _last(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
     return None
 
 
+def versions(db: apsw.Connection, memo: Memo, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+    """The fact versions asserted by these entries, oldest first; what was noted of them is not read again."""
+    found = {seq: fact for seq in seqs if (fact := memo.facts.get((account, seq))) is not None}
+    if len(found) == len(seqs):
+        return found
+    rows = run(db, "versions_of", account, int_list([seq for seq in seqs if seq not in found])).fetchall()
+    scopes = {ids: Scope(account, *ids) for ids in {row[:3] for row in rows}}
+    read = [fact_of(row[3:], scopes[row[:3]]) for row in rows]
+    memo.keep(account, read)
+    return dict(sorted({**found, **{fact.seq: fact for fact in read}}.items()))
+
+
 def commit(
     db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], object]
 ) -> list[Entry]:
@@ -133,7 +146,8 @@ def commit(
     watch("appended")
     (model,) = memo.model = memo.model or (vectors.current(db),)
     fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
-    Grower(db, account.id, account.name, model, fresh, memo.spaces, memo.rows, memo.clocks).grow(fold(entries))
+    known = memo.spaces, memo.rows, memo.clocks, memo.facts
+    Grower(db, account.id, account.name, model, fresh, *known).grow(fold(entries))
     watch("folded")
     if batch.blobs:
         blobs.put(db, account.id, batch.blobs)

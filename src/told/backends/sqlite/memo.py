@@ -1,15 +1,19 @@
-"""What the last writes of this process left in the file, so that the next one need not look it up again."""
+"""What this process wrote to the file or read of it last, so that it need not be looked up again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from told.backends.sqlite.vectors import Model
+from told.core.fact import Fact
 from told.core.scope import Scope
 
 UNKNOWN: Final = -1
 MANY: Final = 4096
+LONG: Final = 1024
+"""A fact of more characters is not kept: many of them would take more room than reading them takes time."""
 
 
 @dataclass(slots=True)
@@ -25,7 +29,7 @@ class Account:
 
 @dataclass(slots=True)
 class Memo:
-    """Heads, spaces, sizes and clocks of partitions and the model, good for one version of the file.
+    """Heads, spaces, sizes and clocks of partitions, the model and facts, good for one version of the file.
 
     The version is unknown while a transaction runs. Only a commit makes it known again, so whatever was noted by one
     that failed, or before somebody else wrote, is never looked at.
@@ -37,9 +41,16 @@ class Memo:
     rows: dict[int, int] = field(default_factory=dict)
     clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
     model: tuple[Model | None] | None = None
+    facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
 
     def at(self, version: int) -> Memo:
         """The memo to use for a transaction on this version of the file."""
         memo = self if self.version == version and len(self.spaces) < MANY else Memo()
         memo.version = UNKNOWN
         return memo
+
+    def keep(self, account: str, facts: Iterable[Fact]) -> None:
+        """Note facts that were just read, those noted before making room for them once there are many."""
+        if len(self.facts) >= MANY:
+            self.facts.clear()
+        self.facts.update(((account, fact.seq), fact) for fact in facts if len(fact.text) <= LONG)

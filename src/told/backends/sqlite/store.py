@@ -17,9 +17,7 @@ from told.backends.sqlite.rows import (
     Scopes,
     base,
     entry_of,
-    fact_of,
     hex_list,
-    int_list,
     json_list,
     link_of,
     position,
@@ -208,10 +206,8 @@ class SqliteStore(SqliteOverlay):
 
     def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The fact versions asserted by these entries, oldest first."""
-        asked = int_list(sorted([seq for seq in seqs if 0 < seq <= SEQ_MASK]))
-        rows = self._write.glance(lambda db: run(db, "versions_of", account, asked).fetchall())
-        scopes = {ids: Scope(account, *ids) for ids in {row[:3] for row in rows}}
-        return {(fact := fact_of(row[3:], scopes[row[:3]])).seq: fact for row in rows}
+        asked = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
+        return self._write.glance(lambda db: ledger.versions(db, self._write.noted(db), account, asked))
 
     def lives(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers."""

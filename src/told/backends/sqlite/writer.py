@@ -123,6 +123,15 @@ class Writer:
                 self._lock.release()
                 self._pass_on()
 
+    def noted(self, db: apsw.Connection) -> Memo:
+        """What was noted of the file as a glance sees it; beside somebody who writes, nothing."""
+        if db is not self.database.writer:
+            return Memo()
+        db.execute("PRAGMA data_version").fetchall()  # a connection knows of others' commits once it reads
+        if self.memo.version != db.data_version():
+            self.memo = Memo(db.data_version())
+        return self.memo
+
     def pause(self) -> bool:
         """Wait until nobody writes and let nobody begin until `resume`; False if that takes too long."""
         return self._lock.acquire(timeout=self.database.patience)
