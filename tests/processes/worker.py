@@ -113,7 +113,7 @@ def _life(path: str, order: dict[str, Any]) -> Any:
 
 def main() -> None:
     if sys.argv[1] == "crowd":
-        Memory("ram://").add("I am the first of many, and I like tea.", user_id="crowd")  # patterns compiled once for all
+        Memory("ram://").add("I am the first of many, and I like tea.", user_id="crowd")  # patterns are compiled once
         for line in sys.stdin:
             print(json.dumps(crowd(**json.loads(line))), flush=True)
         return

@@ -1,5 +1,6 @@
 """What a writer remembers of the file is never older than the file."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -103,3 +104,49 @@ def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: s
     pair[0].add("coffee", user_id="alice")
     assert [entry.seq for entry in store.scan("default")] == [1, 2, 3, 4]
     assert grown_is_rebuilt(pair[0])
+
+
+def change(memory: Memory, chance: random.Random) -> None:
+    """Do one thing of all that changes facts."""
+    ids = [row["id"] for row in memory.get_all(user_id="alice")["results"]]
+    some = chance.choice(ids) if ids else memory.add("tea", user_id="alice")["results"][0]["id"]
+    match chance.randrange(12):
+        case 0:
+            memory.erase(some)
+        case 1:
+            memory.delete(some)
+        case 2 | 3 | 4:
+            memory.update(some, f"number {chance.random()}")
+        case 5:
+            memory.rebuild()
+        case 6 if chance.random() < 0.3:
+            memory.reset()
+        case _:
+            memory.add(f"number {chance.random()}", user_id="alice", infer=False)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_facts_that_were_read_before_are_as_the_file_has_them(pair: tuple[Memory, Memory], seed: int) -> None:
+    chance, path = random.Random(seed), pair[0].engine.store.path
+    for _ in range(25):
+        change(chance.choice(pair), chance)
+        with Memory(f"sqlite:///{path}", embedder=hashing_embedder()) as fresh:
+            as_is = dict(fresh.engine.store.versions("default", range(1, 80)))
+        for memory in pair:
+            assert dict(memory.engine.store.versions("default", range(1, 80))) == as_is
+            assert list(memory.engine.store.versions("default", range(79, 0, -1))) == sorted(as_is)
+
+
+def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(pair: tuple[Memory, Memory]) -> None:
+    store = pair[0].engine.store
+    pair[0].add(["tea", "milk"], user_id="alice", infer=False)
+    known = store.versions("default", [3, 4])
+    pair[0].add("bread", user_id="alice", infer=False)
+    assert all(store.versions("default", [seq])[seq] is fact for seq, fact in known.items())
+
+
+def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
+    store = pair[0].engine.store
+    pair[0].add("word " * 1000, user_id="alice", infer=False)
+    assert store.versions("default", [2]) == store.versions("default", [2]) != {}
+    assert store.versions("default", [2])[2] is not store.versions("default", [2])[2]

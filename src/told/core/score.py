@@ -137,6 +137,7 @@ def _values(code: bytes) -> tuple[float, ...]:
     return tuple(map(FLOATS.__getitem__, code.translate(RAISED)))
 
 
+@lru_cache(maxsize=4096)
 def _dot(a: bytes, b: bytes) -> int:
     """The product of two codes."""
     a, b = a[: len(b)], b[: len(a)]

@@ -160,6 +160,11 @@ class Scene:
         return np.array(self.voices, object).reshape(-1, 2).T
 
     @cached_property
+    def visible(self) -> Ints:
+        """What can be seen."""
+        return np.flatnonzero(self.seen)
+
+    @cached_property
     def able(self) -> Ints:
         """What has a vector."""
         return np.flatnonzero(self.seen & self.codes.there)
@@ -192,7 +197,7 @@ class Scene:
     def stored(self, picked: Ints) -> Mapping[str, list[Any]]:
         """What is known of passages whatever is asked, in columns, remembered for the last ones."""
         known, found = self._stored
-        if not found or not np.array_equal(known, picked):
+        if not found or not (known is picked or np.array_equal(known, picked)):
             table, (roles, actors) = self.table, self.who[:, self.table.voice[picked]].tolist()
             found = {
                 "seq": table.seq[picked].tolist(), "slot": table.slot[picked].tolist(),
@@ -246,6 +251,11 @@ class ArraySight:
     def answer(self, question: Question) -> Answer:
         """The best passages of each retriever."""
         return ArrayAnswer(self, question)
+
+    @property
+    def within(self) -> Ints:
+        """What is chosen."""
+        return self.scene.visible if self.chosen is self.scene.seen else np.flatnonzero(self.chosen)
 
     def only(self, ordinals: Ints) -> Ints:
         """Those of the passages that are chosen."""
@@ -365,6 +375,8 @@ class ArrayAnswer:
     def offered(self, near: Mapping[int, int], words: Mapping[int, int]) -> Ints:
         """What is listed, the turns around the first, and what the probe asks for besides, in order."""
         sight, probe = self.sight, self.question.probe
+        if len(near) == len(sight.within):
+            return sight.within
         offered = np.zeros(len(sight.chosen), np.bool_)
         for listed in (near, words):
             offered[np.fromiter(listed, np.int64, len(listed))] = True
@@ -381,8 +393,7 @@ class ArrayAnswer:
             said = self.table.said
             inside = np.any([(said >= start) & (said < end) for start, end in probe.spans], axis=0)
             offered[np.flatnonzero(sight.chosen & inside)[-probe.depth :]] = True
-        (picked,) = (offered & sight.chosen).nonzero()
-        return picked
+        return np.flatnonzero(offered & sight.chosen)
 
     def _step(self, picked: Ints, distance: int) -> Ints:
         """The turns so many turns later, or earlier."""
