@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import dist, log, sqrt
@@ -169,15 +169,15 @@ def share(norm: float) -> int:
     return round(UNIT / norm)
 
 
-def centre(total: Sequence[int], count: int) -> Centre:
-    """The centre of so many vectors, given the sum of their codes, each times its share."""
-    return _centre(tuple(total), count) if count and any(total) else Centre()
+def centre(total: Sequence[int], count: int, code: Callable[[Sequence[float]], bytes] = quantise) -> Centre:
+    """The centre of so many vectors, given the sum of their codes, each times its share; `code` quantises it."""
+    return _centre(tuple(total), count, code) if count and any(total) else Centre()
 
 
 @lru_cache(maxsize=256)
-def _centre(total: tuple[int, ...], count: int) -> Centre:
+def _centre(total: tuple[int, ...], count: int, code: Callable[[Sequence[float]], bytes]) -> Centre:
     """The same, remembered: it changes with every write and with no read."""
-    return Centre(quantise(total), sqrt(sum(map(mul, total, total))) / (UNIT * count))
+    return Centre(code(total), sqrt(sum(map(mul, total, total))) / (UNIT * count))
 
 
 def above(cosine: float, hub: float, off: float) -> float:

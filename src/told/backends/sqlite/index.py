@@ -195,7 +195,9 @@ def _middle(sights: Sequence[Sight]) -> tuple[Centre, int]:
     """The centre of all that is visible, wherever it is, and of how many vectors it is."""
     totals = [total for sight in sights if (total := sight.total())[1]]
     count = sum(count for _, count in totals)
-    return sights[0].middle() if len(sights) == 1 else centre(_added([total for total, _ in totals]), count), count
+    if len(sights) == 1:
+        return sights[0].middle(), count
+    return centre(_added([total for total, _ in totals]), count, vectors.code_of), count
 
 
 def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:

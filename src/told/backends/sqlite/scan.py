@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
+from told.backends.sqlite.vectors import code_of
 from told.core.lazy import cached_property
 from told.core.query import Mark, Marks
 from told.core.question import Question
@@ -144,7 +145,7 @@ class Scene:
     @cached_property
     def middle(self) -> Centre:
         """The centre of the vectors."""
-        return centre(*self.summed)
+        return centre(*self.summed, code_of)
 
     @cached_property
     def speakers(self) -> frozenset[str]:

@@ -42,6 +42,12 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
     return codes
 
 
+def code_of(vector: Sequence[float]) -> bytes:
+    """One vector as stored."""
+    [code] = pack([vector])
+    return code
+
+
 def aim(vector: Sequence[float]) -> bytes:
     """A query as it is compared; faster where NumPy is installed, and the same bytes where it is not."""
     try:
