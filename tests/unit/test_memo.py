@@ -147,6 +147,6 @@ def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
 
 def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
     store = pair[0].engine.store
-    pair[0].add("word " * 1000, user_id="alice", infer=False)
+    pair[0].add("tea", user_id="alice", infer=False, metadata={"notes": "word " * 1000})
     assert store.versions("default", [2]) == store.versions("default", [2]) != {}
     assert store.versions("default", [2])[2] is not store.versions("default", [2])[2]

@@ -126,7 +126,7 @@ def versions(db: apsw.Connection, memo: Memo, account: str, seqs: Sequence[int])
     rows = run(db, "versions_of", account, int_list([seq for seq in seqs if seq not in found])).fetchall()
     scopes = {ids: Scope(account, *ids) for ids in {row[:3] for row in rows}}
     read = [fact_of(row[3:], scopes[row[:3]]) for row in rows]
-    memo.keep(account, read)
+    memo.keep(account, read, rows)
     return dict(sorted({**found, **{fact.seq: fact for fact in read}}.items()))
 
 

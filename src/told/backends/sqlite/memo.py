@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from told.backends.sqlite.vectors import Model
 from told.core.fact import Fact
@@ -12,8 +12,8 @@ from told.core.scope import Scope
 
 UNKNOWN: Final = -1
 MANY: Final = 4096
-LONG: Final = 1024
-"""A fact of more characters is not kept: many of them would take more room than reading them takes time."""
+LONG: Final = 2048
+"""A fact of more characters is not kept: many of them would take more room than it takes time to read them."""
 
 
 @dataclass(slots=True)
@@ -49,8 +49,10 @@ class Memo:
         memo.version = UNKNOWN
         return memo
 
-    def keep(self, account: str, facts: Iterable[Fact]) -> None:
-        """Note facts that were just read, those noted before making room for them once there are many."""
+    def keep(self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Note facts that were just read, given their rows; those noted before make room once there are many."""
         if len(self.facts) >= MANY:
             self.facts.clear()
-        self.facts.update(((account, fact.seq), fact) for fact in facts if len(fact.text) <= LONG)
+        for fact, row in zip(facts, rows, strict=True):
+            if sum([len(value) for value in row if isinstance(value, str)]) <= LONG:
+                self.facts[account, fact.seq] = fact

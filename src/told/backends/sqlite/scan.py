@@ -375,9 +375,9 @@ class ArrayAnswer:
 
     def offered(self, near: Mapping[int, int], words: Mapping[int, int]) -> Ints:
         """What is listed, the turns around the first, and what the probe asks for besides, in order."""
-        sight, probe = self.sight, self.question.probe
-        if len(near) == len(sight.within):
-            return sight.within
+        sight, probe, within = self.sight, self.question.probe, self.sight.within
+        if len(near) == len(within):
+            return within
         offered = np.zeros(len(sight.chosen), np.bool_)
         for listed in (near, words):
             offered[np.fromiter(listed, np.int64, len(listed))] = True
