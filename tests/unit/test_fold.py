@@ -91,6 +91,16 @@ def test_a_turn_is_stale_where_what_replaced_it_answers_as_well_and_better_than_
 
 
 @pytest.mark.parametrize(
+    ("query", "is_stale"), [({"live"}, True), ({"nyc"}, False), ({"live", "nyc"}, False), ({"zebra"}, False)]
+)
+def test_a_turn_is_stale_too_where_what_replaced_it_has_every_word_of_it_that_is_asked_for(
+    query: set[str], is_stale: bool
+) -> None:
+    far = {1: 9.0, 5: 3.0, 3: 2.0}
+    assert (stale(KIN, far.get, frozenset(query)) == Stale(MOVED)) is is_stale
+
+
+@pytest.mark.parametrize(
     ("query", "held", "is_stale"),
     [
         ({"live"}, (), True), ({"live"}, (JOB,), True), ({"acm"}, (JOB,), False), ({"live", "acm"}, (JOB,), False),

@@ -120,9 +120,16 @@ def stale(kin: Kin, relevance: Relevance, query: frozenset[str]) -> Stale | None
         best, heir = max(heirs, key=lambda pair: (pair[0], pair[1].seq))
         kept = [found for fact in kin.held if (found := relevance(fact.seq)) is not None]
         own = relevance(kin.turn.seq)
-        return Stale(heir) if best >= max(kept, default=best) and (own is None or best >= own - SLACK) else None
+        near = own is None or best >= own - SLACK or _says_as_much(query, kin.turn, heir)
+        return Stale(heir) if best >= max(kept, default=best) and near else None
     gone = [old for old, heir in kin.ended if heir is None]
     return Stale() if gone and _asks_only(query, kin.turn, gone, kin.held) else None
+
+
+def _says_as_much(query: frozenset[str], turn: Fact, heir: Fact) -> bool:
+    """Whether every word the query has in common with a turn is in what replaced it too."""
+    shared = query.intersection(terms(turn.text))
+    return bool(shared) and shared <= set(terms(heir.text))
 
 
 def _asks_only(query: frozenset[str], turn: Fact, gone: Sequence[Fact], held: Sequence[Fact]) -> bool:
