@@ -112,6 +112,25 @@ def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
     assert "exists already" in told("backup", str(copy), code=2).err
 
 
+def test_users_are_listed_for_people_and_for_machines(told, sdk):
+    assert told("users").out == "Nobody is remembered yet.\n"
+    told("add", "I like rain", "-u", "mara", "-a", "editor")
+    told("add", "I like sun", "-u", "mara")
+    rows = [line.split() for line in told("users").out.splitlines()]
+    assert rows[0] == ["who", "name", "memories", "first", "last"]
+    assert [row[:3] for row in rows[2:]] == [["user", "mara", "2"], ["agent", "editor", "1"]]
+    assert told("users", "--type", "agent", "--json").json == sdk("users", type="agent")
+    assert "Did you mean 'user'?" in told("users", "-t", "users", code=2).err
+
+
+def test_an_unknown_kind_is_a_warning_beside_what_was_done(told):
+    done = told("add", "I like rain", "-u", "mara", "--kind", "prefrence")
+    assert "Did you mean 'preference'?" in done.err
+    assert "Did you mean" not in told("add", "I like sun", "-u", "mara", "--kind", "prefrence").err
+    assert "Did you mean 'prefrence'?" in told("list", "-u", "mara", "--kind", "prefrense").err
+    assert told("list", "-u", "mara", "--kind", "evnt", "--json").json["warnings"]
+
+
 # About told
 
 

@@ -100,6 +100,8 @@ class Memories:
     def _cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
         score = [Text(f"{row['score']:.3f}", style="cyan")] if self.scored else []
         name, text = safe(row["id"], "dim"), safe(row["memory"])
+        if "superseded_by" in row:
+            text.append(" (changed since)", "dim")
         if not wide:
             text = Text("\n").join([text, name])
         return [*score, safe(when(row), "green"), text, *([name] if wide else [])]
@@ -242,6 +244,21 @@ def counts(body: Mapping[str, Any]) -> RenderableType:
     """The counts of a store, and the model its vectors are of."""
     model = body["model"]
     return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
+
+
+def users(body: Mapping[str, Any]) -> RenderableType:
+    """Whose memories there are."""
+    if not body["results"]:
+        return quiet("Nobody is remembered yet.")
+    table = grid("who", "name", "memories", "first", "last")
+    for column in table.columns:
+        column.no_wrap = column.header != "name"
+    table.columns[2].justify = "right"
+    for row in body["results"]:
+        first, last = row["created_at"][:10], minute(row["updated_at"])
+        table.add_row(safe(row["type"], "dim"), safe(row["name"]), str(row["total_memories"]),
+                      safe(first, "green"), safe(last, "green"))  # fmt: skip
+    return table
 
 
 def counted(noun: str, nouns: str) -> Any:
