@@ -223,7 +223,13 @@ def _plain(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
+        if param.param_type_name == "argument":
+            param.display_type_rich = _untyped  # what newer versions of typer ask for the type to show
     return params
+
+
+def _untyped(ctx: Any) -> None:
+    """No type: the metavar says it."""
 
 
 def command(
