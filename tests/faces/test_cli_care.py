@@ -99,6 +99,11 @@ def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(to
     assert told("verify", "--json").json["ok"]
 
 
+def test_nobody_is_asked_about_a_folder_or_a_device(told, moved, tmp_path):
+    assert "Is a directory" in told("export", str(tmp_path), code=2).err
+    assert "entries → /dev/null" in told("export", "/dev/null").out
+
+
 def test_what_is_no_export_is_refused(told, tmp_path):
     (tmp_path / "x").write_text("hello\n")
     assert "not a told export" in told("import", str(tmp_path / "x"), code=2).err
@@ -121,6 +126,10 @@ def test_users_are_listed_for_people_and_for_machines(told, sdk):
     assert [row[:3] for row in rows[2:]] == [["user", "mara", "2"], ["agent", "editor", "1"]]
     assert told("users", "--type", "agent", "--json").json == sdk("users", type="agent")
     assert "Did you mean 'user'?" in told("users", "-t", "users", code=2).err
+
+
+def test_who_erases_nobody_is_told_where_to_look(told):
+    assert "`told users`" in told("erase", "-u", "nobody", "--yes", code=1).err
 
 
 def test_an_unknown_kind_is_a_warning_beside_what_was_done(told):

@@ -259,7 +259,8 @@ class Engine(Conceiving, Tiering, Reflecting):
         else:
             found = yield from erasing.of_scope(self.store, self.scope(ids))
         if not found.seqs:
-            raise NotFoundError("There is nothing to erase there.")
+            hint = "See whose memories there are with users()." if scoped else ""
+            raise NotFoundError("There is nothing to erase there.", hint=hint)
         return found
 
     @verb(Action.REQUEST_DELETION)

@@ -138,7 +138,7 @@ def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
 
 
 def _overwrite(shell: Shell, target: Path, yes: bool) -> None:
-    if target.exists():
+    if target.is_file():
         shell.sure(f"{target} exists. Overwrite it?", yes=yes)
 
 
