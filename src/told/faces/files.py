@@ -44,7 +44,8 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     place = Path(os.path.realpath(path))
     if _is_database(Path(str(place).removesuffix("-wal").removesuffix("-shm"))):
         raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
-    if path.exists() and not path.is_file():
+    known = _is_there(path)
+    if known and not path.is_file():
         with _open(path, path, os.O_WRONLY, "wb") as stream:
             yield stream
         return
@@ -58,7 +59,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
         part.replace(place)
         _remember(place)
     except OSError as error:
-        hint = "What was there before is as it was." if path.exists() else "Check the disk."
+        hint = "What was there before is as it was." if known else "Check the disk."
         raise StoreError(f"{_brief(path)} cannot be written: {error.strerror or error}.", hint=hint) from error
     finally:
         part.unlink(missing_ok=True)
@@ -68,13 +69,13 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 def arriving(path: Path) -> Iterator[Path]:
     """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
     place = Path(os.path.realpath(path))
-    _free(place)
+    _refuse(place)
     part = _beside(place)
     _open(part, path, NEW, "wb").close()
     part.unlink()
     try:
         yield part
-        _free(place)
+        _refuse(place)
         part.rename(place)
         _remember(place)
     except OSError as error:
@@ -84,8 +85,8 @@ def arriving(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def _free(place: Path) -> None:
-    if place.exists():
+def _refuse(place: Path) -> None:
+    if _is_there(place):
         raise StoreError(f"{_brief(place)} exists already.", hint="Choose another name for the copy.")
 
 
@@ -104,11 +105,25 @@ def _remember(place: Path) -> None:
             os.close(folder)
 
 
+def _is_there(path: Path) -> bool:
+    """Whether there is anything of this name, which must be one that could be."""
+    try:
+        return bool(path.stat())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unopened(path, error) from error
+
+
 def _open(path: Path, named: Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
     try:
         return os.fdopen(os.open(path, flags, OWNERS_ALONE), mode)
     except OSError as error:
-        raise InvalidInput(f"{_brief(named)} cannot be opened: {error.strerror}.", hint="Check the path.") from error
+        raise _unopened(named, error) from error
+
+
+def _unopened(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"{_brief(path)} cannot be opened: {error.strerror}.", hint="Check the path.")
 
 
 def _is_database(path: Path) -> bool:

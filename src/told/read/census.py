@@ -31,7 +31,7 @@ def sorts(wanted: Any) -> tuple[str, ...]:
     if wanted is None:
         return SORTS
     if not isinstance(wanted, str) or wanted not in SORTS:
-        hint = meant(wanted, SORTS) or f"Use one of {', '.join(SORTS)}."
+        hint = (isinstance(wanted, str) and meant(wanted, SORTS)) or f"Use one of {', '.join(SORTS)}."
         raise InvalidInput(f"There is no type {shown(wanted)}.", hint=hint)
     return (wanted,)
 
