@@ -167,9 +167,9 @@ class Engine(Conceiving, Tiering, Reflecting):
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
         """The facts that answer a query best."""
-        want = yield from self._want(query, ids, **options)
-        seen = yield from reading.search(self.eye, want)
-        return warned(seen, (yield from kinds.asked(self.eye, want.find)))
+        want, eye = (yield from self._want(query, ids, **options)), self.eye
+        seen = yield from reading.search(eye, want)
+        return warned(seen, (yield from kinds.asked(eye, want.find)))
 
     @verb(Action.READ_CONTENT)
     def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[tuple[Seen, Trace]]:

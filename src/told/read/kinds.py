@@ -43,6 +43,8 @@ def kept(eye: Eye, scope: Scope, now: AsOf, kind: str) -> Flow[tuple[str, ...]]:
 
 def _unknown(eye: Eye, scope: Scope, as_of: AsOf, names: Iterable[str], words: str) -> Flow[tuple[str, ...]]:
     undeclared = [name for name in dict.fromkeys(names) if name not in eye.kinds]
+    if not undeclared:
+        return ()
     anything = Find(scope, replace(as_of, valid_at=None), show_expired=True)
     had: frozenset[str] = frozenset()
     for name in undeclared:
