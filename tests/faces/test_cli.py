@@ -1,6 +1,7 @@
 """The command line: every verb does what the SDK does, says it well to people and exactly to machines."""
 
 import json
+import re
 
 import pytest
 
@@ -21,6 +22,24 @@ def test_add_keeps_each_text_as_a_memory(told, sdk):
 def test_add_reads_standard_input(told, sdk):
     told("add", "-", "-u", "alice", stdin="said through a pipe")
     assert sdk("get_all", user_id="alice")["results"][0]["memory"] == "said through a pipe"
+
+
+def test_the_end_of_a_pipes_last_line_is_not_what_was_said(told, sdk):
+    told("add", "-", "-u", "alice", stdin="said through a pipe,\nin two lines\n")
+    (row,) = sdk("get_all", user_id="alice")["results"]
+    assert row["memory"] == "said through a pipe,\nin two lines"
+    told("update", row["id"], "-", stdin="said again\r\n")
+    assert sdk("get", row["id"])["memory"] == "said again"
+
+
+def test_an_id_makes_room_for_its_memory_where_both_do_not_fit_beside_each_other(told, monkeypatch):
+    text = "the spare key is under the third pot"
+    wide = told("add", text, "-u", "alice").out.splitlines()
+    assert [line.split()[-1].count("-") for line in wide] == [4]
+    monkeypatch.setenv("COLUMNS", "60")
+    event, name = told("add", text, "-u", "bob").out.splitlines()
+    assert text in event
+    assert name.split()[0].count("-") == 4
 
 
 MESSAGES = [{"role": "user", "content": "I like tea"}, {"role": "assistant", "content": "Noted", "name": "bot"}]
@@ -336,6 +355,8 @@ def test_help_shows_arguments_as_they_are_typed_and_no_python_type_of_a_flag(tol
     shown = told("erase", "--help").out
     assert "told erase [OPTIONS] [ID] " in shown
     assert "<bool>" not in shown + told("--help").out + told("models", "--help").out
+    for name in ("add", "link", "search", "export", "eval", "blob get"):
+        assert not re.search(r"<(str|path|list\[|int)", told(*name.split(), "--help").out, re.IGNORECASE), name
     assert "told add [OPTIONS] [TEXT]... " in told("add", "--help").out
 
 

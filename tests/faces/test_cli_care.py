@@ -99,6 +99,11 @@ def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(to
     assert told("verify", "--json").json["ok"]
 
 
+def test_nobody_is_asked_about_a_folder_or_a_device(told, moved, tmp_path):
+    assert "Is a directory" in told("export", str(tmp_path), code=2).err
+    assert "entries → /dev/null" in told("export", "/dev/null").out
+
+
 def test_what_is_no_export_is_refused(told, tmp_path):
     (tmp_path / "x").write_text("hello\n")
     assert "not a told export" in told("import", str(tmp_path / "x"), code=2).err
@@ -110,6 +115,29 @@ def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
     assert told("backup", str(copy), "--json").json == {"path": str(copy)}
     assert told("list", "-u", "alice", "--store", f"sqlite:///{copy}", "--json").json == sdk("get_all", user_id="alice")
     assert "exists already" in told("backup", str(copy), code=2).err
+
+
+def test_users_are_listed_for_people_and_for_machines(told, sdk):
+    assert told("users").out == "Nobody is remembered yet.\n"
+    told("add", "I like rain", "-u", "mara", "-a", "editor")
+    told("add", "I like sun", "-u", "mara")
+    rows = [line.split() for line in told("users").out.splitlines()]
+    assert rows[0] == ["who", "name", "memories", "first", "last"]
+    assert [row[:3] for row in rows[2:]] == [["user", "mara", "2"], ["agent", "editor", "1"]]
+    assert told("users", "--type", "agent", "--json").json == sdk("users", type="agent")
+    assert "Did you mean 'user'?" in told("users", "-t", "users", code=2).err
+
+
+def test_who_erases_nobody_is_told_where_to_look(told):
+    assert "`told users`" in told("erase", "-u", "nobody", "--yes", code=1).err
+
+
+def test_an_unknown_kind_is_a_warning_beside_what_was_done(told):
+    done = told("add", "I like rain", "-u", "mara", "--kind", "prefrence")
+    assert "Did you mean 'preference'?" in done.err
+    assert "Did you mean" not in told("add", "I like sun", "-u", "mara", "--kind", "prefrence").err
+    assert "Did you mean 'prefrence'?" in told("list", "-u", "mara", "--kind", "prefrense").err
+    assert told("list", "-u", "mara", "--kind", "evnt", "--json").json["warnings"]
 
 
 # About told

@@ -99,8 +99,8 @@ SCOPED = {"add", "search", "context", "explain", "why_not", "get", "get_all", "u
           "entities", "relations", "identify", "quarantine", "review", "infer_kinds", "tool_result",
           "reveal", "decay", "about", "forget", "consolidate", "tiers", "registry", "recalls", "enqueue", "apply_delta",
           "topics", "topic", "merge_topics", "abstract_topics"}  # fmt: skip
-ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "export", "import_", "backup", "wait", "faults",
-                "retry_faults", "drop_faults", "revoke", "queue", "reflect", "file_topics"}  # fmt: skip
+ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "users", "export", "import_", "backup", "wait",
+                "faults", "retry_faults", "drop_faults", "revoke", "queue", "reflect", "file_topics"}  # fmt: skip
 
 
 @pytest.mark.parametrize("face", [Memory, AsyncMemory])

@@ -444,6 +444,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "blobs": (),
     "erase": ("memory_id", "source", "why", "dry_run"),
     "rebuild": ("views",),
+    "users": ("type",),
     "export": ("target",),
     "import_": ("source",),
     "backup": ("target",),

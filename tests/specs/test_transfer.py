@@ -1,7 +1,9 @@
 """A ledger travels: what is exported, imported and exported again is the same bytes; a backup is a whole store."""
 
+import errno
 import io
 import json
+import os
 import random
 import re
 import threading
@@ -466,3 +468,95 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) 
             memory.import_(tmp_path / "not there.jsonl")
         with pytest.raises(ToldError):
             memory.import_(tmp_path)
+
+
+def mode(path: Path) -> int:
+    """Who may do what with a file."""
+    return path.stat().st_mode & 0o777
+
+
+def test_an_export_is_its_owners_alone_even_where_everybody_could_read_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "x.jsonl"
+    target.write_text("an earlier one")
+    target.chmod(0o644)
+    (tmp_path / "link.jsonl").symlink_to(target)
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        memory.export(tmp_path / "link.jsonl")
+        assert Memory("ram://", embedder="none").import_(target)["entries"] == 2
+    assert (mode(target), (tmp_path / "link.jsonl").is_symlink()) == (0o600, True)
+    assert {file.name for file in tmp_path.iterdir()} == {"x.jsonl", "link.jsonl"}
+
+
+def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "x.jsonl"
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        memory.export(target)
+        earlier = target.read_bytes()
+        memory.add("coffee", user_id="alice")
+
+        def unreadable(*_: Any) -> None:
+            raise StoreError("The disk is gone.")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(memory.engine.store, "blob", unreadable)
+            broken.setattr(memory.engine.store, "scan", failing(memory.engine.store.scan, unreadable))
+            with pytest.raises(StoreError, match="gone"):
+                memory.export(target)
+        assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])
+        with monkeypatch.context() as full:
+            full.setattr(os, "fsync", no_space)
+            with pytest.raises(StoreError, match="No space left"):
+                memory.export(target)
+        assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])
+        memory.export(target)
+    assert target.read_bytes().startswith(earlier)
+
+
+def failing(scan: Callable[..., Any], fail: Callable[..., Any]) -> Callable[..., Any]:
+    """A scan that gives a first page and then fails."""
+    return lambda account, after=0, limit=1000: scan(account, after, limit) if after == 0 else fail()
+
+
+def no_space(_: int) -> None:
+    """What a full disk says."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_export_goes_into_a_pipe_as_it_stands(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        memory.export(pipe)
+        reader.join()
+        assert Memory("ram://", embedder="none").import_(read[0])["entries"] == 2
+
+
+def test_a_backup_comes_to_its_place_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "copies").mkdir()
+    target = tmp_path / "copies" / "copy.db"
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+        memory.add("tea", user_id="alice")
+        copy = memory.engine.store.backup
+
+        def interrupted(place: Path) -> None:
+            copy(place)
+            assert place.parent == target.parent
+            assert not target.exists()
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as broken:
+            broken.setattr(memory.engine.store, "backup", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                memory.backup(target)
+        assert list(target.parent.iterdir()) == []
+        memory.backup(target)
+        assert (mode(target), list(target.parent.iterdir())) == (0o600, [target])
+        with pytest.raises(InvalidInput, match=r"no such folder/copy\.db cannot be opened"):
+            memory.backup(tmp_path / "no such folder" / "copy.db")

@@ -118,6 +118,7 @@ def caring(memory: Memory, folder: Path) -> None:
     assert_type(memory.reindex("local"), Answer)
     memory.reindex(Lengths())
     assert_type(memory.stats(), Answer)
+    assert_type(memory.users(type="user"), Answer)
     assert_type(memory.export(folder / "ledger.jsonl"), Answer)
     memory.export(io.BytesIO())
     assert_type(memory.import_(folder / "ledger.jsonl"), Answer)

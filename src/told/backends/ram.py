@@ -443,7 +443,7 @@ class RamStore(RamOverlay, RamTurns):
     @locked
     def backup(self, target: Path) -> NoReturn:
         """A store in memory has no file to copy."""
-        raise Unsupported(f"A ram store cannot be backed up to {target}.", hint="Export its ledger instead.")
+        raise Unsupported(f"A ram store has no file to copy to {target.parent}.", hint="Export its ledger instead.")
 
     def close(self) -> None:
         """Refuse every further call; what was stored is gone."""

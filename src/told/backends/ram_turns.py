@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from told.backends.ram_rows import owned
 from told.backends.ram_shelf import Shelf, locked
-from told.core.fact import NEVER, NODE, QUARANTINE, Fact
+from told.core.fact import NEVER, NODE, QUARANTINE, UNLISTED, Fact, Link, Witness
 from told.core.scope import Scope
-from told.ports import Turn
+from told.ports import Tally, Turn
 
 SPEAKERS = ("user", "assistant")
 
@@ -23,6 +24,18 @@ class RamTurns(Shelf):
         return sorted(self._account(account).scopes(), key=lambda scope: sorted(scope.ids().items()))
 
     @locked
+    def tallies(self, account: str) -> Sequence[Tally]:
+        """How much is in every exact scope."""
+        book, places = self._account(account), defaultdict[Scope, list[int]](list)
+        rows: tuple[Fact | Witness | Link, ...] = (*book.facts.values(), *book.evidence.values(), *book.links)
+        for row in rows:
+            places[row.scope].append(row.seq)
+        memories = Counter(fact.scope for fact in book.facts.values() if _is_memory(fact))
+        at = {entry.seq: entry.at for entry in book.entries}
+        spans = [(scope, places[scope]) for scope in self.scopes(account)]
+        return [Tally(scope, memories[scope], at[min(found)], at[max(found)]) for scope, found in spans]
+
+    @locked
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
     ) -> Sequence[Turn]:
@@ -31,6 +44,10 @@ class RamTurns(Shelf):
         found = [turn for turn in _said(sorted(facts, key=lambda fact: fact.seq)) if after < turn.place < before]
         chosen = found[max(len(found) - limit, 0) :] if newest else found[:limit]
         return [Turn(turn.place, owned(turn.fact)) for turn in chosen]
+
+
+def _is_memory(fact: Fact) -> bool:
+    return fact.until == NEVER and fact.kind not in UNLISTED
 
 
 @dataclass(slots=True)

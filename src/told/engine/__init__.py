@@ -32,8 +32,9 @@ from told.ledger.blobs import Kept
 from told.ledger.consume import Failure, attempt
 from told.ledger.erase import Closure
 from told.ports import VIEWS, Embedder, View
-from told.read import bundle, plan, whynot
+from told.read import bundle, census, kinds, plan, whynot
 from told.read import path as reading
+from told.read.census import Someone
 from told.read.guard import denials
 from told.read.recall import Seen, Want
 from told.read.whynot import Reason
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from told.write.documents import Document
 
 T = TypeVar("T")
+W = TypeVar("W", Seen, Bundle, Receipt)
 
 
 class Engine(Conceiving, Tiering, Reflecting):
@@ -74,8 +76,10 @@ class Engine(Conceiving, Tiering, Reflecting):
         if turns.images:
             turns = yield from seen(turns, self.look)
         desk = self.desk
+        unknown = yield from self._unknown(scope, kind)
         wanted = writing.order(desk, scope, turns, expires=until, kind=kind, ask=how)
-        return (yield from writing.add(desk, wanted, idem))
+        done = yield from writing.add(desk, wanted, idem)
+        return warned(done, unknown)
 
     @verb(Action.WRITE)
     def update(
@@ -163,14 +167,16 @@ class Engine(Conceiving, Tiering, Reflecting):
     @verb(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[Seen]:
         """The facts that answer a query best."""
-        want = yield from self._want(query, ids, **options)
-        return (yield from reading.search(self.eye, want))
+        want, eye = (yield from self._want(query, ids, **options)), self.eye
+        seen = yield from reading.search(eye, want)
+        return warned(seen, (yield from kinds.asked(eye, want.find)))
 
     @verb(Action.READ_CONTENT)
     def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[tuple[Seen, Trace]]:
         """A search with every candidate accounted for."""
         want = yield from self._want(query, ids, **options)
-        return (yield from reading.explain(self.eye, want))
+        seen, trace = yield from reading.explain(self.eye, want)
+        return warned(seen, (yield from kinds.asked(self.eye, want.find))), trace
 
     @verb(Action.READ_CONTENT)
     def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[Reason]:
@@ -188,10 +194,12 @@ class Engine(Conceiving, Tiering, Reflecting):
         free = limit is None and top_k is None
         most = bundle.lines(order.budget) if free else plan.size(limit, top_k, self.settings)
         if query is None:
-            find, _ = yield from self._find(ids, limit=most, **plan.without_query(options))
-            return (yield from bundle.context(self.eye, None, find, order))
-        want = replace((yield from self._want(query, ids, limit=most, **options)), deep=False)
-        return (yield from bundle.context(self.eye, want, want.find, order))
+            want, (find, _) = None, (yield from self._find(ids, limit=most, **plan.without_query(options)))
+        else:
+            want = replace((yield from self._want(query, ids, limit=most, **options)), deep=False)
+            find = want.find
+        made = yield from bundle.context(self.eye, want, find, order)
+        return warned(made, (yield from kinds.asked(self.eye, find)))
 
     @verb(Action.READ_CONTENT)
     def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
@@ -205,11 +213,12 @@ class Engine(Conceiving, Tiering, Reflecting):
     @verb(Action.READ_CONTENT)
     def get_all(
         self, ids: Mapping[str, Any], *, offset: int = 0, belief: Any = None, **options: Any
-    ) -> Flow[tuple[Sequence[Fact], Sides]]:
+    ) -> Flow[tuple[Sequence[Fact], Sides, Sequence[str]]]:
         """Everything a scope holds, but for what only stands behind it; and what of it contradicts what."""
         find, _ = yield from self._find(ids, offset=offset, **options)
         side = None if belief is None else plan.belief(belief)
-        return (yield from reading.listing(self.eye, listed(find), side))
+        facts, sides = yield from reading.listing(self.eye, listed(find), side)
+        return facts, sides, (yield from kinds.asked(self.eye, find))
 
     @verb(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.Change]]:
@@ -250,7 +259,8 @@ class Engine(Conceiving, Tiering, Reflecting):
         else:
             found = yield from erasing.of_scope(self.store, self.scope(ids))
         if not found.seqs:
-            raise NotFoundError("There is nothing to erase there.")
+            hint = "See whose memories there are with users()." if scoped else ""
+            raise NotFoundError("There is nothing to erase there.", hint=hint)
         return found
 
     @verb(Action.REQUEST_DELETION)
@@ -315,6 +325,12 @@ class Engine(Conceiving, Tiering, Reflecting):
         waiting = yield from self.waiting()
         return {**found, "recalls": found["recalls"] + self.overlay.waiting(self.account), "pending": waiting, **usage}
 
+    @verb(Action.READ_METADATA)
+    def users(self, *, type: Any = None) -> Flow[Sequence[Someone]]:
+        """Whose memories there are, how many, and since when; never what they say."""
+        wanted = census.sorts(type)
+        return census.census((yield from call(self.store.tallies, self.account)), wanted)
+
     @verb(Action.EXPORT_CLAIMS)
     def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
         """Write the account's ledger as one portable JSONL."""
@@ -365,6 +381,13 @@ class Engine(Conceiving, Tiering, Reflecting):
                 return True
         return False
 
+    def _unknown(self, scope: Scope, kind: str) -> Flow[tuple[str, ...]]:
+        """What to say of a kind that something is about to be kept under."""
+        if kind in self.mind.ontology:
+            return ()
+        now = yield from self.point()
+        return (yield from kinds.kept(self.eye, scope, now, kind))
+
     def _find(
         self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
         as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
@@ -385,6 +408,11 @@ class Engine(Conceiving, Tiering, Reflecting):
         least, judged = plan.least(threshold, min_score), plan.flag(rerank, "rerank")
         deep = limit > self.settings.depth
         return Want(query, find, limit, least, judged, now, deep, belief=side, lens=sure)
+
+
+def warned(found: W, warnings: tuple[str, ...]) -> W:
+    """What a read returns, with something more to say of it."""
+    return replace(found, warnings=(*found.warnings, *warnings)) if warnings else found
 
 
 def answer(model: str, done: T | Failure) -> T:

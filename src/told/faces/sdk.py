@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from told.core.query import Bundle
 from told.faces import verbs
+from told.faces.counted import AsyncCounted, Counted
 from told.faces.faded import AsyncFaded, Faded
 from told.faces.minded import AsyncMinded, Minded
 from told.faces.reflected import AsyncReflected, Reflected
@@ -18,7 +19,7 @@ from told.flow import arun, run
 from told.ports import View
 
 
-class Memory(Faded, Tiered, Reflected, Topical, Minded):
+class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
     """told, blocking."""
 
     def add(
@@ -227,10 +228,6 @@ class Memory(Faded, Tiered, Reflected, Topical, Minded):
         """Drop views and fold them again from the ledger."""
         return run(verbs.rebuild(self.engine, views))
 
-    def stats(self) -> dict[str, Any]:
-        """Counts and sizes."""
-        return run(verbs.stats(self.engine))
-
     def export(self, target: Any) -> dict[str, Any]:
         """Write the ledger as one portable JSONL to a path or a binary file."""
         return run(verbs.export(self.engine, target))
@@ -259,7 +256,7 @@ class Memory(Faded, Tiered, Reflected, Topical, Minded):
         self.close()
 
 
-class AsyncMemory(AsyncFaded, AsyncTiered, AsyncReflected, AsyncTopical, AsyncMinded):
+class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTopical, AsyncMinded):
     """told, on the event loop."""
 
     async def add(
@@ -467,10 +464,6 @@ class AsyncMemory(AsyncFaded, AsyncTiered, AsyncReflected, AsyncTopical, AsyncMi
     async def rebuild(self, views: Sequence[View] | None = None) -> dict[str, Any]:
         """Drop views and fold them again from the ledger."""
         return await arun(verbs.rebuild(self.engine, views))
-
-    async def stats(self) -> dict[str, Any]:
-        """Counts and sizes."""
-        return await arun(verbs.stats(self.engine))
 
     async def export(self, target: Any) -> dict[str, Any]:
         """Write the ledger as one portable JSONL to a path or a binary file."""

@@ -9,14 +9,13 @@ import io
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any
 
 from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
-from told.core.text import label, shown, snippet
+from told.core.text import label, shown
 from told.engine import Engine
-from told.faces import clustered, fading, reflected, shapes, tiering, understood
+from told.faces import clustered, counting, fading, files, reflected, shapes, tiering, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
@@ -25,7 +24,6 @@ from told.write.mind import LOCAL, VERBATIM
 
 UNREAD = "nothing that was asked for reads it."
 BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
-DATABASE = b"SQLite format 3\0"
 UNSET: Any = object()
 KIND_LIMIT = 128
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
@@ -101,8 +99,9 @@ def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) ->
 
 def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Everything a scope holds."""
-    facts, sides = yield from engine.get_all(ids, **options)
-    return shapes.listing(facts, sides.against)
+    facts, sides, warnings = yield from engine.get_all(ids, **options)
+    body = shapes.listing(facts, sides.against)
+    return {**body, "warnings": list(warnings)} if warnings else body
 
 
 def update(
@@ -179,7 +178,7 @@ def _content(value: Any) -> Any:
         return data
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
-    return _path(value, "content") if isinstance(value, str | os.PathLike) else value
+    return files.path_of(value, "content") if isinstance(value, str | os.PathLike) else value
 
 
 def blob(engine: Engine, hash: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -233,35 +232,13 @@ def reindex(engine: Engine, embedder: Any) -> Flow[dict[str, Any]]:
     return {"embedded": done, "model": chosen.model, "dim": chosen.dim}
 
 
-def stats(engine: Engine) -> Flow[dict[str, Any]]:
-    """Counts and sizes."""
-    return dict((yield from engine.stats()))
-
-
 def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
-    """Write the ledger as JSONL to a path, readable by its owner alone, or to a binary file."""
+    """Write the ledger as JSONL to a path, its owner's alone and all at once, or to a binary file."""
     if isinstance(target, str | os.PathLike):
-        path = _path(target, "target")
-        with fresh(path) as file:
+        path = files.path_of(target, "target")
+        with files.replaced(path) as file:
             return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
     return {"entries": (yield from engine.export(_writing(target)))}
-
-
-def fresh(path: Path) -> BinaryIO:
-    """A file to write an export to, a new one its owner's alone; a database is never written over, nor its log."""
-    if _is_database(Path(str(path).removesuffix("-wal").removesuffix("-shm"))):
-        raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
-    return _opened(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, "wb")
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(DATABASE)) == DATABASE
-    except OSError:
-        return False
 
 
 def _writing(target: Any) -> Callable[[bytes], Any]:
@@ -284,7 +261,7 @@ def _writing(target: Any) -> Callable[[bytes], Any]:
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
     """Append an exported ledger from a path, bytes or a binary file."""
     if isinstance(source, str | os.PathLike):
-        with _opened(_path(source, "source"), os.O_RDONLY, "rb") as file:
+        with files.opened(files.path_of(source, "source")) as file:
             return _imported((yield from engine.import_(file)))
     lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
     if not isinstance(lines, Iterable):
@@ -297,37 +274,11 @@ def _imported(done: tuple[int, Sequence[str]]) -> dict[str, Any]:
     return {"entries": entries, **({"warnings": list(warnings)} if warnings else {})}
 
 
-def _path(value: Any, name: str) -> Path:
-    """A path that a file can have on this machine."""
-    hint = "Give a path such as memory.jsonl."
-    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
-        raise InvalidInput(f"{name} must be a path, not {shown(value)}.", hint=hint)
-    try:
-        if b"\0" not in os.fsencode(value):
-            return Path(value)
-    except UnicodeEncodeError:
-        pass
-    raise InvalidInput(f"No file can be called {shown(value)}.", hint=hint)
-
-
-def _opened(path: Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
-    try:
-        return os.fdopen(os.open(path, flags, 0o600), mode)
-    except OSError as error:
-        raise InvalidInput(f"{_brief(path)} cannot be opened: {error.strerror}.", hint="Check the path.") from error
-
-
-def _brief(path: Path) -> str:
-    return snippet(str(path), 200)
-
-
 def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write a consistent copy of the store."""
-    path = _path(target, "target")
-    try:
-        yield from engine.backup(path)
-    except OSError as error:
-        raise InvalidInput(f"{_brief(path)} cannot be written: {error.strerror}.", hint="Check the path.") from error
+    path = files.path_of(target, "target")
+    with files.arriving(path) as part:
+        yield from engine.backup(part)
     return {"path": str(path)}
 
 
@@ -335,7 +286,8 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     verb.__name__: verb
     for verb in (
         add, search, explain, why_not, context, get, get_all, update, delete, retract, delete_all, history, timeline,
-        diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, stats, export, import_, backup,
+        diff, link, upload, blob, blobs, erase, reset, verify, rebuild, reindex, export, import_, backup,
+        counting.stats, counting.users,
         understood.wait, understood.faults, understood.retry_faults, understood.drop_faults, understood.contradictions,
         understood.entities, understood.relations, understood.identify, understood.quarantine, understood.review,
         understood.revoke, understood.infer_kinds, understood.tool_result, understood.reveal,

@@ -51,7 +51,7 @@ from told.ports.storage import (
     Ticket,
     View,
 )
-from told.ports.turns import Turn, Turns
+from told.ports.turns import Tally, Turn, Turns
 
 __all__ = [
     "Batch",
@@ -81,6 +81,7 @@ __all__ = [
     "Step",
     "Still",
     "Store",
+    "Tally",
     "ThreadAt",
     "Ticket",
     "Tool",

@@ -1,4 +1,4 @@
-"""The port to a conversation as it was said: whose it is, and its turns in ledger order, a page at a time."""
+"""The port to a conversation as it was said: whose it is, how much, and its turns in ledger order, page by page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ class Turn(NamedTuple):
     fact: Fact
 
 
+class Tally(NamedTuple):
+    """How many memories exactly one scope holds, and when what is left of it was first and last written."""
+
+    scope: Scope
+    memories: int
+    first: int
+    last: int
+
+
 class Turns(Protocol):
     """What a scope said, found without reading everything."""
 
     def scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something was written to and not destroyed, in a stable order."""
+
+    def tallies(self, account: str) -> Sequence[Tally]:
+        """How much is in each of these scopes; what only stands behind memories counts as none, expired ones do."""
 
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False

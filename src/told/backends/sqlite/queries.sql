@@ -147,6 +147,14 @@ WHERE +e.id > ?1 AND +e.id < ?2
 ORDER BY f.id
 -- name: scopes
 SELECT user_id, agent_id, run_id FROM space WHERE account = ?
+-- name: tallies
+SELECT s.user_id, s.agent_id, s.run_id, t.memories, a.at, z.at
+FROM (SELECT space, sum(held) AS memories, min(id) AS first, max(id) AS last
+    FROM (SELECT space, id, until = 4611686018427387904 AND kind NOT IN ('turn', 'node', 'quarantine', 'topic') AS held
+            FROM fact WHERE id > ?2 AND id < ?3
+        UNION ALL SELECT space, id, 0 FROM evidence WHERE id > ?2 AND id < ?3
+        UNION ALL SELECT space, id, 0 FROM link WHERE id > ?2 AND id < ?3) GROUP BY space) t
+    JOIN space s ON s.id = t.space AND s.account = ?1 JOIN entry a ON a.id = t.first JOIN entry z ON z.id = t.last
 -- name: turns
 SELECT o.id, f.* FROM fact o
     CROSS JOIN entry e ON e.thread = o.thread AND e.id >= o.id AND e.id < ?5

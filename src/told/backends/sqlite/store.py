@@ -33,7 +33,7 @@ from told.core.fork import at_fork
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Known, Turn, View
+from told.ports import Batch, Fault, Fold, Head, Known, Tally, Turn, View
 
 NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
@@ -244,6 +244,11 @@ class SqliteStore(SqliteOverlay):
         """Every exact scope that something is left of."""
         with self._in(account) as (db, number):
             return turns.scopes(db, number, account)
+
+    def tallies(self, account: str) -> Sequence[Tally]:
+        """How much is in every exact scope."""
+        with self._in(account) as (db, number):
+            return turns.tallies(db, number, account)
 
     def turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False

@@ -11,13 +11,20 @@ from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, Scopes, position, space_of, span
 from told.backends.sqlite.sql import narrowed
 from told.core.scope import Scope
-from told.ports import Turn
+from told.ports import Tally, Turn
 
 
 def scopes(db: apsw.Connection, number: int, account: str) -> Sequence[Scope]:
     """Every exact scope that something is left of."""
     found = [Scope(account, *ids) for ids in run(db, "scopes", number)]
     return sorted(found, key=lambda scope: sorted(scope.ids().items()))
+
+
+def tallies(db: apsw.Connection, number: int, account: str) -> Sequence[Tally]:
+    """How much is in every exact scope, in the same order."""
+    rows = run(db, "tallies", number, *span(number)).fetchall()
+    found = [Tally(Scope(account, *row[:3]), *row[3:]) for row in rows]
+    return sorted(found, key=lambda tally: sorted(tally.scope.ids().items()))
 
 
 def turns(

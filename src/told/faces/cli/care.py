@@ -1,4 +1,4 @@
-"""The commands that look after a store: verify, rebuild, reindex, stats, export, import and backup."""
+"""The commands that look after a store: verify, rebuild, reindex, stats, users, export, import and backup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from told.core.errors import InvalidInput
-from told.faces.cli.options import Yes, argument, file_or_pipe
+from told.faces.cli.options import Yes, argument, file_or_pipe, option
 from told.faces.cli.shell import UNSOUND, Shell, Tick, command
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PANEL = "Look after it"
 app = typer.Typer()
 Target = Annotated[Path, argument("The file to write; - or nothing is standard output.", "[PATH]")]
+Type = Annotated[str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")]
 Views = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
 Source = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=file_or_pipe)]
 
@@ -110,10 +111,20 @@ def stats(shell: Shell) -> None:
 
 
 @command(app, rich_help_panel=PANEL)
+def users(shell: Shell, type: Type = None) -> None:
+    """List whose memories there are: users, agents and runs, how many are theirs, and since when."""
+    from told.faces.cli import views
+
+    with shell.words() as memory:
+        found = memory.users(type=type)
+    shell.show(found, views.users)
+
+
+@command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
     """Write the ledger as portable JSON Lines, to a file or into a pipe."""
     from told.faces.cli.views import counted
-    from told.faces.verbs import fresh
+    from told.faces.files import replaced
 
     if str(target) == "-":
         with shell.words() as memory:
@@ -121,13 +132,13 @@ def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
         shell.note(f"{done['entries']} entries")
         return
     _overwrite(shell, target, yes)
-    with shell.words() as memory, fresh(target) as file, _bar(shell, memory, "Exporting", "entries") as tick:
+    with shell.words() as memory, replaced(target) as file, _bar(shell, memory, "Exporting", "entries") as tick:
         done = {**memory.export(Writer(file, tick)), "path": str(target)}
     shell.show(done, counted("entry", "entries"))
 
 
 def _overwrite(shell: Shell, target: Path, yes: bool) -> None:
-    if target.exists():
+    if target.is_file():
         shell.sure(f"{target} exists. Overwrite it?", yes=yes)
 
 

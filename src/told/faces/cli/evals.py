@@ -34,8 +34,9 @@ def evaluate(
     set_: Annotated[list[str] | None, option(
         "--set", about="A setting of the whole run; repeatable.", metavar="NAME=VALUE")] = None,
     compare: Annotated[list[str] | None, option(
-        about="Other settings to measure beside it, such as words=embedder=none,depth=50; repeatable.",
-        metavar="[TITLE=]NAME=VALUE,...")] = None,
+        about="Other settings to measure beside it: a title of your own if you like, then pairs, such as "
+              "few=depth=50; repeatable.",
+        metavar="NAME=VALUE,...")] = None,
     save: Annotated[Path | None, option(about="Write all figures to this file, as JSON.", metavar="PATH")] = None,
 ) -> None:  # fmt: skip
     """Measure recall on conversations of your own: what share of the evidence a context of so many tokens holds.

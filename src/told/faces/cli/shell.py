@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from told.core.errors import InvalidInput
+from told.core.reading import meant
 from told.settings import Loaded, load, store_file
 
 if TYPE_CHECKING:
@@ -203,7 +204,15 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands with the same manners."""
+    """A group of commands with the same manners, which names the one command that was probably meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command a line begins with."""
+        word = args[0] if args else ""
+        near = "" if ctx.resilient_parsing or self.get_command(ctx, word) else meant(word, self.commands)
+        if near:
+            ctx.fail(f"No such command {word!r}. {near}")
+        return super().resolve_command(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters; a flag takes nothing."""
@@ -214,7 +223,13 @@ def _plain(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
+        if param.param_type_name == "argument":
+            param.display_type_rich = _untyped  # what newer versions of typer ask for the type to show
     return params
+
+
+def _untyped(ctx: Any) -> None:
+    """No type: the metavar says it."""
 
 
 def command(

@@ -22,6 +22,7 @@ CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WIDE = 110
 """From this many columns on, ids have a column of their own."""
 
+GAP = 2
 BAR = 12
 COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
 
@@ -100,6 +101,8 @@ class Memories:
     def _cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
         score = [Text(f"{row['score']:.3f}", style="cyan")] if self.scored else []
         name, text = safe(row["id"], "dim"), safe(row["memory"])
+        if "superseded_by" in row:
+            text.append(" (changed since)", "dim")
         if not wide:
             text = Text("\n").join([text, name])
         return [*score, safe(when(row), "green"), text, *([name] if wide else [])]
@@ -144,23 +147,41 @@ def sheet(values: Mapping[str, Any]) -> Table:
 # Writes and the past
 
 
+class Events:
+    """What became of memories: the event, the text and the id, which goes below where it would squeeze the text."""
+
+    def __init__(self, rows: Sequence[tuple[Text, Text, Text]]) -> None:
+        self.rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The rows for this much room."""
+        columns = zip(*self.rows, strict=True)
+        beside = sum(max(cell.cell_len for cell in column) for column in columns) + 2 * GAP <= options.max_width
+        table = Table.grid("", "", Column(no_wrap=True), padding=(0, GAP))
+        for event, text, name in self.rows:
+            below = [text, name] if name else [text]
+            table.add_row(*((event, text, name) if beside else (event, Text("\n").join(below))))
+        yield table
+
+
 def receipt(body: Mapping[str, Any]) -> RenderableType:
     """What a write did."""
-    table = Table.grid("", "", Column(no_wrap=True), padding=(0, 2))
-    for row in body.get("results", ()):
-        text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
-        table.add_row(_event(row["event"]), text, safe(row["id"], "dim"))
-    for row in body.get("skipped", ()):
-        table.add_row(Text("SKIP", style="dim"), _skipped(row), safe(row.get("id", ""), "dim"))
+    rows = [*map(_done, body.get("results", ())), *map(_skipped, body.get("skipped", ()))]
     if body.get("extraction") == "pending":
-        table.add_row(Text("LATER", style="dim"), quiet("a language model is still to be asked; see `told wait`"), "")
-    return table if table.row_count else quiet("Nothing to do.")
+        rows.append((quiet("LATER"), quiet("a language model is still to be asked; see `told wait`"), Text()))
+    return Events(rows) if rows else quiet("Nothing to do.")
 
 
-def _skipped(row: Mapping[str, Any]) -> Text:
+def _done(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
+    """What became of a memory."""
+    text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
+    return _event(row["event"]), text, safe(row["id"], "dim")
+
+
+def _skipped(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
     """A message or a fact that became no memory, and why."""
     what = row["fact"] if "fact" in row else f"message {row['index']}"
-    return safe(f"{what}: {row['reason']}", "dim")
+    return quiet("SKIP"), safe(f"{what}: {row['reason']}", "dim"), safe(row.get("id", ""), "dim")
 
 
 def _event(name: str) -> Text:
@@ -181,9 +202,14 @@ def changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 def _change(row: Mapping[str, Any]) -> Text:
     old, new = row["old_value"], row["new_value"]
     before = [safe(old, "strike dim")] if old is not None and old != new else []
-    after = [safe(new)] if new is not None else []
+    after = [_instead(new) if before else safe(new)] if new is not None else []
     why = [quiet(f"({CONTROL.sub('', row['why'])})")] if row.get("why") else []
     return Text("\n").join([*before, *after, *why])
+
+
+def _instead(new: Any, style: str = "") -> Text:
+    """What took the place of the line above it; an arrow says so where nothing can be struck out."""
+    return Text.assemble(("→ ", "dim"), safe(new, style))
 
 
 def contradictions(body: Mapping[str, Any]) -> RenderableType:
@@ -209,7 +235,7 @@ def diff(body: Mapping[str, Any]) -> RenderableType:
         table.add_row(Text("-", style="red"), safe(row["memory"], "red"))
     for row in body["changed"]:
         table.add_row(Text("~", style="yellow"), Text("\n").join([safe(row["old_memory"], "dim strike"),
-                                                                  safe(row["new_memory"], "yellow")]))  # fmt: skip
+                                                                  _instead(row["new_memory"], "yellow")]))  # fmt: skip
     for row in body["added"]:
         table.add_row(Text("+", style="green"), safe(row["memory"], "green"))
     return table if table.row_count else quiet("Nothing changed.")
@@ -242,6 +268,21 @@ def counts(body: Mapping[str, Any]) -> RenderableType:
     """The counts of a store, and the model its vectors are of."""
     model = body["model"]
     return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
+
+
+def users(body: Mapping[str, Any]) -> RenderableType:
+    """Whose memories there are."""
+    if not body["results"]:
+        return quiet("Nobody is remembered yet.")
+    table = grid("who", "name", "memories", "first", "last")
+    for column in table.columns:
+        column.no_wrap = column.header != "name"
+    table.columns[2].justify = "right"
+    for row in body["results"]:
+        first, last = row["created_at"][:10], minute(row["updated_at"])
+        table.add_row(safe(row["type"], "dim"), safe(row["name"]), str(row["total_memories"]),
+                      safe(first, "green"), safe(last, "green"))  # fmt: skip
+    return table
 
 
 def counted(noun: str, nouns: str) -> Any:

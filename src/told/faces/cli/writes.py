@@ -79,8 +79,13 @@ def _said(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
         raise InvalidInput("Give texts or a --file, one of them.", hint="`told add -` reads standard input.")
     if file is not None:
         return options.messages(options.read_text(file, sys.stdin), str(file))
-    contents = [sys.stdin.read() if text == "-" else text for text in texts]
+    contents = [_piped() if text == "-" else text for text in texts]
     return [{**speaker, "content": content} for content in contents]
+
+
+def _piped() -> str:
+    """Standard input without the end of its last line, which belongs to the pipe and not to what was said."""
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -97,7 +102,7 @@ def update(
     if expires and never_expires:
         raise InvalidInput("--expires and --never-expires contradict each other; give one of them.")
     until = expires or (None if never_expires else UNSET)
-    words = sys.stdin.read() if text == "-" else text
+    words = _piped() if text == "-" else text
     with shell.memory() as memory:
         done = memory.update(memory_id, words, metadata, until, **scope(user, agent, run))
     shell.show(done, views.receipt)

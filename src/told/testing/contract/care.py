@@ -47,6 +47,8 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "advance": lambda s, _: s.advance(ACCOUNT, "c", 1),
     "fault": lambda s, _: s.fault(ACCOUNT, "c", 1, "x"),
     "faults": lambda s, _: s.faults(ACCOUNT),
+    "scopes": lambda s, _: s.scopes(ACCOUNT),
+    "tallies": lambda s, _: s.tallies(ACCOUNT),
     "settle": lambda s, _: s.settle(ACCOUNT, [1]),
     "touch": lambda s, _: s.touch(ACCOUNT, {"t": Touch(1, 1)}),
     "touched": lambda s, _: s.touched(ACCOUNT, ["t"]),

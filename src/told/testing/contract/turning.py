@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from told.core.entry import Retracted
 from told.core.scope import Scope
+from told.ports import Tally
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
+from told.testing.fakes import ManualClock
 
 ALICE_ONCE = Scope(ACCOUNT, user_id="alice", run_id="one")
 
@@ -98,3 +101,19 @@ class TurnLaws(Laws):
         assert set(book.store.scopes(ACCOUNT)) == {ALICE, ALICE_ONCE, BOB}
         assert len(book.store.scopes(ACCOUNT)) == 3
         assert list(book.store.scopes("umbrella")) == []
+
+    def test_a_scope_is_tallied_by_what_is_listed_and_by_when_it_was_first_and_last_written(
+        self, book: Scribe, clock: ManualClock
+    ) -> None:
+        begun = book.observe("I live in Rome", "e").at
+        clock.tick()
+        book.tell("I live in Rome", "turn", evidence="e", role="user", kind="turn")
+        book.tell("User lives in Rome", "home")
+        book.tell("User lives in Bari", "home")
+        book.tell("User likes tea", "tea", expires=begun)
+        ended = book.link("tea", "relates_to", "home").at
+        other = book.tell("gone", "gone", BOB).updated_at
+        book.write(Retracted("gone"), scope=BOB)
+        assert list(book.store.tallies(ACCOUNT)) == [Tally(ALICE, 2, begun, ended), Tally(BOB, 0, other, other)]
+        assert [tally.scope for tally in book.store.tallies(ACCOUNT)] == list(book.store.scopes(ACCOUNT))
+        assert list(book.store.tallies("umbrella")) == []

@@ -1,0 +1,140 @@
+"""Files that hold everything: their owner's alone, written beside their place and put there once they are whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, Literal
+
+from told.core.errors import InvalidInput, StoreError
+from told.core.text import shown, snippet
+
+DATABASE = b"SQLite format 3\0"
+OWNERS_ALONE = 0o600
+NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+
+def path_of(value: Any, name: str) -> Path:
+    """A path that a file can have on this machine."""
+    hint = "Give a path such as memory.jsonl."
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+        raise InvalidInput(f"{name} must be a path, not {shown(value)}.", hint=hint)
+    try:
+        if b"\0" not in os.fsencode(value):
+            return Path(value)
+    except UnicodeEncodeError:
+        pass
+    raise InvalidInput(f"No file can be called {shown(value)}.", hint=hint)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read."""
+    return _open(path, path, os.O_RDONLY, "rb")
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to write an export to, which takes the place of an earlier one when all of it is on the disk.
+
+    A database is never written over, nor its log. What is no file, such as a pipe, is written to as it stands.
+    """
+    place = Path(os.path.realpath(path))
+    if _is_database(Path(str(place).removesuffix("-wal").removesuffix("-shm"))):
+        raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
+    known = _is_there(path)
+    if known and not path.is_file():
+        with _open(path, path, os.O_WRONLY, "wb") as stream:
+            yield stream
+        return
+    part = _beside(place)
+    file = _open(part, path, NEW, "wb")
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(place)
+        _remember(place)
+    except OSError as error:
+        hint = "What was there before is as it was." if known else "Check the disk."
+        raise StoreError(f"{_brief(path)} cannot be written: {error.strerror or error}.", hint=hint) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def arriving(path: Path) -> Iterator[Path]:
+    """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
+    place = Path(os.path.realpath(path))
+    _refuse(place)
+    part = _beside(place)
+    _open(part, path, NEW, "wb").close()
+    part.unlink()
+    try:
+        yield part
+        _refuse(place)
+        part.rename(place)
+        _remember(place)
+    except OSError as error:
+        raise InvalidInput(f"{_brief(path)} cannot be written: {error.strerror}.", hint="Check the path.") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _refuse(place: Path) -> None:
+    if _is_there(place):
+        raise StoreError(f"{_brief(place)} exists already.", hint="Choose another name for the copy.")
+
+
+def _beside(place: Path) -> Path:
+    """A name that nobody has, in the same folder, so that a rename is all that is left to do."""
+    return place.with_name(f".{place.name[:200]}.{token_hex(4)}.part")
+
+
+def _remember(place: Path) -> None:
+    """Make the new name of a file survive a power cut, where a folder can be synced at all."""
+    if os.name == "posix":
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything of this name, which must be one that could be."""
+    try:
+        return bool(path.stat())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unopened(path, error) from error
+
+
+def _open(path: Path, named: Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
+    try:
+        return os.fdopen(os.open(path, flags, OWNERS_ALONE), mode)
+    except OSError as error:
+        raise _unopened(named, error) from error
+
+
+def _unopened(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"{_brief(path)} cannot be opened: {error.strerror}.", hint="Check the path.")
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(DATABASE)) == DATABASE
+    except OSError:
+        return False
+
+
+def _brief(path: Path) -> str:
+    return snippet(str(path), 200)
