@@ -82,7 +82,6 @@ class Overlay:
         self._pending: dict[str, dict[str, list[int]]] = {}
         self._met: dict[str, dict[Pair, Touch]] = {}
         self._reads = 0
-        self.recalls.renew()
 
     def note(
         self, account: str, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from told.core.fork import at_fork
 from told.core.ids import sha256
 from told.core.query import Hit
 from told.core.recall import Reason, Recalled, Task
@@ -41,9 +42,10 @@ class Recalls:
         self._window = window
         self._queued = queued
         self.renew()
+        at_fork(self, in_child="renew")
 
     def renew(self) -> None:
-        """Begin with nothing."""
+        """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
         self._lock = threading.Lock()
         self._pending: dict[str, dict[str, deque[_Noted]]] = {}
 
