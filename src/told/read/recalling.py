@@ -15,11 +15,8 @@ from typing import Final, TypeAlias
 from told.core.fork import at_fork
 from told.core.ids import sha256
 from told.core.query import Hit
-from told.core.recall import Reason, Recalled, Task
+from told.core.recall import Left, Reason, Recalled, Task
 from told.core.text import normalise
-from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
-from told.ports import Store
 
 SECOND: Final = 1_000_000
 HASHED: Final = 16
@@ -89,21 +86,14 @@ class Recalls:
         with self._lock:
             self._pending.pop(account, None)
 
-    def flush(self, store: Store) -> Flow[tuple[str, ...]]:
-        """Write down what is pending; what cannot be written stays pending and is a warning."""
-        warnings: list[str] = []
-        for account, recalls in self.take().items():
-            done = yield from attempt(self._write(store, account, recalls))
-            if isinstance(done, Failure):
-                self._put(account, ((each.thread, (each.at, each.rank, each.score, each.query)) for each in recalls))
-                warnings.append(f"Recalls could not be noted: {done}")
-        return tuple(warnings)
+    def give_back(self, account: str, recalls: Sequence[Recalled]) -> None:
+        """These could not be written down."""
+        self._put(account, ((each.thread, (each.at, each.rank, each.score, each.query)) for each in recalls))
 
-    def _write(self, store: Store, account: str, recalls: Sequence[Recalled]) -> Flow[None]:
-        if self._queued:
-            yield from call(store.enqueue, account, tasks(recalls), self._window * SECOND)
-        if self._keep:
-            yield from call(store.recalled, account, recalls, self._keep)
+    def left(self, recalls: Sequence[Recalled]) -> Left:
+        """What some recalls leave behind: themselves, and what is to be thought over."""
+        queued = tasks(recalls) if self._queued else ()
+        return Left(recalls=recalls, keep=self._keep, tasks=queued, window=self._window * SECOND)
 
 
 def hash_of(query: str) -> str:
@@ -113,10 +103,8 @@ def hash_of(query: str) -> str:
 
 def tasks(recalls: Sequence[Recalled]) -> list[Task]:
     """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
-    found: dict[str, list[Recalled]] = {}
+    found: dict[str, tuple[float, int]] = {}
     for recall in recalls:
-        found.setdefault(recall.thread, []).append(recall)
-    return [
-        Task(thread, Reason.RECALL, max(one.score for one in own), min(one.at for one in own))
-        for thread, own in found.items()
-    ]
+        score, at = found.get(recall.thread, (recall.score, recall.at))
+        found[recall.thread] = max(score, recall.score), min(at, recall.at)
+    return [Task(thread, Reason.RECALL, score, at) for thread, (score, at) in found.items()]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import Any, TypeAlias
 
 import apsw
 
@@ -11,66 +13,141 @@ from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import json_list, span
 from told.core.fact import NEVER
 from told.core.query import Touch
-from told.core.recall import Reason, Recalled, RecallState, Task, paired, urgency
+from told.core.recall import Left, Reason, Recalled, RecallState, Task, paired, urgency
 
 TABLES = ("met", "recall", "recall_state", "task", "note")
 THREADS = ("met_one", "met_other", "recall", "recall_state", "task", "note")
 """Every place a thread is named in."""
 
+Known: TypeAlias = frozenset[str]
+"""Those of some threads that have a version in the account."""
 
-def meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Touch]) -> None:
-    """Count that topics came up together."""
-    known = _known(db, account, (topic for pair in pairs for topic in pair))
-    for (one, other), touch in pairs.items():
-        if one != other and {one, other} <= known:
-            run(db, "meet", account, *paired(one, other), touch.count, touch.last)
+
+def write_down(db: apsw.Connection, account: int, left: Left) -> None:
+    """Count recalls and topics that met, note recalls and queue tasks."""
+    known = _known(db, account, {
+        *left.counts, *chain.from_iterable(left.met),
+        *(recall.thread for recall in left.recalls), *(task.thread for task in left.tasks),
+    })  # fmt: skip
+    _count(db, account, left.counts, known)
+    _meet(db, account, left.met, known)
+    _enqueue(db, account, left.tasks, left.window, known)
+    if left.keep:
+        _note_recalls(db, account, left.recalls, left.keep, known)
+
+
+def _count(db: apsw.Connection, account: int, counts: Mapping[str, Touch], known: Known) -> None:
+    rows = [(account, thread, touch.count, touch.last) for thread, touch in counts.items() if thread in known]
+    run_many(db, "add_access", sorted(rows))
+
+
+def _meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Touch], known: Known) -> None:
+    run_many(db, "meet", [
+        (account, *paired(one, other), touch.count, touch.last)
+        for (one, other), touch in pairs.items()
+        if one != other and one in known and other in known
+    ])  # fmt: skip
+
+
+# Recalls one by one ---------------------------------------------------------------------------------------------------
 
 
 def recalled(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int) -> None:
     """Note recalls and what each made of its thread, then let go of the oldest of both."""
-    known = _known(db, account, (recall.thread for recall in recalls))
-    noted = [recall for recall in recalls if recall.thread in known]
-    said = ((account, r.thread, r.at, r.rank, r.score, r.query, r.access.value) for r in noted)
-    run_many(db, "add_recall", said)
-    moved = _moved(db, account, noted)
-    # No thread has more rows than it was recalled times.
-    full = [(account, thread, max(keep, 0)) for thread, states in moved.items() if states[-1].count > keep]
-    run_many(db, "trim_recalls", full)
-    run_many(db, "trim_recall_states", full)
+    _note_recalls(db, account, recalls, max(keep, 0), _known(db, account, {recall.thread for recall in recalls}))
 
 
-def _moved(db: apsw.Connection, account: int, recalls: Sequence[Recalled]) -> Mapping[str, Sequence[RecallState]]:
-    """Begin a new state of its thread with each recall, closing the open one there; the new states of each thread."""
-    rows = run(db, "open_recall_states", account, json_list([*{recall.thread for recall in recalls}])).fetchall()
-    last = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
-    begun: dict[str, list[RecallState]] = {}
+def _note_recalls(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int, known: Known) -> None:
+    """Note recalls thread by thread, for so each page of a table is written to once; none that would go at once."""
+    noted: dict[str, list[Recalled]] = {thread: [] for thread in sorted({r.thread for r in recalls} & known)}
     for recall in recalls:
-        before = last.get(recall.thread)
-        after = RecallState.first(recall.thread, recall.at) if before is None else before.after(recall.at)
-        last[recall.thread] = after
-        begun.setdefault(recall.thread, []).append(after)
-    run_many(db, "close_recall_state", ((begun[thread][0].since, id_) for id_, thread, *_ in rows))
-    run_many(db, "add_recall_state", (
-        (account, state.thread, state.since, until, state.count, state.strength)
-        for states in begun.values()
-        for state, until in zip(states, [*(after.since for after in states[1:]), NEVER], strict=True)
-    ))  # fmt: skip
-    return begun
+        if recall.thread in known:
+            noted[recall.thread].append(recall)
+    run_many(db, "add_recall", [
+        (account, r.thread, r.at, r.rank, r.score, r.query, r.access)
+        for own in noted.values()
+        for r in _newest(own, keep)
+    ])  # fmt: skip
+    moved = _moved(db, account, noted, keep)
+    # No thread has more rows than it was recalled times.
+    full = json_list([thread for thread, state in moved.items() if state.count > keep])
+    run(db, "trim_recalls", account, full, keep)
+    run(db, "trim_recall_states", account, full, keep)
+
+
+def _newest(recalls: list[Recalled], keep: int) -> Sequence[Recalled]:
+    """The newest recalls of a thread, in the order in which they were told."""
+    if len(recalls) <= keep:
+        return recalls
+    newest = sorted(range(len(recalls)), key=lambda place: (recalls[place].at, place))[len(recalls) - keep :]
+    return [recalls[place] for place in sorted(newest)]
+
+
+def _moved(
+    db: apsw.Connection, account: int, noted: Mapping[str, Sequence[Recalled]], keep: int
+) -> Mapping[str, RecallState]:
+    """Begin a new state of its thread with each recall, closing the open one there; the last state of each thread."""
+    rows = run(db, "open_recall_states", account, json_list(list(noted))).fetchall()
+    before = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
+    begun = {thread: _states(before.get(thread), own) for thread, own in noted.items()}
+    run_many(db, "close_recall_state", [(begun[thread][0].since, id_) for id_, thread, *_ in rows])
+    run_many(db, "add_recall_state", [
+        (account, thread, state.since, until, state.count, state.strength)
+        for thread, states in begun.items()
+        for state, until in _closed(states)[max(len(states) - keep, 0) :]
+    ])  # fmt: skip
+    return {thread: states[-1] for thread, states in begun.items()}
+
+
+def _states(before: RecallState | None, recalls: Sequence[Recalled]) -> list[RecallState]:
+    """The states that some recalls of a thread begin."""
+    states: list[RecallState] = []
+    for recall in recalls:
+        before = RecallState.first(recall.thread, recall.at) if before is None else before.after(recall.at)
+        states.append(before)
+    return states
+
+
+def _closed(states: Sequence[RecallState]) -> list[tuple[RecallState, int]]:
+    """States, each with the instant at which the next one begins."""
+    return list(zip(states, [*(after.since for after in states[1:]), NEVER], strict=True))
+
+
+# What is to be thought over -------------------------------------------------------------------------------------------
 
 
 def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int) -> int:
     """Queue tasks, each as one with the first that it can wait with; how many were new."""
-    known, new = _known(db, account, (task.thread for task in tasks)), 0
-    for task in tasks:
-        if task.thread in known:
-            whose = (account, task.thread, task.reason.value)
-            alike = run(db, "task_alike", *whose, task.due - window, task.due + window).get
-            if alike is None:
-                run(db, "add_task", *whose, task.priority, task.due)
-                new += 1
-            else:
-                run(db, "urge_task", task.priority, task.due, alike)
-    return new
+    return _enqueue(db, account, tasks, window, _known(db, account, {task.thread for task in tasks}))
+
+
+def _enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int, known: Known) -> int:
+    """Queue tasks of known threads; what is as urgent and due already is not written again."""
+    wanted = [task for task in tasks if task.thread in known]
+    queues: dict[tuple[str, Reason], dict[int, Task]] = {}
+    for row in run(db, "open_tasks", account, json_list(sorted({task.thread for task in wanted}))).fetchall():
+        task = task_of(row)
+        queues.setdefault((task.thread, task.reason), {})[task.id] = task
+    new, moved, ids = dict[int, Task](), dict[int, Task](), count(NEVER)
+    for task in wanted:
+        queue = queues.setdefault((task.thread, task.reason), {})
+        alike = _alike(queue.values(), task, window)
+        if alike is None:
+            place = next(ids)
+            new[place] = queue[place] = replace(task, id=place, claimed=0)
+        elif task.priority > alike.priority or task.due < alike.due:
+            priority, due = max(alike.priority, task.priority), min(alike.due, task.due)
+            queue[alike.id] = replace(alike, priority=priority, due=due)
+            (new if alike.id in new else moved)[alike.id] = queue[alike.id]
+    run_many(db, "add_task", [(account, t.thread, t.reason, t.priority, t.due) for t in new.values()])
+    run_many(db, "urge_task", [(t.priority, t.due, t.id) for t in moved.values()])
+    return len(new)
+
+
+def _alike(queue: Collection[Task], task: Task, window: int) -> Task | None:
+    """The first open task that a new one is one with: of one that is being worked on, only within the window."""
+    near = [t for t in queue if t.due <= task.due + window and (not t.claimed or t.due >= task.due - window)]
+    return min(near, key=lambda t: (t.due, t.id)) if len(near) > 1 else near[0] if near else None
 
 
 def claim(db: apsw.Connection, account: int, now: int, limit: int, lease: int) -> list[Task]:
@@ -113,7 +190,7 @@ def task_of(row: tuple[Any, ...]) -> Task:
     return Task(thread, Reason(reason), *rest)
 
 
-def _known(db: apsw.Connection, account: int, threads: Iterable[str]) -> frozenset[str]:
+def _known(db: apsw.Connection, account: int, threads: Collection[str]) -> Known:
     """Those of some threads that have a version in the account."""
-    rows = run(db, "known_threads", json_list(sorted(set(threads))), *span(account))
+    rows = run(db, "known_threads", json_list(sorted(threads)), *span(account))
     return frozenset(thread for (thread,) in rows)
