@@ -20,7 +20,7 @@ from told.core.query import Touch
 from told.core.recall import Left
 from told.core.scope import Scope
 from told.core.score import cosine
-from told.flow import Flow, call
+from told.flow import Flow, call, run
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
 from told.read.recalling import Recalls
@@ -276,7 +276,14 @@ def noted(
 
 
 def flush(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
-    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it."""
+    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it.
+
+    It is one effect: a task that is cancelled meanwhile has had it done, or not begun.
+    """
+    return (yield from call(run, _written(store, overlay)))
+
+
+def _written(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
     warnings: list[str] = []
     for account, left in overlay.take_all().items():
         done = yield from attempt(call(store.write_down, account, left))
