@@ -103,8 +103,11 @@ def hash_of(query: str) -> str:
 
 def tasks(recalls: Sequence[Recalled]) -> list[Task]:
     """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
-    found: dict[str, tuple[float, int]] = {}
+    best, first = dict[str, float](), dict[str, int]()
     for recall in recalls:
-        score, at = found.get(recall.thread, (recall.score, recall.at))
-        found[recall.thread] = max(score, recall.score), min(at, recall.at)
-    return [Task(thread, Reason.RECALL, score, at) for thread, (score, at) in found.items()]
+        thread = recall.thread
+        if recall.score > best.setdefault(thread, recall.score):
+            best[thread] = recall.score
+        if recall.at < first.setdefault(thread, recall.at):
+            first[thread] = recall.at
+    return [Task(thread, Reason.RECALL, score, first[thread]) for thread, score in best.items()]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, count
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import apsw
@@ -58,59 +59,34 @@ def recalled(db: apsw.Connection, account: int, recalls: Sequence[Recalled], kee
 
 
 def _note_recalls(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int, known: Known) -> None:
-    """Note recalls thread by thread, for so each page of a table is written to once; none that would go at once."""
-    noted: dict[str, list[Recalled]] = {thread: [] for thread in sorted({r.thread for r in recalls} & known)}
-    for recall in recalls:
-        if recall.thread in known:
-            noted[recall.thread].append(recall)
-    run_many(db, "add_recall", [
-        (account, r.thread, r.at, r.rank, r.score, r.query, r.access)
-        for own in noted.values()
-        for r in _newest(own, keep)
-    ])  # fmt: skip
-    moved = _moved(db, account, noted, keep)
+    """Note recalls thread by thread, for so each page of a table is written to once."""
+    noted = sorted([recall for recall in recalls if recall.thread in known], key=attrgetter("thread"))
+    run_many(db, "add_recall", [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in noted])
+    last = _moved(db, account, noted)
     # No thread has more rows than it was recalled times.
-    full = json_list([thread for thread, state in moved.items() if state.count > keep])
+    full = json_list([state.thread for state in last if state.count > keep])
     run(db, "trim_recalls", account, full, keep)
     run(db, "trim_recall_states", account, full, keep)
 
 
-def _newest(recalls: list[Recalled], keep: int) -> Sequence[Recalled]:
-    """The newest recalls of a thread, in the order in which they were told."""
-    if len(recalls) <= keep:
-        return recalls
-    newest = sorted(range(len(recalls)), key=lambda place: (recalls[place].at, place))[len(recalls) - keep :]
-    return [recalls[place] for place in sorted(newest)]
-
-
-def _moved(
-    db: apsw.Connection, account: int, noted: Mapping[str, Sequence[Recalled]], keep: int
-) -> Mapping[str, RecallState]:
+def _moved(db: apsw.Connection, account: int, noted: Sequence[Recalled]) -> Collection[RecallState]:
     """Begin a new state of its thread with each recall, closing the open one there; the last state of each thread."""
-    rows = run(db, "open_recall_states", account, json_list(list(noted))).fetchall()
-    before = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
-    begun = {thread: _states(before.get(thread), own) for thread, own in noted.items()}
-    run_many(db, "close_recall_state", [(begun[thread][0].since, id_) for id_, thread, *_ in rows])
+    rows = run(db, "open_recall_states", account, json_list(list(dict.fromkeys(r.thread for r in noted)))).fetchall()
+    last = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
+    opened, begun, closing = {thread: id_ for id_, thread, *_ in rows}, list[RecallState](), list[tuple[int, int]]()
+    for recall in noted:
+        thread, before = recall.thread, last.get(recall.thread)
+        after = RecallState.first(thread, recall.at) if before is None else before.after(recall.at)
+        if thread in opened:
+            closing.append((after.since, opened.pop(thread)))
+        last[thread] = after
+        begun.append(after)
+    run_many(db, "close_recall_state", closing)
     run_many(db, "add_recall_state", [
-        (account, thread, state.since, until, state.count, state.strength)
-        for thread, states in begun.items()
-        for state, until in _closed(states)[max(len(states) - keep, 0) :]
+        (account, one.thread, one.since, NEVER if one is last[one.thread] else after.since, one.count, one.strength)
+        for one, after in zip(begun, [*begun[1:], *begun[:1]], strict=True)
     ])  # fmt: skip
-    return {thread: states[-1] for thread, states in begun.items()}
-
-
-def _states(before: RecallState | None, recalls: Sequence[Recalled]) -> list[RecallState]:
-    """The states that some recalls of a thread begin."""
-    states: list[RecallState] = []
-    for recall in recalls:
-        before = RecallState.first(recall.thread, recall.at) if before is None else before.after(recall.at)
-        states.append(before)
-    return states
-
-
-def _closed(states: Sequence[RecallState]) -> list[tuple[RecallState, int]]:
-    """States, each with the instant at which the next one begins."""
-    return list(zip(states, [*(after.since for after in states[1:]), NEVER], strict=True))
+    return last.values()
 
 
 # What is to be thought over -------------------------------------------------------------------------------------------
@@ -121,33 +97,42 @@ def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: in
     return _enqueue(db, account, tasks, window, _known(db, account, {task.thread for task in tasks}))
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A task in the queue, or one that is about to be and has no id yet."""
+
+    priority: float
+    due: int
+    id: int = NEVER
+    claimed: int = 0
+
+
 def _enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int, known: Known) -> int:
     """Queue tasks of known threads; what is as urgent and due already is not written again."""
     wanted = [task for task in tasks if task.thread in known]
-    queues: dict[tuple[str, Reason], dict[int, Task]] = {}
-    for row in run(db, "open_tasks", account, json_list(sorted({task.thread for task in wanted}))).fetchall():
-        task = task_of(row)
-        queues.setdefault((task.thread, task.reason), {})[task.id] = task
-    new, moved, ids = dict[int, Task](), dict[int, Task](), count(NEVER)
+    queues: dict[tuple[str, str], list[_Waiting]] = {}
+    for thread, reason, *rest in run(db, "open_tasks", account, json_list(sorted({t.thread for t in wanted}))):
+        queues.setdefault((thread, reason), []).append(_Waiting(*rest))
+    new, moved = list[tuple[Task, _Waiting]](), dict[int, _Waiting]()
     for task in wanted:
-        queue = queues.setdefault((task.thread, task.reason), {})
-        alike = _alike(queue.values(), task, window)
+        queue = queues.setdefault((task.thread, task.reason), [])
+        alike = _alike(queue, task.due, window)
         if alike is None:
-            place = next(ids)
-            new[place] = queue[place] = replace(task, id=place, claimed=0)
+            queue.append(_Waiting(task.priority, task.due))
+            new.append((task, queue[-1]))
         elif task.priority > alike.priority or task.due < alike.due:
-            priority, due = max(alike.priority, task.priority), min(alike.due, task.due)
-            queue[alike.id] = replace(alike, priority=priority, due=due)
-            (new if alike.id in new else moved)[alike.id] = queue[alike.id]
-    run_many(db, "add_task", [(account, t.thread, t.reason, t.priority, t.due) for t in new.values()])
-    run_many(db, "urge_task", [(t.priority, t.due, t.id) for t in moved.values()])
+            alike.priority, alike.due = max(alike.priority, task.priority), min(alike.due, task.due)
+            moved[alike.id] = alike
+    moved.pop(NEVER, None)
+    run_many(db, "add_task", [(account, t.thread, t.reason, one.priority, one.due) for t, one in new])
+    run_many(db, "urge_task", [(one.priority, one.due, one.id) for one in moved.values()])
     return len(new)
 
 
-def _alike(queue: Collection[Task], task: Task, window: int) -> Task | None:
+def _alike(queue: Sequence[_Waiting], due: int, window: int) -> _Waiting | None:
     """The first open task that a new one is one with: of one that is being worked on, only within the window."""
-    near = [t for t in queue if t.due <= task.due + window and (not t.claimed or t.due >= task.due - window)]
-    return min(near, key=lambda t: (t.due, t.id)) if len(near) > 1 else near[0] if near else None
+    near = [t for t in queue if t.due <= due + window and (not t.claimed or t.due >= due - window)]
+    return min(near, key=attrgetter("due", "id")) if near else None
 
 
 def claim(db: apsw.Connection, account: int, now: int, limit: int, lease: int) -> list[Task]:

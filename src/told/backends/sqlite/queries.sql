@@ -385,8 +385,8 @@ WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) ORDER BY thread
 DELETE FROM recall_state WHERE id IN (SELECT s.id FROM json_each(?2) t CROSS JOIN recall_state s WHERE s.id IN (
     SELECT id FROM recall_state WHERE account = ?1 AND thread = t.value ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?3))
 -- name: open_tasks
-SELECT thread, reason, priority, due, id, claimed, attempts FROM task
-WHERE account = ?1 AND thread IN (SELECT value FROM json_each(?2)) ORDER BY id
+SELECT thread, reason, priority, due, id, claimed FROM task
+WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
 -- name: add_task
 INSERT INTO task (account, thread, reason, priority, due) VALUES (?, ?, ?, ?, ?)
 -- name: urge_task
