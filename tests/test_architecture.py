@@ -11,6 +11,7 @@ from architecture import (
     core_of_the_standard_library,
     documented,
     floors,
+    locks_over_forks,
     modules,
     named_queries,
     narrow_excepts,
@@ -73,6 +74,10 @@ def test_sql_is_never_put_together_where_it_is_executed():
 
 def test_only_the_faces_print():
     keeps(quiet_inside)
+
+
+def test_no_lock_outlives_its_holder_in_a_child_process():
+    keeps(locks_over_forks)
 
 
 def test_what_is_public_has_a_docstring():
@@ -157,6 +162,15 @@ BREAKS = {
     "sql: grown": (named_queries, {"backends/a.py": "def f(q):\n    q += ' LIMIT 1'\n    db.execute(q)"}, "backends/a.py:3"),
     "sql: inline": (named_queries, {"backends/a.py": "db.execute('select 1')"}, "execute() of a query written inline"),
     "print": (quiet_inside, {"engine.py": "def f():\n    print('x')"}, "engine.py:2: print()"),
+    "locks: bare": (locks_over_forks, {"tend/a.py": "import threading\nlock = threading.Lock()"}, "tend/a.py:2: a lock that a fork"),
+    "locks: of a field": (locks_over_forks, {"tend/a.py": "lock: threading.RLock = field(default_factory=threading.RLock)"}, "tend/a.py:1"),
+    "locks: by another name": (locks_over_forks, {"tend/a.py": "from threading import Condition as C"}, "tend/a.py:1"),
+    "locks: renewed by nobody": (locks_over_forks, {"tend/a.py": "class A:\n    def renew(self):\n        self.a = threading.Event()"}, "tend/a.py:3"),
+    "locks: made elsewhere": (
+        locks_over_forks,
+        {"tend/a.py": "class A:\n    def __init__(self):\n        self.a = threading.Lock()\n        at_fork(self, in_child='renew')"},
+        "tend/a.py:3",
+    ),
     "docstring: module": (documented, {"core/a.py": "x = 1"}, "core/a.py:1: the module has no docstring"),
     "docstring: function": (documented, {"core/a.py": "'Doc.'\ndef f(): ..."}, "core/a.py:2: f has no docstring"),
     "docstring: class": (documented, {"core/a.py": "'Doc.'\nclass A: ..."}, "A has no docstring"),
@@ -215,6 +229,21 @@ KEEPS = {
     "sql: a pragma": (named_queries, {"backends/a.py": "db.execute('PRAGMA data_version')\ndb.execute('BEGIN IMMEDIATE')"}),
     "sql: a name of another function": (named_queries, {"backends/a.py": "def f(x):\n    q = f'{x}'\ndef g(q):\n    db.execute(q)"}),
     "print: in a face": (quiet_inside, {"faces/cli.py": "print('x')", "engine.py": "console.print('x')"}),
+    "locks: cared for": (
+        locks_over_forks,
+        {
+            "tend/a.py": "a: threading.Lock = freed(threading.Lock())\nb = field(default_factory=lambda: awaited(threading.RLock()))",
+            "tend/b.py": """
+                class A:
+                    def __init__(self):
+                        self.renew()
+                        at_fork(self, in_child="renew")
+                    def renew(self):
+                        self.lock = threading.Lock()
+            """,
+            "tend/c.py": "threading.Thread(target=f).start()\nthreading.get_ident()",
+        },
+    ),
     "docstring: private and empty": (documented, {"core/__init__.py": "", "core/a.py": "'Doc.'\ndef _f(): ...\nclass _A: ..."}),
     "docstring: overloads": (documented, {"core/a.py": "'Doc.'\n@overload\ndef f(x: int): ...\ndef f(x):\n    'Doc.'"}),
 }

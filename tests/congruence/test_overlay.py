@@ -8,7 +8,7 @@ from told.backends.ram import RamStore
 from told.backends.sqlite import open_store
 from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
 from told.core.query import Touch
-from told.core.recall import Access, Reason, Recalled, Task
+from told.core.recall import Access, Left, Reason, Recalled, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Step
 from told.testing import ManualClock, seeded_mint
@@ -23,11 +23,15 @@ touches = st.builds(Touch, st.integers(1, 3), small)
 recalls = st.builds(Recalled, threads, small, st.integers(0, 3), st.floats(0, 1), st.text("qz", max_size=2),
                     st.sampled_from(Access))  # fmt: skip
 tasks = st.builds(Task, threads, st.sampled_from(Reason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small)
+counts, pairs = (st.dictionaries(each, touches, max_size=3) for each in (threads, st.tuples(threads, threads)))
+left = st.builds(Left, counts, pairs, st.lists(recalls, max_size=9), st.integers(0, 3), st.lists(tasks, max_size=4),
+                 st.integers(0, 20))  # fmt: skip
 noted = st.dictionaries(st.sampled_from((*THREADS, "k")), st.none() | st.binary(max_size=3), max_size=3)
 steps = st.one_of(
     st.tuples(st.just("tell"), threads.filter("unknown".__ne__)),
     st.tuples(st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))),
-    st.tuples(st.just("meet"), st.dictionaries(st.tuples(threads, threads), touches, max_size=3)),
+    st.tuples(st.just("meet"), pairs),
+    st.tuples(st.just("write_down"), left),
     st.tuples(st.just("recalled"), st.lists(recalls, max_size=4), st.integers(1, 3)),
     st.tuples(st.just("enqueue"), st.lists(tasks, max_size=4), st.integers(0, 20)),
     st.tuples(st.just("claim"), small, st.integers(0, 3), st.integers(0, 20)),

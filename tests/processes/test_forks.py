@@ -1,14 +1,14 @@
 """A memory that is open while its process forks: both go on, and what either was told is kept."""
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forking import PATIENCE, child, went_well
 from told import Memory
 from told.core.errors import StoreClosed
 from told.faces.worker import Worker
@@ -16,28 +16,10 @@ from told.testing import hashing_embedder
 from told.write.alone import Turnstile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-PATIENCE = 30
 
 
 def opened(path: Path, **settings: float) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(), **settings)
-
-
-def child(work: Callable[[], object]) -> int:
-    """Fork a process that does some work, or dies if that takes too long."""
-    number = os.fork()
-    if number == 0:
-        signal.alarm(PATIENCE)
-        try:
-            work()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return number
-
-
-def went_well(number: int) -> bool:
-    return os.waitpid(number, 0)[1] == 0
 
 
 @pytest.fixture

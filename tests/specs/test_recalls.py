@@ -11,7 +11,7 @@ from told import AsyncMemory, Memory
 from told.backends.sqlite import connect
 from told.core.errors import StoreBusy
 from told.core.query import Touch
-from told.core.recall import Recalled
+from told.core.recall import Left, Reason, Recalled, Task
 from told.core.scope import Scope
 from told.flow import run
 
@@ -62,15 +62,29 @@ def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory,
     threads = tell(memory, "tea", "coffee", "milk")
     run_named, ran = connect.run_named, list[str]()
     monkeypatch.setattr(connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest))
-    few = [Recalled(threads[0], 1)]
-    many = [Recalled(thread, at) for at in range(2, 30) for thread in threads]
+    few = Left({threads[0]: Touch(1, 1)}, {}, [Recalled(threads[0], 1)], 10, [Task(threads[0], Reason.RECALL, 0.1)])
+    recalls = [Recalled(thread, at) for at in range(2, 30) for thread in threads]
+    tasks = [Task(thread, Reason.RECALL, 0.5, 1) for thread in threads]
+    many = Left(dict.fromkeys(threads, Touch(28, 30)), {(threads[0], threads[1]): Touch(1, 1)}, recalls, 10, tasks)
     counts = []
-    for recalls in (few, many):
+    for left in (few, many):
         ran.clear()
-        memory.engine.store.recalled("default", recalls, 10)
+        memory.engine.store.write_down("default", left)
         counts.append(len(ran))
     assert counts[0] == counts[1] > 0
     assert [state.count for state in memory.engine.store.states("default", threads[:1])] == list(range(20, 30))
+
+
+def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_memory):
+    memory = open_memory(access_flush=3)
+    tell(memory, "tea", "green tea")
+    steps: list[str] = []
+    memory.engine.store.watch(steps.append)
+    for _ in range(3):
+        memory.search("tea", user_id="alice")
+    assert steps.count("committed") == 1
+    assert memory.queue()["results"]
+    assert memory.stats()["recalls"] > 0
 
 
 def test_figures_count_recalls_that_are_not_written_down_yet(open_memory):

@@ -30,6 +30,16 @@ ASYNC_HOMES = ("flow.py", "faces/", "backends/http/", "testing/replay.py")
 
 BROAD_EXCEPT_HOME = "ledger/consume.py"
 THIRD_PARTY_IN_CORE = {"core/yaml_once.py": {"yaml"}}
+LOCKS = {"Lock", "RLock", "Condition", "Event", "Semaphore", "BoundedSemaphore", "Barrier", "local"}
+LOCKS_MADE_ANEW = {
+    "backends/sqlite/connect.py": "SqliteStore.renew renews the database of a store",
+    "backends/sqlite/index.py": "SqliteStore.renew makes an empty cache",
+    "backends/sqlite/partition.py": "SqliteStore.renew makes an empty cache",
+    "backends/sqlite/writer.py": "SqliteStore.renew makes a new writer, once nobody writes",
+    "testing/contract/overlaying.py": "only a test waits there",
+    "testing/contract/writing.py": "only a test waits there",
+}
+"""Files whose locks need no care of their own at a fork, and why."""
 FILE_LINES, FUNCTION_LINES = 500, 50
 
 PLACE = {unit: (floor, column) for floor, units in enumerate(FLOORS) for column, unit in enumerate(units)}
@@ -395,6 +405,47 @@ def quiet_inside(root: Path) -> list[str]:
         for node in nodes(module.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
+
+
+def locks_over_forks(root: Path) -> list[str]:
+    """No lock is held in a child process by a thread that stayed with the parent."""
+    fix = "Write freed(…) or awaited(…) of told.core.fork around it, or make it in renew() and call at_fork"
+    return [
+        module.fault(line, "a lock that a fork may leave locked", fix)
+        for module in modules(root)
+        if module.path not in LOCKS_MADE_ANEW
+        for line in sorted(stranded(module.tree))
+    ]
+
+
+def stranded(tree: ast.Module) -> Iterator[int]:
+    """The lines that make a lock which nothing renews in a child process."""
+    cared = {id(inner) for node in ast.walk(tree) for part in cared_for(node) for inner in ast.walk(part)}
+    for node in nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "threading":
+            yield from (node.lineno for alias in node.names if alias.name in LOCKS)
+        elif isinstance(node, ast.Attribute) and id(node) not in cared:
+            yield from (node.lineno for lock in LOCKS if ast.unparse(node) == f"threading.{lock}")
+
+
+def cared_for(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a node where a lock may be named: annotations, what is freed or awaited, and what `renew` does."""
+    if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
+        yield node.annotation
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("freed", "awaited"):
+        yield from node.args
+    elif isinstance(node, ast.ClassDef) and any(map(renews, ast.walk(node))):
+        yield from (part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "renew")
+
+
+def renews(node: ast.AST) -> bool:
+    """Whether a node is a call that has `renew` called in every child process."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "at_fork"
+        and [ast.unparse(arg) for arg in node.args] == ["self"]
+        and "in_child='renew'" in {ast.unparse(word) for word in node.keywords}
+    )
 
 
 def documented(root: Path) -> list[str]:

@@ -5,7 +5,6 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Mapping
 
 import pytest
 
@@ -14,6 +13,7 @@ from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import StoreFull
 from told.core.fact import Fact
 from told.core.query import Touch
+from told.core.recall import Left
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch
@@ -163,11 +163,11 @@ class FullStore(RamStore):
     full = True
     asked = 0
 
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
+    def write_down(self, account: str, left: Left) -> None:
         self.asked += 1
         if self.full:
             raise StoreFull()
-        super().touch(account, recalls)
+        super().write_down(account, left)
 
 
 def full_store() -> FullStore:
@@ -209,7 +209,7 @@ def test_a_failed_flush_is_a_warning_and_nothing_is_lost():
     overlay, store = Overlay(every=2), full_store()
     assert run(noted(store, overlay, ALICE, facts(1), 1)) == ()
     [warning] = run(noted(store, overlay, ALICE, facts(1), 2))
-    assert "Recalls could not be counted" in warning
+    assert "Recalls could not be written down" in warning
     assert overlay.pending("acme", ["t1"]) == {"t1": Touch(2, 2)}
     store.full = False
     assert run(flush(store, overlay)) == ()

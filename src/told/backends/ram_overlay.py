@@ -10,7 +10,7 @@ from told.backends.ram_rows import storable
 from told.backends.ram_shelf import Shelf, locked
 from told.core.fact import Tick
 from told.core.query import Touch
-from told.core.recall import Recalled, RecallState, Task, urgency
+from told.core.recall import Left, Recalled, RecallState, Task, urgency
 from told.core.scope import Scope
 
 
@@ -36,6 +36,18 @@ class RamOverlay(Shelf):
         seqs = [tick.seq for tick in ticks]
         turns, tokens = ([0, *accumulate(each)] for each in ((t.turns for t in ticks), (t.tokens for t in ticks)))
         return {place: (turns[at], tokens[at]) for place in places for at in [bisect_right(seqs, place)]}
+
+    # What reads leave behind
+
+    @locked
+    def write_down(self, account: str, left: Left) -> None:
+        """Count recalls and topics that met, note recalls and queue tasks."""
+        storable(*(recall.query for recall in left.recalls if left.keep))
+        self._account(account).touch(left.counts)
+        self.meet(account, left.met)
+        self.enqueue(account, left.tasks, left.window)
+        if left.keep:
+            self.recalled(account, left.recalls, left.keep)
 
     # Topics that came up together
 

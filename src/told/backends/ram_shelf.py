@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from told.backends.ram_account import Account
 from told.core.errors import StoreClosed
-from told.core.fork import at_fork
+from told.core.fork import awaited
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,10 +19,9 @@ class Shelf:
     """Accounts by name, one caller at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = awaited(threading.RLock())
         self._closed = False
         self._accounts: dict[str, Account] = {}
-        at_fork(self._lock, before="acquire", in_parent="release", in_child="release")
 
     def _account(self, name: str) -> Account:
         """An account to read from: one that was never written to is empty, and not on the shelf."""

@@ -1,26 +1,57 @@
-"""What becomes of locks and files in a child process, where whoever had them at the moment of the fork is not there."""
+"""What becomes of locks and files in a child process, where whoever had them at the moment of the fork is not there.
+
+A class makes its lock in a method that `at_fork` calls in the child, or the lock itself is `freed` or `awaited`.
+"""
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+BEFORE, IN_PARENT, IN_CHILD = "before", "after_in_parent", "after_in_child"
+_NUMBERS: Final = count()
+_KNOWN: Final[dict[int, tuple[weakref.ref[Any], Mapping[str, str]]]] = {}
+"""What is called around a fork, in the order in which it came; what nobody has any longer is not in it."""
 
 
 def at_fork(one: object, *, in_child: str, before: str = "", in_parent: str = "") -> None:
     """Call methods of something, by their names, around every fork, as long as somebody still has it."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    named = {"before": before, "after_in_parent": in_parent, "after_in_child": in_child}
-    os.register_at_fork(**{moment: _method(one, name) for moment, name in named.items() if name})
+    number = next(_NUMBERS)
+    known = weakref.ref(one, lambda _: _KNOWN.pop(number, None))
+    _KNOWN[number] = known, {BEFORE: before, IN_PARENT: in_parent, IN_CHILD: in_child}
 
 
-def _method(one: object, name: str) -> Callable[[], Any]:
-    known = weakref.ref(one)
+def freed(lock: T) -> T:
+    """A lock that nobody has in a child process: for what is sound whenever its holder is interrupted."""
+    at_fork(lock, in_child="_at_fork_reinit")
+    return lock
 
-    def act() -> None:
-        if (found := known()) is not None:
-            getattr(found, name)()
 
-    return act
+def awaited(lock: T) -> T:
+    """A lock that every fork waits for: for what is sound only while nobody has it."""
+    at_fork(lock, before="acquire", in_parent="release", in_child="release")
+    return lock
+
+
+def _methods(moment: str) -> list[Callable[[], Any]]:
+    known = [(ref(), names[moment]) for ref, names in list(_KNOWN.values())]
+    return [getattr(one, name) for one, name in known if one is not None and name]
+
+
+def _call(moment: str) -> None:
+    """Call the newest first before a fork and the oldest first after it, each of them whatever another may raise."""
+    methods = _methods(moment)
+    with ExitStack() as calls:  # which calls what came last first
+        for method in methods if moment == BEFORE else reversed(methods):
+            calls.callback(method)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(**{moment: partial(_call, moment) for moment in (BEFORE, IN_PARENT, IN_CHILD)})

@@ -5,10 +5,12 @@ None of it is a belief, so none of it is in the ledger: no view, export or proof
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from told.core.fact import NEVER
+from told.core.query import Touch
 from told.core.value import quick
 
 STRENGTHENING = 0.1
@@ -66,10 +68,11 @@ class RecallState:
 
     def after(self, at: int) -> RecallState:
         """The state one more recall begins; one that is told late begins no earlier than this one."""
-        strength = min(1.0, round(self.strength + STRENGTHENING, 9))
+        strength = 1.0 if self.strength == 1.0 else min(1.0, round(self.strength + STRENGTHENING, 9))
         return RecallState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Task:
     """A memory that is to be thought over, from when on, how urgently, and who is at it; `id` 0 has no place yet."""
@@ -81,6 +84,18 @@ class Task:
     id: int = 0
     claimed: int = 0
     attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the reads of a while leave behind in an account, to be written down together."""
+
+    counts: Mapping[str, Touch] = field(default_factory=dict)
+    met: Mapping[tuple[str, str], Touch] = field(default_factory=dict)
+    recalls: Sequence[Recalled] = ()
+    keep: int = 0
+    tasks: Sequence[Task] = ()
+    window: int = 0
 
 
 def urgency(task: Task) -> tuple[float, int, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from told.core.errors import InvalidInput
+from told.core.fork import freed
 from told.core.text import loads_forgiving
 from told.flow import after
 from told.ports import LLM, Line, Reply, Tool, ToolLLM, ToolReply, Usage, usage_of
@@ -18,7 +19,7 @@ class Meter:
     """What models were asked and what it cost, by operation; threads may share it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
         self._spent: dict[str, Usage] = {}
 
     def add(self, operation: str, usage: Usage) -> None:
@@ -97,7 +98,7 @@ class Cached(Around):
 
     def __init__(self, inner: LLM, size: int) -> None:
         super().__init__(inner)
-        self._size, self._lock = size, threading.Lock()
+        self._size, self._lock = size, freed(threading.Lock())
         self._kept: OrderedDict[str, Any] = OrderedDict()
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from told.core.fact import Tick
 from told.core.query import Touch
-from told.core.recall import Recalled, RecallState, Task
+from told.core.recall import Left, Recalled, RecallState, Task
 from told.core.scope import Scope
 
 
@@ -20,6 +20,13 @@ class Overlay(Protocol):
 
     def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
         """How many turns and tokens all ticks at the home of a scope come to up to each of these positions."""
+
+    # what reads leave behind
+    def write_down(self, account: str, left: Left) -> None:
+        """Count recalls and topics that met, note recalls and queue tasks, as the methods for each do, or none of it.
+
+        No recall is noted where none is to be kept, and then none that was noted before is let go.
+        """
 
     # topics that came up together
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:

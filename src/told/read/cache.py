@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import exp2, log1p
 from typing import Final, NamedTuple, TypeAlias
@@ -17,9 +17,10 @@ from typing import Final, NamedTuple, TypeAlias
 from told.core.fact import Fact
 from told.core.fork import at_fork
 from told.core.query import Touch
+from told.core.recall import Left
 from told.core.scope import Scope
 from told.core.score import cosine
-from told.flow import Flow, call
+from told.flow import Flow, call, run
 from told.ledger.consume import Failure, attempt
 from told.ports import Store
 from told.read.recalling import Recalls
@@ -82,7 +83,6 @@ class Overlay:
         self._pending: dict[str, dict[str, list[int]]] = {}
         self._met: dict[str, dict[Pair, Touch]] = {}
         self._reads = 0
-        self.recalls.renew()
 
     def note(
         self, account: str, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES
@@ -204,6 +204,24 @@ class Overlay:
             for thread, touch in recalls.items():
                 _count(counts, thread, touch.count, touch.last)
 
+    # All that is pending
+
+    def take_all(self) -> Mapping[str, Left]:
+        """All that is pending by account, for somebody who writes it down or gives it back."""
+        counts, met, recalls = self.take(), self.take_met(), self.recalls.take()
+        return {
+            account: replace(
+                self.recalls.left(recalls.get(account, ())), counts=counts.get(account, {}), met=met.get(account, {})
+            )
+            for account in {**counts, **met, **recalls}
+        }
+
+    def give_all_back(self, account: str, left: Left) -> None:
+        """What could not be written down."""
+        self.give_back(account, left.counts)
+        self.give_back_met(account, left.met)
+        self.recalls.give_back(account, left.recalls)
+
     # Forgetting
 
     def drop(self, account: str, threads: Iterable[str]) -> None:
@@ -258,19 +276,21 @@ def noted(
 
 
 def flush(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
-    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it."""
+    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it.
+
+    It is one effect: a task that is cancelled meanwhile has had it done, or not begun.
+    """
+    return (yield from call(run, _written(store, overlay)))
+
+
+def _written(store: Store, overlay: Overlay) -> Flow[tuple[str, ...]]:
     warnings: list[str] = []
-    for account, recalls in overlay.take().items():
-        done = yield from attempt(call(store.touch, account, recalls))
+    for account, left in overlay.take_all().items():
+        done = yield from attempt(call(store.write_down, account, left))
         if isinstance(done, Failure):
-            overlay.give_back(account, recalls)
-            warnings.append(f"Recalls could not be counted: {done}")
-    for account, pairs in overlay.take_met().items():
-        done = yield from attempt(call(store.meet, account, pairs))
-        if isinstance(done, Failure):
-            overlay.give_back_met(account, pairs)
-            warnings.append(f"Topics that came up together could not be counted: {done}")
-    return (*warnings, *(yield from overlay.recalls.flush(store)))
+            overlay.give_all_back(account, left)
+            warnings.append(f"Recalls could not be written down: {done}")
+    return tuple(warnings)
 
 
 def met(store: Store, overlay: Overlay, account: str, topics: Sequence[str]) -> Flow[Mapping[Pair, Touch]]:

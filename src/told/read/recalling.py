@@ -12,13 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from told.core.fork import at_fork
 from told.core.ids import sha256
 from told.core.query import Hit
-from told.core.recall import Reason, Recalled, Task
+from told.core.recall import Left, Reason, Recalled, Task
 from told.core.text import normalise
-from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
-from told.ports import Store
 
 SECOND: Final = 1_000_000
 HASHED: Final = 16
@@ -41,9 +39,10 @@ class Recalls:
         self._window = window
         self._queued = queued
         self.renew()
+        at_fork(self, in_child="renew")
 
     def renew(self) -> None:
-        """Begin with nothing."""
+        """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
         self._lock = threading.Lock()
         self._pending: dict[str, dict[str, deque[_Noted]]] = {}
 
@@ -87,21 +86,14 @@ class Recalls:
         with self._lock:
             self._pending.pop(account, None)
 
-    def flush(self, store: Store) -> Flow[tuple[str, ...]]:
-        """Write down what is pending; what cannot be written stays pending and is a warning."""
-        warnings: list[str] = []
-        for account, recalls in self.take().items():
-            done = yield from attempt(self._write(store, account, recalls))
-            if isinstance(done, Failure):
-                self._put(account, ((each.thread, (each.at, each.rank, each.score, each.query)) for each in recalls))
-                warnings.append(f"Recalls could not be noted: {done}")
-        return tuple(warnings)
+    def give_back(self, account: str, recalls: Sequence[Recalled]) -> None:
+        """These could not be written down."""
+        self._put(account, ((each.thread, (each.at, each.rank, each.score, each.query)) for each in recalls))
 
-    def _write(self, store: Store, account: str, recalls: Sequence[Recalled]) -> Flow[None]:
-        if self._queued:
-            yield from call(store.enqueue, account, tasks(recalls), self._window * SECOND)
-        if self._keep:
-            yield from call(store.recalled, account, recalls, self._keep)
+    def left(self, recalls: Sequence[Recalled]) -> Left:
+        """What some recalls leave behind: themselves, and what is to be thought over."""
+        queued = tasks(recalls) if self._queued else ()
+        return Left(recalls=recalls, keep=self._keep, tasks=queued, window=self._window * SECOND)
 
 
 def hash_of(query: str) -> str:
@@ -111,10 +103,11 @@ def hash_of(query: str) -> str:
 
 def tasks(recalls: Sequence[Recalled]) -> list[Task]:
     """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
-    found: dict[str, list[Recalled]] = {}
+    best, first = dict[str, float](), dict[str, int]()
     for recall in recalls:
-        found.setdefault(recall.thread, []).append(recall)
-    return [
-        Task(thread, Reason.RECALL, max(one.score for one in own), min(one.at for one in own))
-        for thread, own in found.items()
-    ]
+        thread = recall.thread
+        if recall.score > best.setdefault(thread, recall.score):
+            best[thread] = recall.score
+        if recall.at < first.setdefault(thread, recall.at):
+            first[thread] = recall.at
+    return [Task(thread, Reason.RECALL, score, first[thread]) for thread, score in best.items()]

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
+from told.core.fork import freed
 from told.core.ids import canonical, sha256
 from told.core.scope import Scope
 from told.core.topics import Shelf
@@ -23,7 +24,7 @@ class Shelves:
     """Shelves by scope, each good as long as nobody else changed its topics."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
         self._kept: OrderedDict[Scope, tuple[bytes, Shelf]] = OrderedDict()
 
     def take(self, scope: Scope, epoch: bytes | None) -> Shelf | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from told.core.errors import ConfigError, EmbeddingError, LLMError
+from told.core.fork import freed
 from told.core.ids import Mint
 from told.core.text import terms
 from told.ports import SPREAD, Embedder, Line, Purpose, Tool, ToolReply, Vector, usage_of
@@ -121,7 +122,7 @@ class ScriptedLLM:
         self.schemas: list[Mapping[str, Any] | None] = []
         self.conversations: list[tuple[str, tuple[Line, ...], tuple[Tool, ...]]] = []
         self._replies = iter(replies)
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The next line of the script; past its end, `LLMError`."""

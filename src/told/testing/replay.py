@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import InvalidInput, LLMError
+from told.core.fork import freed
 from told.core.text import snippet
 from told.ports import LLM, Line, Reply, Tool, ToolCall, ToolLLM, ToolReply, Usage, usage_of
 
@@ -25,7 +26,7 @@ class Recorder:
     def __init__(self, inner: LLM, path: Path | str) -> None:
         self.inner, self.path = inner, Path(path)
         self.model, self.local = inner.model, bool(getattr(inner, "local", True))
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
         """What the model inside answers."""
@@ -63,7 +64,7 @@ class Replayer:
     def __init__(self, path: Path | str, *, local: bool = True) -> None:
         self.path, self.local = Path(path), local
         self.model = "replayed"
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
         self._answers: dict[str, list[Mapping[str, Any]]] = {}
         for number, line in enumerate(self.path.read_text("utf-8").splitlines(), 1):
             self._read(number, line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from told.core.fork import at_fork
+
 
 class Breaker:
     """Counts failures in a row; after too many nobody is let through for a while, and then one to begin with."""
@@ -13,6 +15,7 @@ class Breaker:
         self._failed = 0
         self._opened: float | None = None
         self._trying = False
+        at_fork(self, in_child="abandoned")
 
     def admits(self) -> bool:
         """Whether a request may go out now; a yes is followed by one of the three below."""

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from told.core.fork import freed
+
 T = TypeVar("T")
 
 
@@ -40,7 +42,7 @@ class Home:
             work.close()
 
 
-_lock = threading.Lock()
+_lock = freed(threading.Lock())
 _homes: list[Home] = []
 
 

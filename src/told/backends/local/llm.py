@@ -11,6 +11,7 @@ from told.backends.http.openai import OpenAI
 from told.backends.http.openai import openai as adapter
 from told.backends.local import registry
 from told.core.errors import ConfigError, ModelMissing
+from told.core.fork import freed
 
 RUNTIME = "xllamacpp"
 CONTEXT = 4096
@@ -34,7 +35,7 @@ class Server:
         return f"{self._server.listening_address}/v1"
 
 
-_lock = threading.Lock()
+_lock = freed(threading.Lock())
 _servers: dict[Path, Server] = {}
 
 

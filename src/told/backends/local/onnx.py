@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from told.backends.local.registry import GRAPH, Model
 from told.backends.local.wordpiece import bundled
 from told.core.errors import ConfigError, EmbeddingError, InvalidInput
+from told.core.fork import freed
 
 if TYPE_CHECKING:
     from told.ports import Purpose
@@ -72,7 +74,7 @@ class OnnxEmbedder:
         self._threads = threads
         self._batch = batch
         self._network: _Network | None = None
-        self._loading = Lock()
+        self._loading = freed(threading.Lock())
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> list[Sequence[float]]:
         """One unit vector of single-precision floats for each text, in order."""
@@ -103,9 +105,17 @@ class OnnxEmbedder:
             return self._network
 
 
+def quiet_runtime() -> Any:
+    """The runtime without its reports to Microsoft, whose thread a child process would wait for when it ends."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    runtime = import_module("onnxruntime")
+    runtime.disable_telemetry_events()
+    return runtime
+
+
 def load(graph: Path, *, threads: int, batch: int) -> _Network:
     """Open a network with its own threads and without the arena that never gives memory back."""
-    runtime = import_module("onnxruntime")
+    runtime = quiet_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import apsw
 
@@ -11,66 +14,125 @@ from told.backends.sqlite.connect import run, run_many
 from told.backends.sqlite.rows import json_list, span
 from told.core.fact import NEVER
 from told.core.query import Touch
-from told.core.recall import Reason, Recalled, RecallState, Task, paired, urgency
+from told.core.recall import Left, Reason, Recalled, RecallState, Task, paired, urgency
 
 TABLES = ("met", "recall", "recall_state", "task", "note")
 THREADS = ("met_one", "met_other", "recall", "recall_state", "task", "note")
 """Every place a thread is named in."""
 
+Known: TypeAlias = frozenset[str]
+"""Those of some threads that have a version in the account."""
 
-def meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Touch]) -> None:
-    """Count that topics came up together."""
-    known = _known(db, account, (topic for pair in pairs for topic in pair))
-    for (one, other), touch in pairs.items():
-        if one != other and {one, other} <= known:
-            run(db, "meet", account, *paired(one, other), touch.count, touch.last)
+
+def write_down(db: apsw.Connection, account: int, left: Left) -> None:
+    """Count recalls and topics that met, note recalls and queue tasks."""
+    known = _known(db, account, {
+        *left.counts, *chain.from_iterable(left.met),
+        *(recall.thread for recall in left.recalls), *(task.thread for task in left.tasks),
+    })  # fmt: skip
+    _count(db, account, left.counts, known)
+    _meet(db, account, left.met, known)
+    _enqueue(db, account, left.tasks, left.window, known)
+    if left.keep:
+        _note_recalls(db, account, left.recalls, left.keep, known)
+
+
+def _count(db: apsw.Connection, account: int, counts: Mapping[str, Touch], known: Known) -> None:
+    rows = [(account, thread, touch.count, touch.last) for thread, touch in counts.items() if thread in known]
+    run_many(db, "add_access", sorted(rows))
+
+
+def _meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Touch], known: Known) -> None:
+    run_many(db, "meet", [
+        (account, *paired(one, other), touch.count, touch.last)
+        for (one, other), touch in pairs.items()
+        if one != other and one in known and other in known
+    ])  # fmt: skip
+
+
+# Recalls one by one ---------------------------------------------------------------------------------------------------
 
 
 def recalled(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int) -> None:
     """Note recalls and what each made of its thread, then let go of the oldest of both."""
-    known = _known(db, account, (recall.thread for recall in recalls))
-    noted = [recall for recall in recalls if recall.thread in known]
-    said = ((account, r.thread, r.at, r.rank, r.score, r.query, r.access.value) for r in noted)
-    run_many(db, "add_recall", said)
-    moved = _moved(db, account, noted)
+    _note_recalls(db, account, recalls, max(keep, 0), _known(db, account, {recall.thread for recall in recalls}))
+
+
+def _note_recalls(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int, known: Known) -> None:
+    """Note recalls thread by thread, for so each page of a table is written to once."""
+    noted = sorted([recall for recall in recalls if recall.thread in known], key=attrgetter("thread"))
+    run_many(db, "add_recall", [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in noted])
+    last = _moved(db, account, noted)
     # No thread has more rows than it was recalled times.
-    full = [(account, thread, max(keep, 0)) for thread, states in moved.items() if states[-1].count > keep]
-    run_many(db, "trim_recalls", full)
-    run_many(db, "trim_recall_states", full)
+    full = json_list([state.thread for state in last if state.count > keep])
+    run(db, "trim_recalls", account, full, keep)
+    run(db, "trim_recall_states", account, full, keep)
 
 
-def _moved(db: apsw.Connection, account: int, recalls: Sequence[Recalled]) -> Mapping[str, Sequence[RecallState]]:
-    """Begin a new state of its thread with each recall, closing the open one there; the new states of each thread."""
-    rows = run(db, "open_recall_states", account, json_list([*{recall.thread for recall in recalls}])).fetchall()
+def _moved(db: apsw.Connection, account: int, noted: Sequence[Recalled]) -> Collection[RecallState]:
+    """Begin a new state of its thread with each recall, closing the open one there; the last state of each thread."""
+    rows = run(db, "open_recall_states", account, json_list(list(dict.fromkeys(r.thread for r in noted)))).fetchall()
     last = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
-    begun: dict[str, list[RecallState]] = {}
-    for recall in recalls:
-        before = last.get(recall.thread)
-        after = RecallState.first(recall.thread, recall.at) if before is None else before.after(recall.at)
-        last[recall.thread] = after
-        begun.setdefault(recall.thread, []).append(after)
-    run_many(db, "close_recall_state", ((begun[thread][0].since, id_) for id_, thread, *_ in rows))
-    run_many(db, "add_recall_state", (
-        (account, state.thread, state.since, until, state.count, state.strength)
-        for states in begun.values()
-        for state, until in zip(states, [*(after.since for after in states[1:]), NEVER], strict=True)
-    ))  # fmt: skip
-    return begun
+    opened, begun, closing = {thread: id_ for id_, thread, *_ in rows}, list[RecallState](), list[tuple[int, int]]()
+    for recall in noted:
+        thread, before = recall.thread, last.get(recall.thread)
+        after = RecallState.first(thread, recall.at) if before is None else before.after(recall.at)
+        if thread in opened:
+            closing.append((after.since, opened.pop(thread)))
+        last[thread] = after
+        begun.append(after)
+    run_many(db, "close_recall_state", closing)
+    run_many(db, "add_recall_state", [
+        (account, one.thread, one.since, NEVER if one is last[one.thread] else after.since, one.count, one.strength)
+        for one, after in zip(begun, [*begun[1:], *begun[:1]], strict=True)
+    ])  # fmt: skip
+    return last.values()
+
+
+# What is to be thought over -------------------------------------------------------------------------------------------
 
 
 def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int) -> int:
     """Queue tasks, each as one with the first that it can wait with; how many were new."""
-    known, new = _known(db, account, (task.thread for task in tasks)), 0
-    for task in tasks:
-        if task.thread in known:
-            whose = (account, task.thread, task.reason.value)
-            alike = run(db, "task_alike", *whose, task.due - window, task.due + window).get
-            if alike is None:
-                run(db, "add_task", *whose, task.priority, task.due)
-                new += 1
-            else:
-                run(db, "urge_task", task.priority, task.due, alike)
-    return new
+    return _enqueue(db, account, tasks, window, _known(db, account, {task.thread for task in tasks}))
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A task in the queue, or one that is about to be and has no id yet."""
+
+    priority: float
+    due: int
+    id: int = NEVER
+    claimed: int = 0
+
+
+def _enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int, known: Known) -> int:
+    """Queue tasks of known threads; what is as urgent and due already is not written again."""
+    wanted = [task for task in tasks if task.thread in known]
+    queues: dict[tuple[str, str], list[_Waiting]] = {}
+    for thread, reason, *rest in run(db, "open_tasks", account, json_list(sorted({t.thread for t in wanted}))):
+        queues.setdefault((thread, reason), []).append(_Waiting(*rest))
+    new, moved = list[tuple[Task, _Waiting]](), dict[int, _Waiting]()
+    for task in wanted:
+        queue = queues.setdefault((task.thread, task.reason), [])
+        alike = _alike(queue, task.due, window)
+        if alike is None:
+            queue.append(_Waiting(task.priority, task.due))
+            new.append((task, queue[-1]))
+        elif task.priority > alike.priority or task.due < alike.due:
+            alike.priority, alike.due = max(alike.priority, task.priority), min(alike.due, task.due)
+            moved[alike.id] = alike
+    moved.pop(NEVER, None)
+    run_many(db, "add_task", [(account, t.thread, t.reason, one.priority, one.due) for t, one in new])
+    run_many(db, "urge_task", [(one.priority, one.due, one.id) for one in moved.values()])
+    return len(new)
+
+
+def _alike(queue: Sequence[_Waiting], due: int, window: int) -> _Waiting | None:
+    """The first open task that a new one is one with: of one that is being worked on, only within the window."""
+    near = [t for t in queue if t.due <= due + window and (not t.claimed or t.due >= due - window)]
+    return min(near, key=attrgetter("due", "id")) if near else None
 
 
 def claim(db: apsw.Connection, account: int, now: int, limit: int, lease: int) -> list[Task]:
@@ -113,7 +175,7 @@ def task_of(row: tuple[Any, ...]) -> Task:
     return Task(thread, Reason(reason), *rest)
 
 
-def _known(db: apsw.Connection, account: int, threads: Iterable[str]) -> frozenset[str]:
+def _known(db: apsw.Connection, account: int, threads: Collection[str]) -> Known:
     """Those of some threads that have a version in the account."""
-    rows = run(db, "known_threads", json_list(sorted(set(threads))), *span(account))
+    rows = run(db, "known_threads", json_list(sorted(threads)), *span(account))
     return frozenset(thread for (thread,) in rows)

@@ -14,7 +14,7 @@ from told.backends.sqlite.rows import Scopes, json_list, position
 from told.backends.sqlite.writer import Writer
 from told.core.fact import Tick
 from told.core.query import LATEST, Touch
-from told.core.recall import Access, Recalled, RecallState, Task
+from told.core.recall import Access, Left, Recalled, RecallState, Task
 from told.core.scope import Scope
 
 T = TypeVar("T")
@@ -59,11 +59,17 @@ class SqliteOverlay:
             rows = run(db, "ticked", part, json_list(asked)).fetchall()
         return {place: (turns, tokens) for place, (_, turns, tokens) in zip(places, rows, strict=True)}
 
+    # What reads leave behind ------------------------------------------------------------------------------------------
+
+    def write_down(self, account: str, left: Left) -> None:
+        """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
+        self._within(account, lambda db, number: beside.write_down(db, number, left))
+
     # Topics that came up together -------------------------------------------------------------------------------------
 
     def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
         """Count that topics came up together."""
-        self._within(account, lambda db, number: beside.meet(db, number, pairs))
+        self._within(account, lambda db, number: beside.write_down(db, number, Left(met=pairs)))
 
     def met(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], Touch]:
         """How often topics came up together with others."""

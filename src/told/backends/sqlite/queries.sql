@@ -362,6 +362,9 @@ DELETE FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(
 SELECT j.value FROM json_each(?1) j
 WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
     WHERE e.thread = j.value AND e.id > ?2 AND e.id < ?3)
+-- name: add_access
+INSERT INTO access (account, thread, count, last) VALUES (?, ?, ?, ?)
+ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
 -- name: meet
 INSERT INTO met (account, one, other, count, last) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (account, one, other) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
@@ -374,8 +377,8 @@ INSERT INTO recall (account, thread, at, rank, score, query, access) VALUES (?, 
 -- name: recalls
 SELECT at, rank, score, query, access FROM recall WHERE account = ? AND thread = ? ORDER BY at, id
 -- name: trim_recalls
-DELETE FROM recall WHERE id IN (
-    SELECT id FROM recall WHERE account = ? AND thread = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)
+DELETE FROM recall WHERE id IN (SELECT r.id FROM json_each(?2) t CROSS JOIN recall r WHERE r.id IN (
+    SELECT id FROM recall WHERE account = ?1 AND thread = t.value ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?3))
 -- name: open_recall_states
 SELECT s.id, s.thread, s.since, s.until, s.count, s.strength FROM json_each(?2) t JOIN recall_state s ON s.id = (
     SELECT id FROM recall_state WHERE account = ?1 AND thread = t.value ORDER BY since DESC, id DESC LIMIT 1)
@@ -387,15 +390,15 @@ INSERT INTO recall_state (account, thread, since, until, count, strength) VALUES
 SELECT thread, since, until, count, strength FROM recall_state
 WHERE account = ? AND thread IN (SELECT value FROM json_each(?)) ORDER BY thread, since, id
 -- name: trim_recall_states
-DELETE FROM recall_state WHERE id IN (
-    SELECT id FROM recall_state WHERE account = ? AND thread = ? ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
--- name: task_alike
-SELECT id FROM task
-WHERE account = ?1 AND thread = ?2 AND reason = ?3 AND due <= ?5 AND (claimed = 0 OR due >= ?4) ORDER BY due, id LIMIT 1
+DELETE FROM recall_state WHERE id IN (SELECT s.id FROM json_each(?2) t CROSS JOIN recall_state s WHERE s.id IN (
+    SELECT id FROM recall_state WHERE account = ?1 AND thread = t.value ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?3))
+-- name: open_tasks
+SELECT thread, reason, priority, due, id, claimed FROM task
+WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
 -- name: add_task
 INSERT INTO task (account, thread, reason, priority, due) VALUES (?, ?, ?, ?, ?)
 -- name: urge_task
-UPDATE task SET priority = max(priority, ?1), due = min(due, ?2) WHERE id = ?3 AND (priority < ?1 OR due > ?2)
+UPDATE task SET priority = ?, due = ? WHERE id = ?
 -- name: tasks
 SELECT thread, reason, priority, due, id, claimed, attempts FROM task WHERE account = ?
 ORDER BY priority DESC, due, id LIMIT ?

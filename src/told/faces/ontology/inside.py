@@ -13,6 +13,7 @@ from typing import Final
 
 from told.core.concepts import NEGATED, Rules, Weighed, folded, leaving
 from told.core.errors import InvalidInput
+from told.core.fork import awaited
 from told.core.ids import Mint
 from told.core.kind import Kind
 from told.core.salience import Clock, Curve, Tier, said_anew, salience
@@ -76,7 +77,7 @@ class Inside:
     _tuned: tuple[float, ...] = ()
     _places: int = 0
     _seen: object = None
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _lock: threading.RLock = field(default_factory=lambda: awaited(threading.RLock()))
 
     def __post_init__(self) -> None:
         self.facts = Facts(self._look, self._put, self._drop)

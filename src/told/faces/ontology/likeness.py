@@ -11,6 +11,7 @@ from typing import Any, Final
 from told.core.alike import resemblance
 from told.core.concepts import Likeness, Matcher
 from told.core.errors import InvalidInput
+from told.core.fork import freed
 from told.core.text import shown
 from told.flow import call, run
 from told.open import open_embedder, open_store
@@ -30,7 +31,7 @@ class Vectors:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self._kept: OrderedDict[str, Vector] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = freed(threading.Lock())
 
     def cosine(self, one: str, other: str) -> float:
         """How near two texts are, from 0 to 1."""

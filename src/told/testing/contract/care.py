@@ -10,7 +10,7 @@ import pytest
 from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
 from told.core.errors import Conflict, StoreClosed
 from told.core.query import Probe, Touch
-from told.core.recall import Reason, Recalled, Task
+from told.core.recall import Left, Reason, Recalled, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Step, Store
 from told.testing.contract.erasing import erase
@@ -58,6 +58,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "drop_blob": lambda s, _: s.drop_blob(ACCOUNT, "x"),
     "behind": lambda s, _: s.behind(ACCOUNT),
     "ticks": lambda s, _: s.ticks(ALICE),
+    "write_down": lambda s, _: s.write_down(ACCOUNT, Left({"t": Touch(1, 1)})),
     "meet": lambda s, _: s.meet(ACCOUNT, {("t", "u"): Touch(1, 1)}),
     "met": lambda s, _: s.met(ACCOUNT, ["t"]),
     "recalled": lambda s, _: s.recalled(ACCOUNT, [Recalled("t", 1)], 1),

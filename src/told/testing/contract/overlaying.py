@@ -12,7 +12,7 @@ from told.core.entry import Asserted, Claim, Draft, Evidence, Observed, Ruled
 from told.core.errors import Conflict, InvalidInput
 from told.core.fact import NEVER, Tick
 from told.core.query import Touch
-from told.core.recall import Access, Reason, Recalled, RecallState, Task
+from told.core.recall import Access, Left, Reason, Recalled, RecallState, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, Step
 from told.testing.contract.erasing import erase
@@ -176,6 +176,37 @@ class OverlayLaws(Laws):
 
         at_once(8, meet)
         assert dict(book.store.met(ACCOUNT, ["t1"])) == {("t1", "t2"): Touch(80, 79)}
+
+    # What reads leave behind
+
+    def test_what_reads_leave_behind_is_written_down_as_if_each_part_were_alone(self, book: Scribe) -> None:
+        known(book, "t1", "t2", "t3")
+        met, counts = {("t2", "t1"): Touch(2, 7), ("t1", "t9"): Touch(1, 1)}, {"t1": Touch(3, 9), "t9": Touch(1, 1)}
+        recalls = [Recalled(thread, at, query="q") for at in range(4) for thread in ("t3", "t1", "t9")]
+        tasks = [Task(thread, Reason.RECALL, 0.5, 4) for thread in ("t2", "t9", "t2")]
+        for _ in range(2):
+            book.store.write_down(ACCOUNT, Left(counts, met, recalls, 3, tasks, 10))
+        assert dict(book.store.touched(ACCOUNT, ["t1", "t9"])) == {"t1": Touch(6, 9)}
+        assert dict(book.store.met(ACCOUNT, ["t1"])) == {("t1", "t2"): Touch(4, 7)}
+        assert [recall.at for recall in book.store.recalls(ACCOUNT, "t1")] == [2, 3, 3]
+        assert [state.count for state in book.store.states(ACCOUNT, ["t3"])] == [6, 7, 8]
+        assert [(task.thread, task.priority, task.due) for task in book.store.queue(ACCOUNT)] == [("t2", 0.5, 4)]
+
+    def test_where_no_recall_is_kept_none_is_noted_and_the_rest_is_written_down(self, book: Scribe) -> None:
+        known(book, "t1")
+        book.store.recalled(ACCOUNT, [Recalled("t1", 1)], 10)
+        book.store.write_down(ACCOUNT, Left({"t1": Touch(1, 2)}, recalls=[Recalled("t1", 2)]))
+        assert [recall.at for recall in book.store.recalls(ACCOUNT, "t1")] == [1]
+        assert dict(book.store.touched(ACCOUNT, ["t1"])) == {"t1": Touch(1, 2)}
+
+    def test_what_cannot_be_written_down_as_a_whole_is_not_written_down(self, book: Scribe) -> None:
+        known(book, "t1", "t2", "t3")
+        whole = {("t1", "t2"): Touch(1, 1)}, [Recalled("t1", 1), Recalled("t2", 1, query=HALF)]
+        before = left(book)
+        with pytest.raises(InvalidInput):
+            book.store.write_down(ACCOUNT, Left({"t1": Touch(1, 1)}, *whole, 10, [Task("t1", Reason.RECALL)], 0))
+        assert dict(book.store.touched(ACCOUNT, ["t1"])) == {}
+        assert left(book) == before
 
     # Recalls one by one
 

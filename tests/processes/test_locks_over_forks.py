@@ -1,0 +1,226 @@
+"""Locks that somebody else has at the moment of a fork: in the child process nobody has them."""
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import run
+from typing import Any, Self
+
+import pytest
+
+from forking import PATIENCE, child, went_well
+from locks import locks
+from told import Memory
+from told.backends.http import home
+from told.backends.http.breaker import Breaker
+from told.backends.local import embedder
+from told.backends.local import llm as local_llm
+from told.core import fork
+from told.core.fork import at_fork, awaited, freed
+from told.ontology import MemoryStore
+from told.open.around import cached
+from told.testing import ScriptedLLM, hashing_embedder
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+LEAST = 5.0
+"""Seconds that a lock is waited for which nobody has; far more than it takes."""
+LIKES = {"description": "What they like.", "persistence_class": "long_term", "salience_weight": 0.8}
+KINDS = {"concepts": {"likes": LIKES}}
+
+
+class Held:
+    """Has locks in a thread of its own; those that a fork waits for until the fork has begun."""
+
+    def __init__(self, found: list[Any]) -> None:
+        self._found = found
+        self._taken, self._over = threading.Event(), threading.Event()
+        waited = {id(ref()) for ref, names in fork._KNOWN.values() if names[fork.BEFORE] == "acquire"}
+        self._awaited = [lock for lock in found if id(lock) in waited]
+        self._thread = threading.Thread(target=self._hold)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._taken.wait(LEAST)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _hold(self) -> None:
+        for lock in self._found:
+            assert lock.acquire(timeout=LEAST)
+        self._taken.set()
+        self._over.wait(0.2)
+        for lock in self._awaited:
+            lock.release()
+        self._over.wait()
+        for lock in self._found:
+            if lock not in self._awaited:
+                lock.release()
+
+
+@pytest.fixture
+def everything(tmp_path: Path) -> Iterator[list[Any]]:
+    """What told is made of, in use."""
+    with ExitStack() as stack:
+        llm = cached(ScriptedLLM([]), 8)
+        made = [
+            stack.enter_context(Memory(store, embedder=hashing_embedder(), llm=llm, busy_timeout=0.1))
+            for store in (f"sqlite:///{tmp_path}/m.db", "ram://")
+        ]
+        for memory in made:
+            memory.add("I like tea and long walks", user_id="alice", infer=False)
+            memory.search("tea", user_id="alice")
+        yield [*made, MemoryStore(KINDS, 0.8, hashing_embedder()), embedder("minilm")]
+
+
+def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
+    home.home()
+    found = list(locks(everything, vars(local_llm)))
+    owners = {owner.rpartition(".")[2] for owner, _ in found}
+    assert owners >= {
+        "Overlay", "Recalls", "Echoes", "Turnstile", "Worker", "Meter", "CachedTools", "ScriptedLLM", "Shelves",
+        "Writer", "Database", "Cache", "ArrayPartition", "RamStore", "Inside", "Vectors", "OnnxEmbedder",
+        "_BackgroundLoop", "home", "llm",
+    }  # fmt: skip
+
+    def live() -> None:
+        stuck = {owner for owner, lock in locks(everything) if not lock.acquire(timeout=LEAST)}
+        assert not stuck, stuck
+
+    with Held([lock for _, lock in found]):
+        assert went_well(child(live))
+
+
+def test_what_a_child_does_with_freed_parts_works() -> None:
+    lock, other = freed(threading.Lock()), awaited(threading.RLock())
+
+    def live() -> None:
+        with lock, other:
+            pass
+        assert not lock.locked()
+
+    with Held([lock, other]):
+        assert went_well(child(live))
+        assert lock.locked()
+    with other:
+        assert went_well(child(live))
+
+
+def test_a_fork_waits_for_what_must_not_be_left_half_done() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def alike(_one: str, _other: str) -> float:
+        asked.set()
+        answered.wait(PATIENCE)
+        return 0.0
+
+    store = MemoryStore(KINDS, 0.8, alike)
+    store.upsert("likes", "tea")
+    sayer = threading.Thread(target=store.upsert, args=("likes", "long walks"))
+    sayer.start()
+    assert asked.wait(PATIENCE)
+    threading.Timer(0.1, answered.set).start()
+
+    def live() -> None:
+        assert [fact.value for fact in store.facts.values()] == ["tea", "long walks"]
+
+    assert went_well(child(live))
+    sayer.join()
+
+
+def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
+    called = list[str]()
+
+    class Part:
+        def __init__(self, name: str) -> None:
+            self.name = name
+            at_fork(self, in_child="renew", before="leave")
+
+        def renew(self) -> None:
+            called.append(f"renew {self.name}")
+
+        def leave(self) -> None:
+            called.append(f"leave {self.name}")
+
+    gc.collect()
+    before = len(fork._KNOWN)
+    one, two, three = Part("one"), Part("two"), Part("three")
+    del two
+    gc.collect()
+    assert len(fork._KNOWN) == before + 2
+
+    def live() -> None:
+        assert called == ["leave three", "leave one", "renew one", "renew three"]
+
+    assert went_well(child(live))
+    del one, three
+    gc.collect()
+    assert len(fork._KNOWN) == before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_one_that_fails_keeps_no_other_from_being_renewed() -> None:
+    class Failing:
+        def fail(self) -> None:
+            raise RuntimeError("as it was told to")
+
+    class Renewed:
+        done = False
+
+        def renew(self) -> None:
+            self.done = True
+
+    first, failing, last = Renewed(), Failing(), Renewed()
+    for one, name in ((first, "renew"), (failing, "fail"), (last, "renew")):
+        at_fork(one, in_child=name)
+
+    def live() -> None:
+        assert first.done
+        assert last.done
+
+    assert went_well(child(live))
+
+
+def test_a_server_that_was_being_tried_by_the_parent_may_be_tried_by_a_child() -> None:
+    now = [0.0]
+    breaker = Breaker(1, 10.0, lambda: now[0])
+    breaker.failed()
+    now[0] = 11.0
+    assert breaker.admits()
+    assert not breaker.admits()
+
+    def live() -> None:
+        assert breaker.admits()
+
+    assert went_well(child(live))
+    assert not breaker.admits()
+
+
+ENDED = """
+import os, signal, sys
+from told.backends.local import embedder
+inherited = embedder("minilm")
+inherited.embed(["tea"])
+number = os.fork()
+if number == 0:
+    signal.alarm(20)
+    inherited.embed(["coffee"])
+    sys.exit(0)
+sys.exit(os.waitpid(number, 0)[1] != 0)
+"""
+
+
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="there is no onnxruntime here")
+def test_a_child_that_inherits_a_loaded_model_uses_it_and_ends_and_nothing_was_to_be_reported(tmp_path: Path) -> None:
+    reporting = ("CI", "ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME", "GITHUB_ACTIONS")
+    environment = {name: value for name, value in os.environ.items() if name not in reporting}
+    done = run([sys.executable, "-c", ENDED], env={**environment, "HOME": str(tmp_path)}, timeout=60, check=False)
+    assert done.returncode == 0
+    assert not [path for path in tmp_path.rglob("*") if "onnxruntime" in path.name]
