@@ -120,8 +120,11 @@ class Overlay:
         reads it as any other candidate, in its scope and at its point in time.
         """
         with self._lock:
-            found = list(self._hot[scope].places.items()) if scope in self._hot else []
-        return tuple([seq for seq, hot in reversed(found) if not asked or hot.answers(asked, least)])
+            places = self._hot[scope].places if scope in self._hot else {}
+            if not asked:
+                return tuple(reversed(places))
+            found = list(places.items())
+        return tuple([seq for seq, hot in reversed(found) if hot.answers(asked, least)])
 
     # Topics
 
