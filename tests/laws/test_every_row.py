@@ -60,7 +60,8 @@ def write(memory):
 
 
 def opened(path):
-    return Memory(f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock()))
+    mint = seeded_mint("again", ManualClock())
+    return Memory(f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=mint, durability="normal")
 
 
 @contextmanager
@@ -86,6 +87,7 @@ class Books:
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' "
                                                     "AND name NOT LIKE 'sqlite%' AND name <> 'entry'")]  # fmt: skip
             self.columns = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in names}
+            self.types = {name: {each[1]: each[2] for each in columns} for name, columns in self.columns.items()}
             self.rows = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
 
     def row(self, table, which=0):
@@ -102,7 +104,7 @@ class Books:
         with raw(self.path) as db:
             try:
                 db.execute(statement, values)
-            except apsw.ConstraintError:
+            except (apsw.ConstraintError, apsw.MismatchError):
                 return False
             assert db.changes() == 1
         return True
@@ -139,7 +141,7 @@ def told_of(books, *, search=True):
 
 def healed(books, problems):
     """Whether doing what is said makes the store what it was."""
-    with Memory(f"sqlite:///{books.path}", embedder="none") as memory:
+    with Memory(f"sqlite:///{books.path}", embedder="none", durability="normal") as memory:
         memory.rebuild()
     with opened(books.path) as memory:
         if any("reindex" in problem for problem in problems):
@@ -163,7 +165,7 @@ def test_a_value_that_does_not_follow_from_the_ledger_is_found_and_put_right(boo
     for column, value in row.items():
         place = f"{table}.{column}"
         if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
-                              (otherwise(value), *(row[key] for key in keys))):  # fmt: skip
+                              (otherwise(value, books.types[table][column]), *(row[key] for key in keys))):  # fmt: skip
             continue
         problems = told_of(books)
         if not problems:
@@ -182,12 +184,11 @@ def test_a_value_of_another_type_is_found_and_put_right(books, table):
         if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
                               (b"\xff" if isinstance(value, str) else "?", *(row[key] for key in keys))):  # fmt: skip
             continue
-        problems = told_of(books, search=False)
-        assert problems, place
-        if table not in LOST and table != "model":
-            with opened(books.path) as memory:
-                memory.rebuild()
-                assert memory.verify()["ok"], (place, problems)
+        assert told_of(books, search=False), place
+    if table not in LOST and table != "model":
+        with opened(books.path) as memory:
+            memory.rebuild()
+            assert memory.verify()["ok"], place
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -227,11 +228,60 @@ def test_a_row_that_was_planted_is_found_and_cleared_away(books, table):
             assert healed(books, problems), (problems, row)
 
 
+# The same in memory ---------------------------------------------------------------------------------------------------
+
+
+def forged(row):
+    """A row as another entry might have told it."""
+    return replace(row, seq=row.seq + 1)
+
+
+def lost(rows):
+    rows.pop(next(iter(rows)))
+
+
+RAM = {
+    "a fact changed": lambda a: a.facts.update({s: replace(f, text="x") for s, f in [*a.facts.items()][:1]}),
+    "a fact closed": lambda a: a.facts.update({s: replace(f, until=9) for s, f in [*a.facts.items()][-1:]}),
+    "a fact lost": lambda a: lost(a.facts),
+    "a fact planted": lambda a: a.facts.update({999: replace(next(iter(a.facts.values())), seq=999)}),
+    "a link changed": lambda a: a.links.__setitem__(0, replace(a.links[0], weight=0.5)),
+    "a link lost": lambda a: a.links.pop(),
+    "a link planted": lambda a: a.links.append(forged(a.links[0])),
+    "a link told twice": lambda a: a.links.append(a.links[0]),
+    "evidence changed": lambda a: a.evidence.update({s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}),
+    "evidence lost": lambda a: lost(a.evidence),
+    "evidence planted": lambda a: a.evidence.update({w.seq + 1: forged(w) for w in [*a.evidence.values()][:1]}),
+    "a passage changed": lambda a: a.passages.update({k: replace(p, text="x") for k, p in [*a.passages.items()][:1]}),
+    "a passage elsewhere": lambda a: a.passages.update({(p.seq, 7): replace(p, slot=7) for p in [*a.passages.values()]}),
+    "a tick changed": lambda a: a.ticks.update({s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}),
+    "a tick lost": lambda a: lost(a.ticks),
+    "a tick planted": lambda a: a.ticks.update({t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}),
+    "a ticket of nowhere": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 999)}),
+    "a ticket of nobody": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": [["ADD", "nobody"]]}')}),
+    "a ticket that cannot be read": lambda a: a.tickets.update({"k": Ticket("k", b"", "?")}),
+    "a ticket in mid-transaction": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 2)}),
+    "a cursor beyond the end": lambda a: a.cursors.update({"k": 9999}),
+    "a tombstone lost": lambda a: a.tombstones.clear(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tamper", RAM.values(), ids=RAM.keys())
+def test_a_store_in_memory_answers_alike(tamper):
+    with Memory("ram://", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock())) as memory:
+        write(memory)
+        assert memory.verify()["ok"]
+        tamper(memory.engine.store._accounts["default"])
+        assert memory.verify()["index_problems"]
+        memory.rebuild()
+        assert memory.verify()["ok"]
+
+
 def marks(values):
     return ", ".join("?" for _ in values)
 
 
-def otherwise(value):
+def otherwise(value, declared="TEXT"):
     """A value of the same type with one bit or letter of it changed."""
     match value:
         case int() | float():
@@ -241,4 +291,4 @@ def otherwise(value):
         case str():
             return value[:-1] + ("x" if value[-1:] != "x" else "y")
         case _:
-            return "x"
+            return 7 if declared == "INTEGER" else "x"
