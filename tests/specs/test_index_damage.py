@@ -222,10 +222,40 @@ def test_deleted_vectors_are_counted_and_embedded_again(path: Path, whole: tuple
     with opened(path) as memory:
         assert {text for text, _ in asked(memory)[0]} <= set(sentences())
         assert memory.stats()["pending_vectors"] == ROWS + 2
+        assert any("reindex" in problem for problem in memory.verify()["index_problems"])
         memory.reindex()
         assert memory.stats()["pending_vectors"] == 0
         assert asked(memory) == whole[1]
         assert memory.verify()["ok"]
+
+
+BLOCKED = {
+    "deleted": "DELETE FROM embedding WHERE hash IN (SELECT hash FROM passage WHERE id & 4294967295 < 512)",
+    "a byte flipped": "UPDATE embedding SET code = flip(code, 3) WHERE hash IN (SELECT hash FROM passage "
+    "WHERE id & 4294967295 IN (0, 300, 511))",
+    "cut short": "UPDATE embedding SET code = substr(code, 1, 10) WHERE hash = (SELECT min(hash) FROM passage "
+    "WHERE id & 4294967295 < 512)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mend", ["rebuild", "repair"])
+@pytest.mark.parametrize("statement", BLOCKED.values(), ids=BLOCKED.keys())
+def test_vectors_that_a_block_still_has_come_back_without_a_model(
+    path: Path, whole: tuple[bytes, Any], statement: str, mend: str
+) -> None:
+    db = apsw.Connection(str(path))
+    [part] = db.execute("SELECT part FROM block LIMIT 1").fetchone()
+    db.close()
+    damage(path, statement.replace("id & 4294967295", f"id - ({part} << 32) >= 0 AND id - ({part} << 32)"))
+    with opened(path, embedder="none") as memory:
+        assert any("block" in problem for problem in memory.verify()["index_problems"])
+        if mend == "rebuild":
+            memory.rebuild()
+        else:
+            memory.engine.store.repair()
+        assert memory.verify()["ok"]
+    with opened(path) as memory:
+        assert asked(memory) == whole[1]
 
 
 VECTORS = {

@@ -26,7 +26,7 @@ from told.core.fact import NEVER, Fact, Link, Witness
 from told.core.ids import Mint, text_hash
 from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Index, Known, View
+from told.ports import Batch, Fault, Fold, Head, Index, Known, Row, View
 
 
 def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
@@ -123,6 +123,7 @@ class RamStore(RamOverlay, RamTurns):
         changed = self._account(account).copy()
         changed.clear(views)
         changed.grow(changed.entries, fold, views)
+        changed.mend()
         self._accounts[account] = changed
         return {view: len(changed.rows(view)) for view in views}
 
@@ -270,6 +271,11 @@ class RamStore(RamOverlay, RamTurns):
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in ledger order, each the plain values of its fields."""
         return iter(self._account(account).rows(view))
+
+    @locked
+    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+        """The rows the views have of some entries."""
+        return self._account(account).folded(after, upto)
 
     @locked
     def search(self, probe: Probe) -> Ranked:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any, assert_never
 
 from told.backends.ram_beside import Beside
@@ -30,6 +31,7 @@ from told.ports import (
     NoFact,
     NoMore,
     NoNews,
+    Row,
     RowOp,
     Still,
     ThreadAt,
@@ -38,6 +40,10 @@ from told.ports import (
 )
 
 NO_HEAD = Head(0, 0, GENESIS)
+SORTS: Mapping[type[Row], str] = {
+    Fact: "asserted", Passage: "asserted", Link: "linked", Witness: "observed", Tick: "observed",
+}  # fmt: skip
+"""The sort of entry each sort of row is of."""
 
 
 @dataclass(slots=True)
@@ -292,6 +298,32 @@ class Account:
         values = rows if isinstance(rows, list) else rows.values()
         return [tuple(_cell(getattr(value, part.name)) for part in fields(value)) for value in sorted(values, key=_seq)]
 
+    def folded(self, after: int, upto: int) -> list[Row]:
+        """The rows the views have of some entries, passages as they stand here."""
+        rows = (row for row in sorted(self._rows(), key=_seq) if after < row.seq <= upto)
+        return [self._stands(row) if isinstance(row, Passage) else row for row in rows]
+
+    def _stands(self, passage: Passage) -> Passage:
+        return replace(passage, thread=None, after=passage.after if self.before(passage) else None)
+
+    def _rows(self) -> list[Row]:
+        views = (self.facts, self.evidence, self.passages, self.ticks)
+        return [*self.links, *(row for view in views for row in view.values())]
+
+    def mend(self) -> None:
+        """Bury what the ledger says was erased, forget tickets that cannot be, and hold no cursor beyond the end."""
+        erased = {seq for entry in self.entries if isinstance(entry.verb, Erased) for seq in entry.verb.seqs}
+        self.tombstones |= {entry.digest for entry in self.entries if entry.seq in erased and entry.envelope is None}
+        self.tickets = {key: ticket for key, ticket in self.tickets.items() if self._known(ticket)}
+        self.cursors = {name: min(seq, self.head.seq) for name, seq in self.cursors.items()}
+
+    def _known(self, ticket: Ticket) -> bool:
+        """Whether everything a ticket tells of is in the ledger, and where it says, at the end of a transaction."""
+        threads, upto = ticket.threads(), ticket.seq or self.head.seq
+        ends = {0, self.head.seq, *(one.seq for one, after in pairwise(self.entries) if one.tx != after.tx)}
+        there = {entry.thread for entry in self.entries if entry.seq <= upto}
+        return threads is not None and threads <= there and ticket.seq in ends
+
     def before(self, passage: Passage) -> Passage | None:
         """The passage of the turn another one was said after, if it is still here."""
         said = (other for other in self.passages.values() if other.thread == passage.after)
@@ -312,6 +344,13 @@ class Account:
         silent = {fact.seq for fact in self.facts.values() if fact.kind in SILENT}
         strays = sorted(({seq for seq, _ in self.passages} ^ self.facts.keys()) - silent)
         found += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in strays]
+        sorts = {entry.seq: entry.sort for entry in self.entries if entry.envelope is not None}
+        astray = {view_of(row) for row in self._rows() if sorts.get(row.seq) != SORTS[type(row)]}
+        found += [f"{self.name}: {view} has rows that no entry speaks of" for view in sorted(astray)]
+        if strange := sum(not self._known(ticket) for ticket in self.tickets.values()):
+            found.append(f"{self.name}: {strange} tickets tell of what is not in the ledger")
+        if beyond := sum(seq > self.head.seq for seq in self.cursors.values()):
+            found.append(f"{self.name}: {beyond} cursors are beyond the end of the ledger")
         rotten = [name for name, blob in self.blobs.items() if tagged(blob.data) != name]
         return found + [f"{self.name}: blob {name} is not what was kept" for name in rotten]
 
@@ -371,7 +410,7 @@ def view_of(op: RowOp) -> View:
             assert_never(op)
 
 
-def _seq(row: Fact | Link | Witness | Passage | Tick) -> int:
+def _seq(row: Row) -> int:
     return row.seq
 
 

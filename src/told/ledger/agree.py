@@ -1,40 +1,49 @@
-"""Whether the views say what the ledger says: every version, link and piece of evidence, folded again and compared."""
+"""Whether the views say what the ledger says, no more and no less: every row of every entry, folded again and compared.
+
+What is written or erased meanwhile is no disagreement: the views are compared as of where the ledger was read to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from told.core.entry import Entry
+from told.core.entry import Entry, Erased
 from told.core.errors import StoreCorrupt
-from told.core.fact import NEVER, Fact, Link, Witness
-from told.core.ids import canonical
+from told.core.fact import NEVER, Fact, Link, Passage, Tick, Witness
 from told.flow import Flow, call
-from told.ports import CloseThread, EndVersion, RowOp, Store
-from told.views import folding
+from told.ports import CloseThread, EndVersion, Row, RowOp, Store, View
+from told.views import fold_all, folding
 
 PAGE: Final = 2000
-NODES: Final = 500
 REBUILD: Final = "run `told rebuild`"
-FOLD: Final = folding(("evidence", "facts", "links"))
+VERSIONS: Final = folding(("facts",))
+VIEW_OF: Final[Mapping[type[RowOp], View]] = {
+    Fact: "facts", Link: "links", Witness: "evidence", Passage: "passages", Tick: "ticks",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
 class Fates:
-    """Where each version stopped being the latest of its thread, where its thread was given up, and what is linked."""
+    """Where each version stopped being the latest of its thread, where its thread was given up, and what was erased."""
 
     end: int = 0
     until: dict[int, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
-    links: dict[int, int] = field(default_factory=dict)
-    sources: dict[str, None] = field(default_factory=dict)
+    empty: dict[int, bytes] = field(default_factory=dict)
+    erased: set[int] = field(default_factory=set)
     _held: dict[str, list[int]] = field(default_factory=dict)
 
     def read(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of a ledger into account."""
         self.end = entries[-1].seq
-        for op in FOLD(entries):
+        for entry in entries:
+            if entry.envelope is None:
+                self.empty[entry.seq] = entry.digest
+            elif isinstance(entry.verb, Erased):
+                self.erased.update(entry.verb.seqs)
+        for op in VERSIONS(entries):
             self._take(op)
 
     def _take(self, op: RowOp) -> None:
@@ -47,9 +56,6 @@ class Fates:
             case CloseThread(thread=thread, seq=seq):
                 self._end(thread, seq)
                 self.gone.update(dict.fromkeys(self._held.pop(thread, ()), seq))
-            case Link(src=source, seq=seq):
-                self.links[seq] = _print(op)
-                self.sources[source] = None
             case _:
                 pass
 
@@ -57,73 +63,85 @@ class Fates:
         if held := self._held.get(thread):
             self.until.setdefault(held[-1], seq)
 
-    def of(self, fact: Fact) -> Fact:
-        """A version as it stands at the end of what was read."""
-        until, gone = self.until.get(fact.seq, NEVER), self.gone.get(fact.seq, NEVER)
-        return fact if until == gone == NEVER else replace(fact, until=until, gone=gone)
-
-
-def _print(link: Link) -> int:
-    """What a link says, small enough to be kept of every one."""
-    return hash((link.src, link.rel, link.dst, link.scope, link.weight, link.until, canonical(link.meta)))
+    def of(self, row: Row) -> Row:
+        """A row as it stands at the end of what was read."""
+        match row:
+            case Fact(seq=seq) if seq in self.until or seq in self.gone:
+                return replace(row, until=self.until.get(seq, NEVER), gone=self.gone.get(seq, NEVER))
+            case Passage(seq=seq):
+                return replace(row, until=self.until.get(seq, NEVER), thread=None)
+            case _:
+                return row
 
 
 def disagreements(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]:
     """Which views say something else than a ledger that was read, each with the first entry it is wrong about."""
-    wrong: dict[str, int] = {}
+    wrong: dict[View, int] = {}
     try:
         for start in range(0, fates.end, PAGE):
-            for view, told, found in (yield from _compared(store, account, start, fates)):
-                seq = None if view in wrong else (yield from _first(store, account, told, found))
-                wrong |= {} if seq is None else {view: seq}
-        linked = yield from _linked(store, account, fates)
-        seq = yield from _first(store, account, fates.links, linked)
-        wrong |= {} if seq is None else {"links": seq}
+            told, found = yield from _compared(store, account, start, fates)
+            for view, seq in sorted(told.keys() | found.keys()):
+                if view not in wrong and not _fits(told.get((view, seq), ()), found.get((view, seq), ())):
+                    gone = (view, seq) not in found and (yield from _erased(store, account, seq))
+                    wrong |= {} if gone else {view: seq}
     except StoreCorrupt as error:
         return (f"views: {error.message.rstrip('.')}; {REBUILD}",)
-    return tuple(f"{view}: entry {seq} is not there as the ledger has it; {REBUILD}" for view, seq in wrong.items())
+    problems = [f"{view}: entry {seq} is not there as the ledger has it; {REBUILD}" for view, seq in wrong.items()]
+    return (*problems, *(yield from _unburied(store, account, fates)))
 
 
-Rows = tuple[str, Mapping[int, Any], Mapping[int, Any]]
-"""A view, what the ledger tells of some entries, and what the view has of them."""
+Rows: TypeAlias = dict[tuple[View, int], list[Row]]
+"""The rows of views, by the entry they are of."""
 
 
-def _compared(store: Store, account: str, start: int, fates: Fates) -> Flow[tuple[Rows, ...]]:
-    page = yield from call(store.scan, account, start, PAGE)
-    entries = [entry for entry in page if entry.seq <= fates.end]
-    ops = list(FOLD(entries))
-    facts = {op.seq: fates.of(op) for op in ops if isinstance(op, Fact)}
-    versions = yield from call(store.versions, account, [entry.seq for entry in entries])
+def _compared(store: Store, account: str, start: int, fates: Fates) -> Flow[tuple[Rows, Rows]]:
+    """What the ledger tells of a page of entries, and what the views have of them."""
+    stop = min(start + PAGE, fates.end)
+    entries = [entry for entry in (yield from call(store.scan, account, start, PAGE)) if entry.seq <= stop]
+    ops = [op for op in fold_all(entries) if not isinstance(op, EndVersion | CloseThread)]
+    rows = yield from call(store.folded, account, start, stop)
     now = (yield from call(store.head, account)).seq
-    said = {op.seq: op for op in ops if isinstance(op, Witness)}
-    named = yield from call(store.witnesses, account, ids=[witness.id for witness in said.values()])
-    return (
-        ("facts", facts, {seq: _as_of(fact, fates.end, now) for seq, fact in versions.items()}),
-        ("evidence", said, {witness.seq: witness for witness in named if witness.seq <= fates.end}),
-    )  # fmt: skip
+    return _by_entry([fates.of(op) for op in ops]), _by_entry([_as_of(row, fates.end, now) for row in rows])
 
 
-def _as_of(fact: Fact, end: int, now: int) -> Fact:
-    """A version as it stood at a position, whatever became of it since."""
-    until, gone = (NEVER if end < at <= now else at for at in (fact.until, fact.gone))
-    return fact if (until, gone) == (fact.until, fact.gone) else replace(fact, until=until, gone=gone)
-
-
-def _linked(store: Store, account: str, fates: Fates) -> Flow[dict[int, int]]:
-    found: dict[int, int] = {}
-    nodes = list(fates.sources)
-    for start in range(0, len(nodes), NODES):
-        links = yield from call(store.links, account, nodes[start : start + NODES])
-        found.update((link.seq, _print(link)) for link in links if link.seq <= fates.end)
+def _by_entry(rows: Sequence[Row]) -> Rows:
+    found: Rows = {}
+    for row in rows:
+        found.setdefault((VIEW_OF[type(row)], row.seq), []).append(row)
     return found
 
 
-def _first(store: Store, account: str, told: Mapping[int, Any], found: Mapping[int, Any]) -> Flow[int | None]:
-    """The first entry that is told of otherwise than it is found; one that was erased meanwhile is rightly missed."""
-    if told == found:
-        return None
-    for seq in sorted(seq for seq in told.keys() | found.keys() if told.get(seq) != found.get(seq)):
-        entries = () if seq in found else (yield from call(store.scan, account, seq - 1, 1))
-        if not any(entry.seq == seq and entry.envelope is None for entry in entries):
-            return seq
-    return None
+def _as_of(row: Row, end: int, now: int) -> Row:
+    """A row as it stood at a position, whatever became of it since."""
+    match row:
+        case Fact(until=until, gone=gone) if end < until <= now or end < gone <= now:
+            return replace(row, until=NEVER if end < until <= now else until, gone=NEVER if end < gone <= now else gone)
+        case Passage(until=until) if end < until <= now:
+            return replace(row, until=NEVER)
+        case _:
+            return row
+
+
+def _fits(told: Sequence[Row], found: Sequence[Row]) -> bool:
+    """Whether rows are what the ledger tells; a passage may have lost the turn before it to an erasure."""
+    return len(told) == len(found) and all(
+        one == other or (isinstance(one, Passage) and replace(one, after=None) == other)
+        for one, other in zip(told, found, strict=True)
+    )
+
+
+def _erased(store: Store, account: str, seq: int) -> Flow[bool]:
+    """Whether an entry has been erased by now, so that it is rightly missed."""
+    entries = yield from call(store.scan, account, seq - 1, 1)
+    return any(entry.seq == seq and entry.envelope is None for entry in entries)
+
+
+def _unburied(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]:
+    """The first entry that was erased and that an older copy of it could bring back, if there is one."""
+    erased = sorted(fates.erased & fates.empty.keys())
+    for start in range(0, len(erased), PAGE):
+        digests = {fates.empty[seq]: seq for seq in erased[start : start + PAGE]}
+        buried = yield from call(store.tombstoned, account, list(digests))
+        if left := digests.keys() - buried:
+            return (f"tombstones: that of entry {min(map(digests.__getitem__, left))} is missing; {REBUILD}",)
+    return ()

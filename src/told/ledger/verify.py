@@ -21,6 +21,7 @@ class Walk:
 
     hash: bytes = GENESIS
     seq: int = 0
+    at: int = 0
     empty: dict[int, bytes] = field(default_factory=dict)
     named: set[int] = field(default_factory=set)
 
@@ -33,7 +34,7 @@ class Walk:
 def verify(store: Store, account: str, watch: Callable[[Sequence[Entry]], object] = len) -> Flow[Verdict]:
     """Walk an account's chain from the beginning and name the first entry that does not fit; others may watch it."""
     walk, before, head = Walk(), -1, Head(1, 0, GENESIS)
-    while before < walk.seq < head.seq:  # what is written meanwhile is walked too
+    while before < walk.seq != head.seq:  # what is written meanwhile is walked too
         before = walk.seq
         while page := (yield from call(store.scan, account, walk.seq, PAGE)):
             for entry in page:
@@ -45,6 +46,8 @@ def verify(store: Store, account: str, watch: Callable[[Sequence[Entry]], object
         head = yield from call(store.head, account)
     if (head.seq, head.hash) != (walk.seq, walk.hash if walk.seq else head.hash):
         return walk.verdict("the ledger was cut short")
+    if head.at != walk.at:
+        return walk.verdict("the ledger does not end when it says it does", walk.seq)
     unnamed = {seq: digest for seq, digest in walk.empty.items() if seq not in walk.named}
     if unnamed:
         elsewhere = yield from _erased_elsewhere(store, account)
@@ -55,7 +58,7 @@ def verify(store: Store, account: str, watch: Callable[[Sequence[Entry]], object
 
 
 def _step(walk: Walk, entry: Entry) -> None:
-    walk.hash, walk.seq = entry.hash, entry.seq
+    walk.hash, walk.seq, walk.at = entry.hash, entry.seq, entry.at
     if entry.envelope is None:
         walk.empty[entry.seq] = entry.digest
     elif isinstance(entry.verb, Erased):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,9 @@ RowOp: TypeAlias = Fact | EndVersion | CloseThread | Link | Witness | Passage | 
 """A new row, or what ends one: a fact is a new version of its thread, and the version before it ends; a passage is new
 text for the index, belonging to the fact of the same entry.
 """
+
+Row: TypeAlias = Fact | Link | Witness | Passage | Tick
+"""A row of a view."""
 
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
 View: TypeAlias = Literal["evidence", "facts", "links", "passages", "ticks"]
@@ -118,13 +122,21 @@ class Ticket:
 
     One that committed nothing has no position, and goes with whatever is erased next: nobody could tell whose it was.
 
-    The outcome is opaque to a store but for this: it spells out the id of every thread it speaks of.
+    The outcome is opaque to a store but for this: it spells out the id of every thread it speaks of, in a list of
+    `events` that each begin with what became of a thread, and which.
     """
 
     key: str
     digest: bytes
     outcome: str
     seq: int = 0
+
+    def threads(self) -> frozenset[str] | None:
+        """The threads the outcome speaks of; None if it cannot be read."""
+        try:
+            return frozenset(str(event[1]) for event in json.loads(self.outcome)["events"])
+        except (ValueError, TypeError, LookupError):
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +329,12 @@ class Store(Blobs, Overlay, Turns, Protocol):
 
     def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in a stable order, for comparison."""
+
+    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+        """The rows every view has of the entries from just after a position up to another, each view's in their order.
+
+        A passage has no `thread`, and is `after` the turn that it stands after here, if there still is one.
+        """
 
     # vectors
     def model(self) -> tuple[str, int] | None:

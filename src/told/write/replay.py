@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from told.core.entry import Asserted, Entry
-from told.core.errors import IdempotencyConflict
+from told.core.errors import IdempotencyConflict, StoreCorrupt
 from told.core.query import Event, Receipt
 from told.flow import Flow, call
 from told.ports import Store, Ticket
@@ -17,6 +17,8 @@ def replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt
     """What the write of a key did; the ticket says what became of which thread, and the ledger what each said."""
     if ticket.digest != key.digest:
         raise IdempotencyConflict()
+    if ticket.threads() is None or not isinstance(ticket.seq, int):
+        raise StoreCorrupt("What was done under this key cannot be read any more.", hint="Run `told rebuild`.")
     outcome = json.loads(ticket.outcome)
     before = ticket.seq - outcome.get("entries", 0)
     events: list[Event] = []

@@ -1,4 +1,4 @@
-"""Whether the file is whole and its index is what the views say; mending the index where it is not asks no model.
+"""Whether the file is whole and everything in it belongs there; mending the index where it does not asks no model.
 
 The check is a full one: every passage is broken into terms again, so it takes time in proportion to the store.
 """
@@ -11,52 +11,59 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite import blobs, vectors
+from told.backends.sqlite import blobs, strays, vectors
 from told.backends.sqlite.apply import CHUNK_BITS, DOC_BYTES, STRETCH, TF_BITS, docs_of
 from told.backends.sqlite.care import STILL_READ
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.backends.sqlite.shred import repack
+from told.backends.sqlite.strays import REBUILD
 from told.core.fact import together
 from told.core.ids import text_hash
 from told.core.text import terms
 
-REBUILD: Final = "run `told rebuild`"
-MOVE: Final = "export the ledger, and import it into a new store"
 SOURCES: Final = {"passages": "facts", "postings": "passages"}
 Totals = dict[str, int]
 
 
 def check(db: apsw.Connection) -> list[str]:
-    """What is wrong with the file or its index; nothing when all is well, and no look at the index of a broken file."""
+    """What is wrong with the file, its rows or its index; nothing is made of a file or rows that cannot be read."""
     problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
-    if problems:
+    if problems or (problems := [*strays.mistyped(db)]):
         return problems
-    problems += [f"block {number} of partition {part} {what}; {REBUILD}" for _, part, number, what in _bad_blocks(db)]
-    problems += [f"block {number} of partition {part} is missing; {REBUILD}" for part, number in _missing_blocks(db)]
-    if damaged := run(db, "misfit_vectors").get:
-        problems.append(f"vectors: {damaged} are not of their model's size; {REBUILD}, then `told reindex`")
-    if astray := run(db, "misplaced_spaces").get:
-        problems.append(f"spaces: {astray} are not in the partition of their name; {MOVE}")
-    if bare := run(db, "facts_without_passage").get:
-        problems.append(f"passages: {bare} facts lack theirs; {REBUILD}")
+    return [*strays.strays(db), *_index(db), *_blobs(db)]
+
+
+def _index(db: apsw.Connection) -> Iterator[str]:
+    """What of the index is not what the views say."""
+    for _, part, number, what in _bad_blocks(db):
+        yield f"block {number} of partition {part} {what}; {REBUILD}"
+    for part, number in _missing_blocks(db):
+        yield f"block {number} of partition {part} is missing; {REBUILD}"
+    if changed := sum(1 for _ in strays.changed(db)):
+        yield f"vectors: {changed} are not what their block has of them; {REBUILD}"
     for part, _, *shape in run(db, "part_shapes").fetchall():
         if what := _misfit(db, part, *shape):
-            problems.append(f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}")
+            yield f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}"
     for (part,) in run(db, "homeless_postings"):
-        problems.append(f"postings: those of partition {part} belong to nothing; {REBUILD}")
-    problems += [f"blobs: {name} is not what was kept; restore it from a backup" for name in blobs.damaged(db)]
+        yield f"postings: those of partition {part} belong to nothing; {REBUILD}"
+
+
+def _blobs(db: apsw.Connection) -> Iterator[str]:
+    """Which blobs are damaged, and whether anything of what was destroyed may still be in the file."""
+    for name in blobs.damaged(db):
+        yield f"blobs: {name} is not what was kept; restore it from a backup"
     if run(db, "scrub_owed").get:
-        problems.append(f"erasure: {STILL_READ}")
-    return problems
+        yield f"erasure: {STILL_READ}"
 
 
 def repair(db: apsw.Connection) -> int:
     """Make anew what of the index does not fit and can be made from the passages; return how much was mended.
 
-    A damaged vector is dropped, and its passage waits for a new one; damaged passages are left to a rebuild.
+    A damaged vector comes back from its block; one without a block is dropped, and its passage waits for a new one.
+    Damaged passages are left to a rebuild.
     """
-    mended = 0
+    mended = strays.restore(db)
     for model, part, number, _ in _bad_blocks(db):
         run(db, "drop_block", model, part, number)
         mended += 1

@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 
 import apsw
 
-from told.backends.sqlite import beside, blobs, shred, vectors
+from told.backends.sqlite import beside, blobs, shred, strays, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_each, run_many
 from told.backends.sqlite.memo import Account, Memo
@@ -52,9 +52,8 @@ PAGE = 1000
 NOTHING: Final = ((None, None, None),)
 RANGES: Final[Mapping[View, Sequence[str]]] = {
     "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
-    "ticks": ("range_tick",),
 }  # fmt: skip
-"""What empties each view but the passages."""
+"""What empties each view but the passages and the ticks."""
 
 
 def account_of(db: apsw.Connection, name: str) -> Account:
@@ -301,22 +300,24 @@ def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -
     """Drop views and fold them again, page by page of the ledger; with the passages goes what is damaged near them."""
     account = account_of(db, name)
     lo, hi = span(account.id)
+    strays.clear(db, account.id, views)
     for view, queries in RANGES.items():
         for query in queries if view in views else ():
-            run(db, query, lo, hi)
+            run(db, query, lo - 1, hi)
     if "passages" in views:
         for (part,) in run(db, "parts_of_account", account.id).fetchall():
             shred.empty_part(db, part)
         vectors.drop_misfits(db)
-        for query in ("drop_homeless_postings", "drop_homeless_blocks"):
-            run(db, query)
     grower = Grower(db, account.id, account.name, vectors.current(db))
     after = lo
     while rows := run(db, "scan", after, hi, PAGE).fetchall():
-        grower.grow(fold([entry_of(row, name) for row in rows]))
+        entries = [entry_of(row, name) for row in rows]
+        grower.grow(fold(entries))
+        strays.bury(db, account.id, entries)
         after = rows[-1][0]
     if "facts" in views and "passages" not in views:
         run(db, "place_facts", lo, hi)
+    strays.settle(db, account.id, views)
     run(db, "caught_up", account.id, json_list(views))
     return {view: sum(1 for _ in run(db, f"rows_{view}", lo, hi)) for view in views}
 

@@ -130,7 +130,10 @@ class Partition(ABC):
         New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew. If more
         than so many rows are new, none is read, and it is False as well.
         """
-        rows, folded, version, epoch = run(db, "part_state", self.part).fetchone()
+        state = run(db, "part_state", self.part).fetchone()
+        if state is None:
+            raise self._damaged("passages")
+        rows, folded, version, epoch = state
         if version == self.version:
             return True
         if version < self.version or rows - (self.rows if epoch == self.epoch else 0) > most:
@@ -146,7 +149,10 @@ class Partition(ABC):
             fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
             if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
                 raise self._damaged("passages")
-            self._append(self._columns(fresh))
+            try:
+                self._append(self._columns(fresh))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise self._damaged("passages") from error
             self.missing.update(range(first, rows))
         self._load_terms(db, folded, fresh)
         for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():

@@ -294,8 +294,8 @@ DELETE FROM embedding WHERE NOT EXISTS (
     SELECT 1 FROM model m WHERE m.id = embedding.model AND typeof(code) = 'blob' AND length(code) = m.dim)
 -- name: part_passages
 SELECT p.id & 4294967295, ifnull(p.text, s.text), ifnull(q.text, g.text), p.terms, p.length, p.hash,
-    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires)
-    AND (p.before IS NULL) = (ifnull(q.text, g.text) IS NULL)
+    (p.space, p.until, p.expires) IS (f.space, f.until, f.expires) AND p.id BETWEEN f.first AND f.last
+    AND p.id >> 32 IS (SELECT part FROM space WHERE id = p.space) AND (p.before IS NULL) = (ifnull(q.text, g.text) IS NULL)
 FROM passage p LEFT JOIN fact f ON f.id = p.fact LEFT JOIN spoken s ON s.id = p.fact
     LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN spoken g ON g.id = q.fact
 WHERE p.id >= ? AND p.id < ? ORDER BY p.id
@@ -481,6 +481,8 @@ SELECT 1 FROM entry WHERE id = ? AND envelope IS NOT NULL
 SELECT count(*) FROM entry WHERE id IN (SELECT value FROM json_each(?))
 -- name: bury
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ?
+-- name: bury_empty
+INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id = ? AND envelope IS NULL
 -- name: bury_range
 INSERT OR IGNORE INTO tombstone (digest) SELECT digest FROM entry WHERE id > ? AND id < ?
 -- name: drop_passages_of_facts
@@ -612,3 +614,114 @@ INSERT OR REPLACE INTO meta (key, value) VALUES ('scrub', 1)
 SELECT value FROM meta WHERE key = 'scrub'
 -- name: scrub_done
 DELETE FROM meta WHERE key = 'scrub'
+
+-- name: folded_facts
+SELECT s.user_id, s.agent_id, s.run_id, f.* FROM fact f JOIN space s ON s.id = f.space WHERE f.id > ? AND f.id <= ?
+ORDER BY f.id
+-- name: folded_links
+SELECT s.user_id, s.agent_id, s.run_id, l.* FROM link l JOIN space s ON s.id = l.space WHERE l.id > ? AND l.id <= ?
+ORDER BY l.id
+-- name: folded_evidence
+SELECT s.user_id, s.agent_id, s.run_id, e.id, e.name, e.digest, e.source,
+    (SELECT json_group_array(hash) FROM holding h WHERE h.id = e.id)
+FROM evidence e JOIN space s ON s.id = e.space WHERE e.id > ? AND e.id <= ? ORDER BY e.id
+-- name: folded_passages
+SELECT s.user_id, s.agent_id, s.run_id, f.id, ifnull(p.text, g.text), p.slot, h.thread, p.until, p.expires
+FROM fact f CROSS JOIN passage p ON p.id BETWEEN f.first AND f.last AND +p.fact = f.id
+    JOIN space s ON s.id = p.space JOIN spoken g ON g.id = f.id
+    LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN fact h ON h.id = q.fact
+WHERE f.id > ? AND f.id <= ? ORDER BY f.id, p.id
+-- name: folded_ticks
+SELECT s.user_id, s.agent_id, s.run_id, t.id, t.at, t.turns, t.tokens
+FROM evidence e CROSS JOIN space s ON s.id = e.space CROSS JOIN tick t ON t.part = s.part AND t.id = e.id
+WHERE e.id > ? AND e.id <= ? ORDER BY e.id
+
+-- name: shapes
+SELECT name, 'SELECT count(*) ' || misfits, 'DELETE ' || misfits FROM (
+    SELECT m.name, 'FROM "' || m.name || '" WHERE ' || group_concat('typeof("' || c.name || '") NOT IN ('''
+        || lower(c.type) || iif(c."notnull" OR c.pk, ''')', ''', ''null'')'), ' OR ') AS misfits
+    FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+    WHERE m.type = 'table' AND c.type <> '' AND m.name NOT LIKE 'sqlite%' GROUP BY m.name)
+-- name: homeless_entries
+SELECT count(*) FROM entry WHERE id >> 40 NOT IN (SELECT id FROM account)
+-- name: stray_facts
+SELECT count(*) FROM fact f LEFT JOIN entry e ON e.id = f.id AND e.sort = 'asserted' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL
+-- name: stray_links
+SELECT count(*) FROM link l LEFT JOIN entry e ON e.id = l.id AND e.sort = 'linked' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL
+-- name: stray_evidence
+SELECT count(*) FROM evidence v LEFT JOIN entry e ON e.id = v.id AND e.sort = 'observed' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL
+-- name: stray_holdings
+SELECT count(*) FROM holding h LEFT JOIN evidence e ON e.id = h.id WHERE e.id IS NULL
+-- name: stray_ticks
+SELECT count(*) FROM tick t LEFT JOIN evidence e ON e.id = t.id LEFT JOIN space s ON s.id = e.space
+WHERE (t.part, t.space) IS NOT (s.part, e.space)
+-- name: stray_passages
+SELECT count(*) FROM passage WHERE id >> 32 NOT IN (SELECT id FROM part)
+-- name: tick_sums
+SELECT part, turns, tokens, turns_so_far, tokens_so_far FROM tick ORDER BY part, id
+-- name: empty_spaces
+SELECT count(*) FROM space s WHERE NOT EXISTS (SELECT 1 FROM fact WHERE space = s.id)
+    AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = s.id) AND NOT EXISTS (SELECT 1 FROM link WHERE space = s.id)
+-- name: empty_parts
+SELECT count(*) FROM part WHERE id NOT IN (SELECT part FROM space)
+-- name: all_tickets
+SELECT t.account, t.seq = 0 AND a.id IS NOT NULL OR ifnull(e.tx <> ifnull(n.tx, 0), 0), t.key, t.digest, t.outcome, t.seq
+FROM ticket t LEFT JOIN account a ON a.id = t.account LEFT JOIN entry e ON t.seq > 0 AND e.id = (a.id << 40) + t.seq
+    LEFT JOIN entry n ON n.id = e.id + 1
+-- name: lacking_threads
+SELECT count(*) FROM json_each(?1) j
+WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.thread = j.value AND e.id > ?2 AND e.id <= ?3)
+-- name: homeless_blobs
+SELECT count(*) FROM blob WHERE account NOT IN (SELECT id FROM account)
+-- name: cursors_astray
+SELECT count(*) FROM cursor c LEFT JOIN account a ON a.id = c.account WHERE c.seq < 0 OR c.seq > ifnull(a.seq, -1)
+-- name: lost_vectors
+SELECT count(*) FROM passage p WHERE p.ready IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM embedding e WHERE e.model = (SELECT id FROM model WHERE current) AND e.hash = p.hash)
+-- name: stray_vectors
+SELECT count(*) FROM embedding WHERE hash NOT IN (SELECT hash FROM passage)
+-- name: models_too_many
+SELECT max(count(*), 1) - 1 FROM model WHERE current
+-- name: said_at
+SELECT hash, earlier, text FROM wording WHERE id = ?
+-- name: mend_vector
+INSERT INTO embedding (model, hash, code) VALUES (?, ?, ?)
+ON CONFLICT (hash, model) DO UPDATE SET code = excluded.code
+
+-- name: drop_misplaced_spaces
+DELETE FROM space WHERE (account = ?1 OR account NOT IN (SELECT id FROM account)
+    OR part IN (SELECT p.id FROM part p WHERE p.account = ?1))
+AND NOT EXISTS (SELECT 1 FROM part p WHERE p.id = space.part AND p.account = space.account
+    AND p.home IS CASE WHEN user_id IS NOT NULL THEN 'u:' || user_id WHEN agent_id IS NOT NULL THEN 'a:' || agent_id
+        ELSE 'r:' || run_id END)
+-- name: drop_empty_spaces
+DELETE FROM space WHERE account = ?
+    AND NOT EXISTS (SELECT 1 FROM fact WHERE space = space.id)
+    AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = space.id)
+    AND NOT EXISTS (SELECT 1 FROM link WHERE space = space.id)
+-- name: drop_empty_parts
+DELETE FROM part WHERE id NOT IN (SELECT part FROM space)
+-- name: search_one_model
+UPDATE model SET current = (id = (SELECT min(id) FROM model WHERE current)) WHERE current
+-- name: drop_homeless_passages
+DELETE FROM passage WHERE id >> 32 NOT IN (SELECT id FROM part)
+-- name: drop_homeless_ticks
+DELETE FROM tick WHERE part NOT IN (SELECT id FROM part)
+    OR (id > ?1 AND id < ?2) OR part IN (SELECT p.id FROM part p WHERE p.account = ?1 >> 40)
+-- name: drop_homeless_facts
+DELETE FROM fact WHERE id >> 40 NOT IN (SELECT id FROM account) AND id NOT IN (SELECT id FROM entry)
+-- name: drop_homeless_links
+DELETE FROM link WHERE id >> 40 NOT IN (SELECT id FROM account) AND id NOT IN (SELECT id FROM entry)
+-- name: drop_homeless_evidence
+DELETE FROM evidence WHERE id >> 40 NOT IN (SELECT id FROM account) AND id NOT IN (SELECT id FROM entry)
+-- name: drop_homeless_holdings
+DELETE FROM holding WHERE id NOT IN (SELECT id FROM evidence)
+-- name: draw_in_cursors
+UPDATE cursor SET seq = max(0, min(seq, (SELECT a.seq FROM account a WHERE a.id = cursor.account))) WHERE account = ?
+-- name: drop_homeless_cursors
+DELETE FROM cursor WHERE account NOT IN (SELECT id FROM account)
+-- name: drop_homeless_tickets
+DELETE FROM ticket WHERE account NOT IN (SELECT id FROM account)

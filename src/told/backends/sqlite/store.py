@@ -10,6 +10,7 @@ from typing import Any
 
 from told.backends.sqlite import blobs, care, health, ledger, turns, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named
+from told.backends.sqlite.folded import folded
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
 from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
@@ -33,7 +34,7 @@ from told.core.fork import at_fork
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Known, Tally, Turn, View
+from told.ports import Batch, Fault, Fold, Head, Known, Row, Tally, Turn, View
 
 NOW = AsOf(LATEST, 0)
 EMPTY = Head(0, 0, GENESIS)
@@ -281,6 +282,11 @@ class SqliteStore(SqliteOverlay):
             if view == "passages":
                 found += run(db, "rows_postings", number).fetchall()
         return iter(found)
+
+    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+        """The rows the views have of some entries."""
+        with self._in(account) as (db, number):
+            return folded(db, number, account, after, upto)
 
     # Vectors ----------------------------------------------------------------------------------------------------------
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from told.core.entry import Asserted, Claim, Draft, Erased, Ruled
+from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
 from told.core.errors import Conflict, StoreClosed
+from told.core.fact import Passage
 from told.core.query import Probe, Touch
 from told.core.recall import Left, Reason, Recalled, Task
 from told.core.scope import Scope
-from told.ports import VIEWS, Batch, Step, Store
+from told.ports import VIEWS, Batch, CloseThread, EndVersion, Row, RowOp, Step, Store
 from told.testing.contract.erasing import erase
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, ticket
 from told.testing.fakes import ManualClock
 
 CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
@@ -37,6 +39,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "links": lambda s, _: s.links(ACCOUNT, ["t"]),
     "witnesses": lambda s, _: s.witnesses(ACCOUNT, scope=ALICE),
     "rows": lambda s, _: list(s.rows(ACCOUNT, "facts")),
+    "folded": lambda s, _: s.folded(ACCOUNT, 0, 9),
     "model": lambda s, _: s.model(),
     "use_model": lambda s, _: s.use_model("m", 2),
     "cached": lambda s, _: s.cached([b"x"]),
@@ -138,6 +141,43 @@ class CareLaws(Laws):
         assert len(store.faults("umbrella")) == 1
         assert store.settle(ACCOUNT, []) == 0
 
+    def test_the_rows_of_some_entries_are_what_is_folded_from_them(self, book: Scribe) -> None:
+        book.write(Observed("e1", Evidence("hi", role="user", source="chat")))
+        book.tell("lives in Rome", "home", actor="Ann", evidence="e1")
+        book.tell("since May", "may", actor="Ann", after="home", meta={"abstract": "May"})
+        book.link("home", "relates_to", "may")
+        book.write(Observed("e2", Evidence("ho", role="user")), scope=BOB)
+        folded = _as_stored(book.folding(VIEWS)(book.entries()))
+        for after in range(book.seq + 1):
+            for upto in range(after, book.seq + 1):
+                found = book.store.folded(ACCOUNT, after, upto)
+                assert _sorted(found) == _sorted([row for row in folded if after < row.seq <= upto])
+        assert len(folded) == 10
+        assert book.store.folded("umbrella", 0, 99) == []
+
+    def test_a_passage_stands_after_no_turn_that_is_gone(self, book: Scribe) -> None:
+        book.tell("lives in Rome", "home", actor="Ann")
+        book.tell("since May", "may", actor="Ann", after="home")
+        erase(book, [1])
+        [passage] = [row for row in book.store.folded(ACCOUNT, 0, 9) if isinstance(row, Passage)]
+        assert (passage.seq, passage.after) == (2, None)
+
+    def test_tickets_and_cursors_that_are_not_of_the_ledger_are_problems_that_a_rebuild_solves(
+        self, book: Scribe
+    ) -> None:
+        book.write(Asserted("t1", Claim("one")), ticket=ticket("good", "t1"))
+        book.store.advance(ACCOUNT, "c", 1)
+        assert list(book.store.check()) == []
+        book.write(Asserted("t2", Claim("two")), ticket=ticket("bad", "nobody"))
+        assert len(book.store.check()) == 1
+        book.store.advance(ACCOUNT, "c", 99)
+        assert len(book.store.check()) == 2
+        book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
+        assert list(book.store.check()) == []
+        assert book.store.cursor(ACCOUNT, "c") == book.seq
+        kept = [book.store.known(ALICE, [], [], key).ticket for key in ("good", "bad")]
+        assert [each and each.key for each in kept] == ["good", None]
+
     def test_a_sound_store_has_no_problems(self, book: Scribe) -> None:
         assert list(book.store.check()) == []
         book.store.use_model("m", 2)
@@ -185,3 +225,14 @@ class CareLaws(Laws):
     def test_closing_twice_is_fine(self, book: Scribe) -> None:
         book.store.close()
         book.store.close()
+
+
+def _as_stored(ops: Iterable[RowOp]) -> list[Row]:
+    """What is folded, as the rows of a store where nothing has ended are."""
+    rows = [op for op in ops if not isinstance(op, CloseThread | EndVersion)]
+    return [replace(row, thread=None) if isinstance(row, Passage) else row for row in rows]
+
+
+def _sorted(rows: Sequence[Row]) -> list[str]:
+    """Rows of several views in an order of their own."""
+    return sorted(map(repr, rows))

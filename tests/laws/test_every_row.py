@@ -1,0 +1,292 @@
+"""Every value of every row of a file follows from the ledger, or is known not to; whatever else stands there is found.
+
+Whatever is changed, deleted or planted by hand is told of by `verify` and put right by `rebuild`, unless nothing but a
+backup can: then that is what is said.
+"""
+
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+from papers import blank
+from told import Memory, ToldError
+from told.core.query import Touch
+from told.ports import VIEWS, Ticket
+from told.testing import HashingEmbedder, ManualClock, seeded_mint
+
+SAID = [{"role": "user", "content": "I play the violin", "name": "Ann"}, {"role": "assistant", "content": "I see",
+                                                                          "name": "Bot"}]  # fmt: skip
+BESIDE = {"access", "met", "recall", "recall_state", "task", "note", "fault"}
+"""What reads and consumers leave beside the ledger: only what no row of theirs can hold is found."""
+
+FREE = {
+    "account.name": "no entry says what its account is called",
+    "tombstone.digest": "an account that was reset has no entries left, only their digests",
+    "ticket.key": "a key is the caller's", "ticket.digest": "a request is in no entry",
+    "part.version": "it only tells readers to look again", "part.epoch": "blocks are made in it",
+    "passage.ready": "a vector that is there is found without it", "model.name": "only the embedder knows it",
+    "model.current": "anything but 0 is true", "embedding.id": "a place to stand, no more",
+    "embedding.code": "only the embedder knows it, as long as no block has it",
+    "cursor.consumer": "a consumer may be of another told", "cursor.seq": "a consumer may have come so far",
+    "blob.media_type": "whoever sent it said so",
+}  # fmt: skip
+"""What may be changed to something else that could be true, and why nobody can tell."""
+
+DROPPED = {"ticket", "cursor", "blob", "behind", "meta"} | BESIDE
+"""What may be missing: nothing says that it has to be there."""
+
+LOST = {"account", "blob"}
+"""What only a backup brings back."""
+
+
+def write(memory):
+    tea, soup = (row["id"] for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"])
+    memory.update(tea, "black tea", metadata={"tag": "work"})
+    memory.link(tea, "relates_to", soup, user_id="u")
+    gone = memory.add("a secret", user_id="v")["results"][0]["id"]
+    memory.retract(soup)
+    memory.erase(gone)
+    memory.add(SAID, user_id="w", run_id="r", idempotency_key="once")
+    memory.add({"content": ["Look", blank()]}, agent_id="a")
+    memory.add([f"note {n}" for n in range(64)], user_id="x", infer=False)
+    memory.search("violin", user_id="w")
+    memory.engine.store.fault("default", "extract", 3, "oops")
+    memory.engine.store.advance("default", "extract", 5)
+    memory.engine.store.meet("default", {tuple(sorted((tea, soup))): Touch(1, 1)})
+    memory.engine.store.note("default", "extract", {"key": b"value"})
+
+
+def opened(path):
+    mint = seeded_mint("again", ManualClock())
+    return Memory(f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=mint, durability="normal")
+
+
+@contextmanager
+def raw(path):
+    db = apsw.Connection(str(path))
+    try:
+        db.execute("DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete")
+        yield db
+    finally:
+        db.close()
+
+
+class Books:
+    """A small store with something in every table but those of blocks and of views never folded, closed."""
+
+    def __init__(self, folder):
+        self.path = Path(folder) / "book.db"
+        with opened(self.path) as memory:
+            write(memory)
+            self.answers = asked(memory)
+        self.whole = self.path.read_bytes()
+        with raw(self.path) as db:
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' "
+                                                    "AND name NOT LIKE 'sqlite%' AND name <> 'entry'")]  # fmt: skip
+            self.columns = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in names}
+            self.types = {name: {each[1]: each[2] for each in columns} for name, columns in self.columns.items()}
+            self.rows = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+
+    def row(self, table, which=0):
+        """A row as a dictionary, and the names of what it is known by."""
+        names = [column[1] for column in self.columns[table]]
+        keys = [column[1] for column in self.columns[table] if column[5]]
+        return dict(zip(names, self.rows[table][which], strict=True)), keys
+
+    def tampered(self, statement, values):
+        """Whether something could be changed in a copy of the store by hand."""
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        self.path.write_bytes(self.whole)
+        with raw(self.path) as db:
+            try:
+                db.execute(statement, values)
+            except (apsw.ConstraintError, apsw.MismatchError):
+                return False
+            assert db.changes() == 1
+        return True
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    return Books(tmp_path_factory.mktemp("books"))
+
+
+def asked(memory):
+    """What a store holds and answers, as far as it follows from the ledger."""
+    rows = [sorted(map(repr, memory.engine.store.rows("default", view))) for view in VIEWS if view != "passages"]
+    rows += [sorted(repr(row[-3:]) for row in memory.engine.store.rows("default", "passages"))]
+    asks = [(query, user) for query in ("violin", "tea note 7") for user in "uwx"]
+    found = [memory.search(query, user_id=user, limit=5)["results"] for query, user in asks]
+    return rows, [[(row["memory"], row["score"]) for row in each] for each in found]
+
+
+def told_of(books, *, search=True):
+    """What `verify` says of a store somebody tampered with; until then a search works, or told says why it does not."""
+    try:
+        with opened(books.path) as memory:
+            if search:
+                with suppress(ToldError):
+                    asked(memory)
+            verdict = memory.verify()
+            return [*verdict["index_problems"], *([verdict["problem"]] if "problem" in verdict else ())]
+    except ToldError as error:
+        return [f"{error.message} {error.hint}"]
+
+
+def healed(books, problems):
+    """Whether doing what is said makes the store what it was."""
+    with Memory(f"sqlite:///{books.path}", embedder="none", durability="normal") as memory:
+        memory.rebuild()
+    with opened(books.path) as memory:
+        if any("reindex" in problem for problem in problems):
+            memory.reindex()
+        return memory.verify()["ok"] and asked(memory) == books.answers
+
+
+TABLES = ("account", "tombstone", "ticket", "part", "space", "evidence", "fact", "link", "passage", "posting", "model",
+          "embedding", "access", "cursor", "fault", "blob", "holding", "met", "recall", "recall_state", "task", "note",
+          "tick")  # fmt: skip
+
+
+def test_every_table_is_known(books):
+    assert {*TABLES, "meta", "block", "behind"} == books.columns.keys()
+    assert [table for table in TABLES if not books.rows[table]] == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_value_that_does_not_follow_from_the_ledger_is_found_and_put_right(books, table):
+    row, keys = books.row(table)
+    for column, value in row.items():
+        place = f"{table}.{column}"
+        if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+                              (otherwise(value, books.types[table][column]), *(row[key] for key in keys))):  # fmt: skip
+            continue
+        problems = told_of(books)
+        if not problems:
+            assert table in BESIDE or place in FREE, place
+        elif table in LOST:
+            assert any("backup" in problem or "ledger" in problem for problem in problems), place
+        elif not any("indexed with" in problem for problem in problems):
+            assert healed(books, problems), (place, problems)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_value_of_another_type_is_found_and_put_right(books, table):
+    row, keys = books.row(table, -1)
+    for column, value in row.items():
+        place = f"{table}.{column}"
+        if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+                              (b"\xff" if isinstance(value, str) else "?", *(row[key] for key in keys))):  # fmt: skip
+            continue
+        assert told_of(books, search=False), place
+    if table not in LOST and table != "model":
+        with opened(books.path) as memory:
+            memory.rebuild()
+            assert memory.verify()["ok"], place
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_row_that_was_deleted_is_missed_and_put_back(books, table, which):
+    row, keys = books.row(table, which)
+    books.tampered(f"DELETE FROM {table} WHERE ({', '.join(keys)}) IS ({marks(keys)})", [row[key] for key in keys])
+    problems = told_of(books)
+    assert bool(problems) == (table not in DROPPED), problems
+    if problems and table not in LOST:
+        assert healed(books, problems), problems
+
+
+def planted(books, table):
+    """Rows that could stand beside the last one: after it, in no account at all, and before the first."""
+    row, keys = books.row(table, -1)
+    numbers = [key for key in keys if isinstance(row[key], int)]
+    yield {**row, **{key: otherwise(row[key]) for key in keys}}
+    yield {**row, keys[-1]: row[keys[-1]] + 1 if keys[-1] in numbers else otherwise(row[keys[-1]])}
+    for key in numbers:
+        yield {**row, key: row[key] + (7 << 40)}
+        yield {**row, key: row[key] >> 40 << 40}
+
+
+FREELY = {"tombstone", "account", "cursor", "fault", "blob", "ticket"} | BESIDE
+"""What may be planted: somebody could have meant it."""
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_that_was_planted_is_found_and_cleared_away(books, table):
+    for row in planted(books, table):
+        if not books.tampered(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks(row)})", [*row.values()]):
+            continue
+        problems = told_of(books)
+        assert problems or table in FREELY, row
+        if problems and table not in LOST:
+            assert healed(books, problems), (problems, row)
+
+
+# The same in memory ---------------------------------------------------------------------------------------------------
+
+
+def forged(row):
+    """A row as another entry might have told it."""
+    return replace(row, seq=row.seq + 1)
+
+
+def lost(rows):
+    rows.pop(next(iter(rows)))
+
+
+RAM = {
+    "a fact changed": lambda a: a.facts.update({s: replace(f, text="x") for s, f in [*a.facts.items()][:1]}),
+    "a fact closed": lambda a: a.facts.update({s: replace(f, until=9) for s, f in [*a.facts.items()][-1:]}),
+    "a fact lost": lambda a: lost(a.facts),
+    "a fact planted": lambda a: a.facts.update({999: replace(next(iter(a.facts.values())), seq=999)}),
+    "a link changed": lambda a: a.links.__setitem__(0, replace(a.links[0], weight=0.5)),
+    "a link lost": lambda a: a.links.pop(),
+    "a link planted": lambda a: a.links.append(forged(a.links[0])),
+    "a link told twice": lambda a: a.links.append(a.links[0]),
+    "evidence changed": lambda a: a.evidence.update({s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}),
+    "evidence lost": lambda a: lost(a.evidence),
+    "evidence planted": lambda a: a.evidence.update({w.seq + 1: forged(w) for w in [*a.evidence.values()][:1]}),
+    "a passage changed": lambda a: a.passages.update({k: replace(p, text="x") for k, p in [*a.passages.items()][:1]}),
+    "passages planted": lambda a: a.passages.update({(p.seq, 7): replace(p, slot=7) for p in [*a.passages.values()]}),
+    "a tick changed": lambda a: a.ticks.update({s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}),
+    "a tick lost": lambda a: lost(a.ticks),
+    "a tick planted": lambda a: a.ticks.update({t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}),
+    "a ticket of nowhere": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 999)}),
+    "a ticket of nobody": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": [["ADD", "nobody"]]}')}),
+    "a ticket that cannot be read": lambda a: a.tickets.update({"k": Ticket("k", b"", "?")}),
+    "a ticket in mid-transaction": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 2)}),
+    "a cursor beyond the end": lambda a: a.cursors.update({"k": 9999}),
+    "a tombstone lost": lambda a: a.tombstones.clear(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tamper", RAM.values(), ids=RAM.keys())
+def test_a_store_in_memory_answers_alike(tamper):
+    with Memory("ram://", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock())) as memory:
+        write(memory)
+        assert memory.verify()["ok"]
+        tamper(memory.engine.store._accounts["default"])
+        assert memory.verify()["index_problems"]
+        memory.rebuild()
+        assert memory.verify()["ok"]
+
+
+def marks(values):
+    return ", ".join("?" for _ in values)
+
+
+def otherwise(value, declared="TEXT"):
+    """A value of the same type with one bit or letter of it changed."""
+    match value:
+        case int() | float():
+            return value + 64
+        case bytes():
+            return bytes([value[0] ^ 1]) + value[1:]
+        case str():
+            return value[:-1] + ("x" if value[-1:] != "x" else "y")
+        case _:
+            return 7 if declared == "INTEGER" else "x"
