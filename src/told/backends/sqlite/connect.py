@@ -427,10 +427,9 @@ def run_many(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]]) -> R
 
 def run_rows(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]], count: int, *shared: Any) -> list[Any]:
     """Execute a named query that takes a row of values with so many rows, several at a time; what it says of each."""
-    left, found = iter(rows), list[Any]()
-    if times := count // TOGETHER:
-        sets = ((*chain.from_iterable(islice(left, TOGETHER)), *shared) for _ in range(times))
-        found += db.executemany(widened(name, TOGETHER), sets)
-    if count % TOGETHER:
-        found += db.executemany(QUERIES[name], ((*row, *shared) for row in left) if shared else left)
-    return found
+    if count < TOGETHER:
+        return list(db.executemany(QUERIES[name], ((*row, *shared) for row in rows) if shared else rows))
+    left = iter(rows)
+    sets = ((*chain.from_iterable(islice(left, TOGETHER)), *shared) for _ in range(count // TOGETHER))
+    found = list(db.executemany(widened(name, TOGETHER), sets))
+    return found + run_rows(db, name, left, count % TOGETHER, *shared)

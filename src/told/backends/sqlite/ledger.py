@@ -49,7 +49,7 @@ from told.ports import (
 )
 
 PAGE = 1000
-NOTHING: Final = [(None, None, None)]
+NOTHING: Final = ((None, None, None),)
 RANGES: Final[Mapping[View, Sequence[str]]] = {
     "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
     "ticks": ("range_tick",),
@@ -79,9 +79,10 @@ def known(
     vectors: set[bytes] = set()
     held: list[int] = []
     whose = (key, scope.user_id, scope.agent_id, scope.run_id, scope.account)
-    marks, found = [*zip_longest(md5s, digests, hashes)] or NOTHING, list[Any]()
+    count, found = max(map(len, (md5s, digests, hashes))), list[Any]()
     with suppress(UnicodeEncodeError):  # what is not even text is not known
-        found = run_rows(db, "known", marks, len(marks), *whose)
+        marks = zip_longest(md5s, digests, hashes) if count else NOTHING
+        found = run_rows(db, "known", marks, count or 1, *whose)
     for row in found:
         if seen is None:
             seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])

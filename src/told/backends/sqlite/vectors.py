@@ -36,9 +36,11 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
     left, codes = iter(rows), list[bytes]()
     while some := list(islice(left, AT_ONCE)):
         values = np.array(some, dtype=np.float64)
-        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0).tolist()
-        values *= np.array([[127.0 / (peak or 127.0)] for peak in peaks])
-        codes += map(bytes, np.rint(values, out=values).astype(np.int8))
+        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
+        peaks[peaks == 0.0] = 127.0
+        values *= (127.0 / peaks)[:, np.newaxis]
+        whole, dim = np.rint(values, out=values).astype(np.int8).tobytes(), values.shape[1]
+        codes += (whole[row * dim : (row + 1) * dim] for row in range(len(some)))
     return codes
 
 
