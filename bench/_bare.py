@@ -25,6 +25,9 @@ MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
 RANKED = f"{MATCH} ORDER BY rank LIMIT {ROWS}"
 FETCH = f"SELECT id, at, text FROM memory WHERE id IN ({', '.join('?' * ROWS)})"
 
+CHECKPOINTS = {"full": 8000, "normal": 4000}
+"""After how many pages of the log, as told has it."""
+
 
 class Bare:
     """The least there is to do: a row, its vector and its words in one transaction; a scan, a MATCH and a SELECT.
@@ -37,7 +40,8 @@ class Bare:
         self.embedder = embedder
         self.db = apsw.Connection(str(folder / "bare.db"))
         self.db.execute(
-            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability}; PRAGMA wal_autocheckpoint = 4000;"
+            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability};"
+            f"PRAGMA wal_autocheckpoint = {CHECKPOINTS[durability]};"
             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY"
         ).fetchall()  # a statement that gives a row stops those after it until the row is taken
         self.db.execute(SCHEMA)

@@ -8,10 +8,12 @@ import apsw
 import pytest
 
 from told import Memory
-from told.backends.sqlite.sql import QUERIES
+from told.backends.sqlite.connect import TOGETHER
+from told.backends.sqlite.sql import QUERIES, widened
 from told.testing import hashing_embedder
 
 ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
+MANY = 400
 
 
 @pytest.fixture
@@ -51,6 +53,23 @@ def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) 
     asked = traced(memory.engine.store._database.writer)
     add(memory, 40, 1)
     assert len(asked) <= STATEMENTS, asked
+
+
+def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Memory) -> None:
+    add(memory, 0, 40)
+    asked = traced(memory.engine.store._database.writer)
+    memory.add([f"memory number {number} is about tea" for number in range(100, 100 + MANY)], user_id="b", infer=False)
+    rows = {"add_entry": 2} | dict.fromkeys(("known", "add_evidence", "add_fact", "add_passage", "add_embedding"), 1)
+    for name, each in rows.items():
+        assert QUERIES[name] not in asked
+        assert asked.count(widened(name, TOGETHER)) == each * MANY // TOGETHER
+
+
+def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory: Memory) -> None:
+    db: apsw.Connection = memory.engine.store._database.writer
+    db.execute("PRAGMA cache_size = 20").fetchall()
+    memory.add([f"memory number {number} is about tea" for number in range(MANY)], user_id="b", infer=False)
+    assert db.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL) == (0, 0)
 
 
 def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(memory: Memory) -> None:

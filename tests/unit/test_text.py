@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from told.core import text as core_text
 from told.core.errors import InvalidInput, TooLarge
 from told.core.stem import IRREGULAR, stem
 from told.core.text import (
@@ -448,3 +449,17 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
     except InvalidInput:
         return
     assert json.loads(json.dumps(value)) == value
+
+
+def test_words_are_remembered_with_their_terms_but_no_numbers_and_nothing_long_and_never_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = core_text._Words()
+    monkeypatch.setattr(core_text, "_WORDS", words)
+    monkeypatch.setattr(core_text, "MOST_WORDS", 3)
+    said = f"Running, 20240317 {'x' * 100} fooBar Zürich runs 5 (running)"
+    first = terms(said)
+    assert first == terms(said)
+    assert first[:2] == ["run", "20240317"]
+    assert 0 < len(words) <= 3
+    assert not any(word.isdigit() or len(word) > core_text.LONGEST_WORD for word in words)

@@ -29,7 +29,7 @@ class Secret:
 def find(text: str) -> tuple[Secret, ...]:
     """The secrets of a text in order; of two that overlap, the one that begins first."""
     low = text.lower()
-    longest = len(max(text.split(), key=len, default=""))
+    longest = max(map(len, text.split()), default=0)
     found: list[Secret] = []
     if shapes := [shape for hint, shape in _hints(min(longest, _LONG)) if hint in low]:
         found += (secret for shape in dict.fromkeys(shapes) for secret in shape.find(text))

@@ -10,7 +10,6 @@ import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain, islice, pairwise
 from operator import add
 from typing import Any, Final
@@ -20,6 +19,10 @@ from told.core.lazy import regex
 from told.core.stem import stem
 
 # ---------------------------------------------------------------------------------------------------------- index terms
+
+MOST_WORDS: Final = 1 << 15
+LONGEST_WORD: Final = 64
+"""How many words, and how long ones, are remembered with their terms."""
 
 STOP_WORDS: Final = frozenset(
     """a about after all also am an and any are as at be because been before being both but by can could did do does
@@ -78,24 +81,26 @@ def query_terms(text: str) -> list[str]:
 
 def _terms(text: str, grams: Callable[[str], Iterable[str]]) -> list[str]:
     if text.isascii():
-        tokens = _ASCII_TOKEN.findall(text)
-        return list(chain.from_iterable(map(_expand, tokens))) or _verbatim(tokens)
+        return list(_of_words(text)) or _verbatim(text)
     text = _APOSTROPHE.sub("'", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
     found: list[str] = []
-    tokens = []
     for position, piece in enumerate(_RUN.split(text)):
-        if position % 2:
-            found.extend(grams(piece))
-        else:
-            words = _TOKEN.findall(piece)
-            tokens.extend(words)
-            found.extend(chain.from_iterable(map(_expand, words)))
-    return found or _verbatim(tokens)
+        found.extend(grams(piece) if position % 2 else _of_words(piece))
+    return found or _verbatim(text)
 
 
-def _verbatim(tokens: list[str]) -> list[str]:
+def _of_words(text: str) -> Iterable[str]:
+    """The terms of each word of a text that is written with spaces, over which no token reaches."""
+    return chain.from_iterable(map(_WORDS.__getitem__, text.split()))
+
+
+def _verbatim(text: str) -> list[str]:
     """The words of a text that has stop-words only, so that "The Who" is not lost."""
-    return [word for word in (_fold(token).strip("_") for token in tokens) if word]
+    return [word for word in (_fold(token).strip("_") for token in _tokens(text)) if word]
+
+
+def _tokens(text: str) -> list[str]:
+    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
 
 
 def _pairs(run: str) -> Iterable[str]:
@@ -106,7 +111,25 @@ def _characters_and_pairs(run: str) -> Iterable[str]:
     return chain(run, map(add, run, run[1:]))
 
 
-@lru_cache(maxsize=1 << 15)
+class _Words(dict[str, tuple[str, ...]]):
+    """The terms of words met before; numbers, of which there is no end, and what is too long for a word stay out."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        short = len(word) <= LONGEST_WORD
+        if short and word.isascii() and word.isalnum():
+            found = _expand(word)
+        else:
+            found = tuple(chain.from_iterable(map(_expand, _tokens(word))))
+        if short and not word.isdigit():
+            if len(self) >= MOST_WORDS:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_WORDS: Final = _Words()
+
+
 def _expand(token: str) -> tuple[str, ...]:
     """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):

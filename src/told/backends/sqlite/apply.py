@@ -6,13 +6,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from sys import byteorder
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run, run_many
+from told.backends.sqlite.connect import run, run_many, run_rows
 from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span, spoken
 from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Tick, Witness, together
@@ -119,7 +120,7 @@ class Grower:
                 row[-1] = " ".join(words)
         self._ready([row for row in passages if row[READY] is None])
         for query, rows in self.gathered.items():
-            run_many(self.db, query, rows)
+            run_rows(self.db, query, rows, len(rows))
         self.gathered.clear()
         if self.places:
             run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
@@ -184,7 +185,7 @@ class Grower:
         id_ = position(self.account, witness.seq)
         self.gathered["add_evidence"].append((id_, witness.id, space, witness.digest, witness.source))
         if witness.blobs:
-            run_many(self.db, "add_holding", ((id_, name) for name in witness.blobs))
+            run_rows(self.db, "add_holding", ((id_, name) for name in witness.blobs), len(witness.blobs))
 
     def _tick(self, tick: Tick) -> None:
         space, part = self.space(tick.scope)
@@ -254,21 +255,17 @@ def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dic
     lo, _ = part_span(part)
     written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
     for chunk in range(folded >> CHUNK_BITS, (goal - 1 >> CHUNK_BITS) + 1):
-        postings: defaultdict[str, list[int]] = defaultdict(list)
+        postings: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
         for ordinal in range(max(folded, chunk << CHUNK_BITS), min(goal, chunk + 1 << CHUNK_BITS)):
             place = ordinal << TF_BITS
             for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
                 postings[term].append(place | count)
-        run_many(db, "add_posting", [(part, term, chunk, _run(postings[term])) for term in sorted(postings)])
+        if byteorder == "big":  # they are kept little-endian, whatever the machine
+            for docs in postings.values():
+                docs.byteswap()
+        rows = ((part, term, chunk, postings[term]) for term in sorted(postings))
+        run_rows(db, "add_posting", rows, len(postings))
     run(db, "drop_terms", lo + folded, lo + goal)
-
-
-def _run(docs: list[int]) -> array[int]:
-    """Postings as they are kept: little-endian, whatever the machine."""
-    run = array("I", docs)
-    if byteorder == "big":
-        run.byteswap()
-    return run
 
 
 def docs_of(ordinal: int, words: str) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final, assert_never
@@ -11,7 +12,7 @@ import apsw
 
 from told.backends.sqlite import beside, blobs, shred, strays, vectors
 from told.backends.sqlite.apply import Grower
-from told.backends.sqlite.connect import run, run_each, run_many
+from told.backends.sqlite.connect import run, run_rows
 from told.backends.sqlite.memo import Account, Memo
 from told.backends.sqlite.rows import (
     Scopes,
@@ -77,9 +78,12 @@ def known(
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
     held: list[int] = []
-    whose = (scope.account, scope.user_id, scope.agent_id, scope.run_id, key)
-    marks: Iterable[tuple[Any, ...]] = zip_longest(md5s, digests, hashes) if md5s or digests or hashes else NOTHING
-    for row in run_each(db, "known", ((*whose, *mark) for mark in marks)):
+    whose = (key, scope.user_id, scope.agent_id, scope.run_id, scope.account)
+    count, found = max(map(len, (md5s, digests, hashes))), list[Any]()
+    with suppress(UnicodeEncodeError):  # what is not even text is not known
+        marks = zip_longest(md5s, digests, hashes) if count else NOTHING
+        found = run_rows(db, "known", marks, count or 1, *whose)
+    for row in found:
         if seen is None:
             seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])
         if row[6] is not None:
@@ -178,7 +182,7 @@ def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[
         account.hash = entry.hash
         entries.append(entry)
     account.at = at
-    run_many(db, "add_entry", (_row(account.id, entry) for entry in entries))
+    run_rows(db, "add_entry", (_row(account.id, entry) for entry in entries), len(entries))
     return entries
 
 

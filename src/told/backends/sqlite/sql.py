@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -35,6 +36,12 @@ SCHEMAS: Final = {OLDEST: "schema.sql", 3: "schema-3.sql", 4: "schema-4.sql", 5:
 def steps(version: int) -> tuple[str, ...]:
     """The statements that bring a store of a schema, 0 for an empty file, up to this one."""
     return tuple(_read(name) for number, name in SCHEMAS.items() if number > version)
+
+
+@cache
+def widened(name: str, rows: int) -> str:
+    """A named statement that takes so many rows of values where it says one."""
+    return re.sub(r"VALUES (\([?, ]+\))", lambda row: f"VALUES {', '.join([row[1]] * rows)}", QUERIES[name])
 
 
 def narrowed(name: str, condition: str, tail: str = "") -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from math import sqrt
 from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run, run_many
+from told.backends.sqlite.connect import run, run_many, run_rows
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
 from told.core import score
 from told.core.errors import ModelMismatch, StoreCorrupt
@@ -36,9 +36,11 @@ def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
     left, codes = iter(rows), list[bytes]()
     while some := list(islice(left, AT_ONCE)):
         values = np.array(some, dtype=np.float64)
-        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0).tolist()
-        values *= np.array([[127.0 / (peak or 127.0)] for peak in peaks])
-        codes += map(bytes, np.rint(values, out=values).astype(np.int8))
+        peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
+        peaks[peaks == 0.0] = 127.0
+        values *= (127.0 / peaks)[:, np.newaxis]
+        whole, dim = np.rint(values, out=values).astype(np.int8).tobytes(), values.shape[1]
+        codes += (whole[row * dim : (row + 1) * dim] for row in range(len(some)))
     return codes
 
 
@@ -108,8 +110,8 @@ class Model:
         if not vectors:
             return []
         self.check_all(vectors)
-        rows = [(self.id, *pair) for pair in zip(vectors, pack(vectors.values()), strict=True)]
-        return [digest for digest, awaited in run_many(db, "add_embedding", rows) if awaited]
+        rows = zip(repeat(self.id), vectors, pack(vectors.values()))
+        return [digest for digest, awaited in run_rows(db, "add_embedding", rows, len(vectors)) if awaited]
 
 
 def current(db: apsw.Connection) -> Model | None:
