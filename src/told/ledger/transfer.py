@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from told.core.blob import Blob, named_in
 from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Observed, Ruled, decode, thread_of
-from told.core.errors import InvalidInput, StoreError, StoreVersion, ToldError
+from told.core.errors import Conflict, InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical
 from told.core.scope import Scope
 from told.core.text import clean, label, shown
@@ -33,16 +33,27 @@ CUT_SHORT = "The export seems to be cut short: import the whole of it, or export
 def export(store: Store, account: str, write: Any) -> Flow[int]:
     """Write an account's ledger through a callable that takes bytes; return the number of entries."""
     write(canonical({"format": FORMAT, "account": account}) + b"\n")
-    seq, names = 0, set[str]()
-    while page := (yield from call(store.scan, account, seq, PAGE)):
+    last, names = None, set[str]()
+    while page := (yield from _after(store, account, last)):
         for entry in page:
             write(line(entry))
-        seq, names = page[-1].seq, names.union(*map(_named, page))
+        last, names = page[-1], names.union(*map(_named, page))
     for name in sorted(names):
         blob = yield from call(store.blob, account, name)
         if blob is not None:
             write(blob_line(blob))
-    return seq
+    yield from _after(store, account, last)
+    return 0 if last is None else last.seq
+
+
+def _after(store: Store, account: str, last: Entry | None) -> Flow[Sequence[Entry]]:
+    """The next entries of the ledger that an entry is in; after a reset the account has another one."""
+    if last is None:
+        return (yield from call(store.scan, account, 0, PAGE))
+    entries = yield from call(store.scan, account, last.seq - 1, PAGE + 1)
+    if not entries or entries[0].hash != last.hash:
+        raise Conflict("The account was reset while its ledger was exported.", hint="Export it again.")
+    return entries[1:]
 
 
 def _named(entry: Entry) -> tuple[str, ...]:
