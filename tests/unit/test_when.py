@@ -397,6 +397,13 @@ def test_without_a_zone_the_days_are_those_of_now() -> None:
     assert str(relative("today", now=late)) == "2026-03-19"
 
 
+def test_a_day_that_a_zone_left_out_is_said_to_be_none() -> None:
+    with pytest.raises(TimeError, match="There was no 2011-12-30 in Pacific/Apia"):
+        interval("2011-12-30", zone="Pacific/Apia")
+    assert interval("2011-12", zone="Pacific/Apia").contains(us("2011-12-31T12:00+14:00"))
+    assert relative("yesterday", now=by_clock(us("2011-12-31T12:00+14:00"), "Pacific/Apia")) is None
+
+
 def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_clock_change() -> None:
     after = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Berlin"))
     assert moment("1 day ago", now=after) == us("2026-03-28T12:00+01:00")

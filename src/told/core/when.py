@@ -29,8 +29,6 @@ _NEVER: Final = 10**18
 _NAIVE: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
 _LONGEST: Final = 80
 _EXAMPLES: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
-
-
 # Added to a local midnight seen in UTC, this lands on the date that was meant, for every zone from -10:30 to +13:30.
 _WELL_INTO_THE_DAY: Final = 13 * 3600 * SECOND + 1800 * SECOND
 _DAY: Final = 24 * 3600 * SECOND
@@ -285,6 +283,8 @@ def _dates(first: date, unit: str, tz: tzinfo) -> Interval:
         end: int | None = _midnight(almanac.moved(first, unit, 1), tz)
     except (ValueError, OverflowError):  # the unit reaches the end of the calendar
         end = None
+    if start == end:
+        raise TimeError(f"There was no {first} in {tz}: clocks were put past it.", hint="Name the day before or after.")
     return Interval(start, end, _PRECISION.get(unit, unit))
 
 

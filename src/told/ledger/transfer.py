@@ -9,6 +9,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Any
 
 from told.core.blob import Blob, named_in
@@ -17,7 +18,7 @@ from told.core.errors import Conflict, InvalidInput, StoreError, StoreVersion, T
 from told.core.ids import canonical
 from told.core.scope import Scope
 from told.core.text import clean, label, shown
-from told.core.when import Interval, from_us
+from told.core.when import Interval, from_us, to_us
 from told.flow import Flow, call
 from told.ports import Store
 from told.views import fold_all
@@ -25,6 +26,7 @@ from told.views import fold_all
 FORMAT = "told-ledger/1"
 PAGE = 1000
 MOST = 2**53
+LATEST = to_us(datetime(9000, 1, 1, tzinfo=UTC))
 HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
 CUT_SHORT = "The export seems to be cut short: import the whole of it, or export the ledger again."
@@ -221,9 +223,8 @@ def _whole(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
 
 
 def _instant(row: Mapping[str, Any]) -> int:
-    at = _whole(row, "at", 0, 10**18)
-    from_us(at)
-    return at
+    """When an entry was written; whatever is written after it must still find a time that is later."""
+    return _whole(row, "at", 0, LATEST)
 
 
 def _hex(row: Mapping[str, Any], name: str, size: int) -> bytes:
