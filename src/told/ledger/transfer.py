@@ -29,6 +29,7 @@ MOST = 2**53
 LATEST = to_us(datetime(9000, 1, 1, tzinfo=UTC))
 HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
+NO_EXPORT = f"This is not a told export: the first line must name the format {FORMAT}."
 CUT_SHORT = "The export seems to be cut short: import the whole of it, or export the ledger again."
 
 
@@ -159,8 +160,11 @@ def _header(row: bytes | str) -> None:
         header = json.loads(row)
     except (ValueError, TypeError, RecursionError):
         header = None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise InvalidInput(f"This is not a told export: the first line must name the format {FORMAT}.")
+    form = header.get("format") if isinstance(header, dict) else None
+    if form != FORMAT:
+        newer = isinstance(form, str) and form.startswith(FORMAT.rstrip("1"))
+        what = f"This is not a told export of this version: {shown(form)}, not {FORMAT}." if newer else NO_EXPORT
+        raise InvalidInput(what, hint="Upgrade told, or export it with this version." if newer else "")
 
 
 def _lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry | Blob]:
