@@ -242,8 +242,11 @@ def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write the ledger as JSONL to a path, readable by its owner alone, or to a binary file."""
     if isinstance(target, str | os.PathLike):
         path = _path(target, "target")
-        with fresh(path) as file:
-            return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
+        try:
+            with fresh(path) as file:
+                return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
+        except OSError as error:  # what is left to be written is written when the file is closed
+            raise _unwritten(error) from error
     return {"entries": (yield from engine.export(_writing(target)))}
 
 
@@ -276,9 +279,13 @@ def _writing(target: Any) -> Callable[[bytes], Any]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY) from error
         except OSError as error:
-            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
+            raise _unwritten(error) from error
 
     return put
+
+
+def _unwritten(error: OSError) -> StoreError:
+    return StoreError(f"The export cannot be written: {error.strerror or error}.")
 
 
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
