@@ -42,3 +42,25 @@ def test_a_link_to_what_is_corrected_meanwhile_is_tied_all_the_same(kind, monkey
 
         monkeypatch.setattr(store, "commit", meanwhile)
         assert here.memory.link(one, "relates_to", other, user_id="u")["message"] == "Linked."
+
+
+@pytest.mark.parametrize("kind", ["ram", "sqlite"])
+@pytest.mark.parametrize("call", ["held", "commit"])
+def test_names_that_are_erased_while_they_are_compared_are_tied_to_nothing(kind, call, monkeypatch):
+    with stage(kind, embedder=None) as here:
+        for said in ("My colleague Robert Smith works at Globex", "Bob Smith works at Globex Corp"):
+            here.memory.add(said, user_id="u")
+        store = type(here.memory.engine.store)
+        slow, seen = getattr(store, call), []
+
+        def meanwhile(self, *args, **options):
+            found = slow(self, *args, **options) if call == "held" else None
+            if not seen:
+                seen.append(call)
+                here.memory.erase(user_id="u")
+            return found if call == "held" else slow(self, *args, **options)
+
+        monkeypatch.setattr(store, call, meanwhile)
+        assert here.memory.identify(user_id="u")["results"] == []
+        assert seen
+        assert here.memory.stats()["links"] == 0
