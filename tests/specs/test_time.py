@@ -124,6 +124,20 @@ def test_a_correction_may_say_since_when_it_holds(here):
     assert texts(here, valid_at="2023-07") == ["works at Globex"]
 
 
+@pytest.mark.parametrize("valid_at", ["9998", "9999", "9999-12-31", date.max, "9999-12-31T23:59:59Z"])
+def test_what_is_to_hold_later_holds_on_the_last_day_of_the_calendar(here, valid_at):
+    made = told(here, "works at Acme", timestamp="2020-01-01")
+    here.memory.update(made, "works at Globex", timestamp="2030-01-01")
+    assert texts(here, valid_at=valid_at) == ["works at Globex"]
+
+
+def test_a_question_may_be_asked_from_the_end_of_the_calendar_in_any_zone():
+    with stage("ram", zone="Asia/Tokyo") as here:
+        told(here, "works at Acme")
+        found = here.memory.search("where did I work last week?", user_id="u", as_of="9999-12-31T23:59:59Z")
+        assert len(found["results"]) == 1
+
+
 def test_a_change_of_metadata_is_no_change_of_the_world(here):
     made = told(here, "tea", timestamp="2020-01-01")
     here.clock.tick(DAY)

@@ -373,6 +373,11 @@ def forged(envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: i
     return b'{"format":"told-ledger/1","account":"default"}\n' + json.dumps(row).encode() + b"\n"
 
 
+def test_an_export_of_a_later_told_says_so(opened: Opened) -> None:
+    with pytest.raises(InvalidInput, match="Upgrade told"):
+        opened("m").import_(b'{"account":"default","format":"told-ledger/2"}\n')
+
+
 def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
     envelope = {
         "v": 1,
@@ -382,7 +387,7 @@ def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
         "body": {"thread": "t", "text": "x"},
     }
     memory = opened("m")
-    for at in (2**62, 2**63, 2**80, -(2**63)):
+    for at in (253_402_300_799_999_999, 2**62, 2**63, 2**80, -(2**63)):
         with pytest.raises(ToldError):
             memory.import_(forged(envelope, at=at))
         assert memory.stats()["entries"] == 0

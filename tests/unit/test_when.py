@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 
 from told.core.almanac import FORMS, moved
 from told.core.errors import TimeError
-from told.core.when import ALWAYS, PRECISIONS, Interval, from_us, instant, interval, iso, moment, relative, to_us
+from told.core.when import (
+    ALWAYS,
+    PRECISIONS,
+    Interval,
+    by_clock,
+    from_us,
+    instant,
+    interval,
+    iso,
+    moment,
+    relative,
+    to_us,
+)
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 FIRST, LAST = to_us(datetime.min.replace(tzinfo=UTC)), to_us(datetime.max.replace(tzinfo=UTC))
@@ -354,6 +366,9 @@ def test_an_expression_names_an_interval(text: str, expected: str) -> None:
         ("noon yesterday", "2026-03-17T12:00:00.000000"),
         ("2026/..", "2026-03-18T15:30:00.000000"),
         ("1700000000", "2023-11-14T22:13:20.000000"),
+        ("9999", "9999-12-31T23:59:59.999999"),
+        ("9999-12-31", "9999-12-31T23:59:59.999999"),
+        ("2026/9999", "9999-12-31T23:59:59.999999"),
     ],
 )
 def test_a_moment_is_the_end_of_what_is_named_or_the_exact_time(text: str, expected: str) -> None:
@@ -367,9 +382,26 @@ def test_days_are_those_of_the_zone() -> None:
     assert moment("noon yesterday", now=late, zone="Asia/Tokyo") == us("2026-03-18T12:00+09:00")
 
 
+@pytest.mark.parametrize(
+    ("last", "zone"),
+    [("9999-12-31T23:59:59Z", "Asia/Tokyo"), ("0001-01-01T00:00:00Z", "America/New_York")],
+)
+def test_where_the_clocks_of_a_zone_run_out_the_days_are_those_of_utc(last: str, zone: str) -> None:
+    now = by_clock(us(last))
+    assert str(relative("today", now=now, zone=zone)) == last[:10]
+    assert moment("now", now=now, zone=zone) == us(last)
+
+
 def test_without_a_zone_the_days_are_those_of_now() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC).astimezone(ZoneInfo("Asia/Tokyo"))
     assert str(relative("today", now=late)) == "2026-03-19"
+
+
+def test_a_day_that_a_zone_left_out_is_said_to_be_none() -> None:
+    with pytest.raises(TimeError, match="There was no 2011-12-30 in Pacific/Apia"):
+        interval("2011-12-30", zone="Pacific/Apia")
+    assert interval("2011-12", zone="Pacific/Apia").contains(us("2011-12-31T12:00+14:00"))
+    assert relative("yesterday", now=by_clock(us("2011-12-31T12:00+14:00"), "Pacific/Apia")) is None
 
 
 def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_clock_change() -> None:

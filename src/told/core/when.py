@@ -29,8 +29,6 @@ _NEVER: Final = 10**18
 _NAIVE: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
 _LONGEST: Final = 80
 _EXAMPLES: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
-
-
 # Added to a local midnight seen in UTC, this lands on the date that was meant, for every zone from -10:30 to +13:30.
 _WELL_INTO_THE_DAY: Final = 13 * 3600 * SECOND + 1800 * SECOND
 _DAY: Final = 24 * 3600 * SECOND
@@ -285,6 +283,8 @@ def _dates(first: date, unit: str, tz: tzinfo) -> Interval:
         end: int | None = _midnight(almanac.moved(first, unit, 1), tz)
     except (ValueError, OverflowError):  # the unit reaches the end of the calendar
         end = None
+    if start == end:
+        raise TimeError(f"There was no {first} in {tz}: clocks were put past it.", hint="Name the day before or after.")
     return Interval(start, end, _PRECISION.get(unit, unit))
 
 
@@ -340,10 +340,10 @@ def _unknown(text: str) -> TimeError:
 
 
 def local(now: datetime, zone: str | tzinfo | None) -> datetime:
-    """The same moment by the clock of a zone, if one is given."""
+    """The same moment by the clock of a zone, if one is given and its clocks reach that far."""
     if now.tzinfo is None:
         raise TimeError("`now` has no time zone.", hint=_NAIVE)
-    return now.astimezone(_zone(zone) or now.tzinfo)
+    return by_clock(to_us(now), _zone(zone) or now.tzinfo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,12 +354,13 @@ class _Reading:
     at: int
 
 
-def _whole(span: Interval, now: datetime) -> _Reading:
-    return _Reading(span, to_us(now) if span.end is None else span.end - 1)
+def _whole(span: Interval) -> _Reading:
+    """A span to its end; one without an end reaches that of the calendar."""
+    return _Reading(span, _LAST if span.end is None else span.end - 1)
 
 
 def _unit(day: date, unit: str, now: datetime) -> _Reading:
-    return _whole(_dates(day, unit, _tz(now)), now)
+    return _whole(_dates(day, unit, _tz(now)))
 
 
 def _tz(now: datetime) -> tzinfo:
@@ -371,8 +372,9 @@ def _read(text: str, now: datetime, zone: tzinfo | None) -> _Reading | None:
     if len(text) > _LONGEST:
         return None
     if span := _iso_interval(text, zone):
-        is_exact = span.precision in _UNIT_US and "/" not in text
-        return _Reading(span, span.start) if is_exact and span.start is not None else _whole(span, now)
+        if span.precision in _UNIT_US and "/" not in text and span.start is not None:
+            return _Reading(span, span.start)
+        return _Reading(span, to_us(now)) if text.endswith(("/", "/..")) else _whole(span)
     readings = (_READERS[form](said, now) for form, said in almanac.fits(text))
     return next((reading for reading in readings if reading), None)
 
@@ -386,7 +388,7 @@ def _read_now(_: _Said, now: datetime) -> _Reading:
 
 def _read_word(said: _Said, now: datetime) -> _Reading:
     unit, count = almanac.WORDS[said["word"]]
-    return _whole(_around(_stepped(now, unit, count), unit), now)
+    return _whole(_around(_stepped(now, unit, count), unit))
 
 
 def _read_ago(said: _Said, now: datetime, sign: int = -1) -> _Reading:
@@ -404,7 +406,7 @@ def _read_turn(said: _Said, now: datetime) -> _Reading:
     thing, turn = said["thing"], almanac.TURNS[said["turn"]]
     if name := almanac.NAMES.get(thing):
         return _unit(name.chosen(now.date(), turn), name.unit, now)
-    return _whole(_around(_stepped(now, almanac.UNITS[thing], turn), almanac.UNITS[thing]), now)
+    return _whole(_around(_stepped(now, almanac.UNITS[thing], turn), almanac.UNITS[thing]))
 
 
 def _read_name(said: _Said, now: datetime) -> _Reading:
@@ -458,7 +460,7 @@ def _read_edge(said: _Said, now: datetime) -> _Reading | None:
     start, end = period.interval.start, period.interval.end
     share = almanac.EDGES[said["edge"]]
     day = _around(from_us(start + int((end - 1 - start) * share)).astimezone(now.tzinfo), "day")
-    return _Reading(day, start) if share == 0 else _whole(day, now)
+    return _Reading(day, start) if share == 0 else _whole(day)
 
 
 def _read_clock(said: _Said, now: datetime) -> _Reading | None:
@@ -475,7 +477,7 @@ def _read_part(said: _Said, now: datetime) -> _Reading | None:
         return None
     first, last = almanac.PARTS[said["part"]]
     start = to_us(datetime.combine(day, time(first), now.tzinfo))
-    return _whole(Interval(start, start + (last - first) * _UNIT_US["hour"], "hour"), now)
+    return _whole(Interval(start, start + (last - first) * _UNIT_US["hour"], "hour"))
 
 
 def _day_named(text: str, now: datetime) -> date | None:

@@ -295,12 +295,11 @@ class Engine(Conceiving, Tiering, Reflecting):
     def verify(self) -> Flow[tuple[Verdict, Sequence[str]]]:
         """Prove the ledger, check the file and the index, and that every entry is in the views as the ledger has it."""
         yield from call(self.store.scrub)
-        fates = agree.Fates()
-        verdict = yield from proof.verify(self.store, self.account, fates.read)
-        problems = yield from call(self.store.check)
-        if verdict.ok and not problems:
-            problems = yield from agree.disagreements(self.store, self.account, fates)
-        return verdict, problems
+        began = yield from self._beginning()
+        found = yield from self._proof()
+        while not _sound(found) and began != (began := (yield from self._beginning())):  # it was reset meanwhile
+            found = yield from self._proof()
+        return found
 
     @verb(Action.ADMINISTER)
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
@@ -355,6 +354,18 @@ class Engine(Conceiving, Tiering, Reflecting):
         yield from call(self.store.backup, target)
 
     # Shared -----------------------------------------------------------------------------------------------------------
+
+    def _beginning(self) -> Flow[list[bytes]]:
+        """The mark of the ledger's first entry, which a reset changes and nothing else does."""
+        return [entry.hash for entry in (yield from call(self.store.scan, self.account, 0, 1))]
+
+    def _proof(self) -> Flow[tuple[Verdict, Sequence[str]]]:
+        fates = agree.Fates()
+        verdict = yield from proof.verify(self.store, self.account, fates.read)
+        problems = yield from call(self.store.check)
+        if verdict.ok and not problems:
+            problems = yield from agree.disagreements(self.store, self.account, fates)
+        return verdict, problems
 
     def _refill(self) -> Flow[tuple[str, ...]]:
         """Embed what has no vector, or say why not."""
@@ -443,3 +454,8 @@ def _digest(scope: Scope, said: messages.Said, expires: int | None, kind: str, a
     ]
     how = [ask.by, ask.prompt, list(ask.facts)]
     return sha256(canonical([scope.ids(), turns, list(said.skipped), expires, kind, *how]))
+
+
+def _sound(found: tuple[Verdict, Sequence[str]]) -> bool:
+    verdict, problems = found
+    return verdict.ok and not problems

@@ -253,9 +253,13 @@ def _writing(target: Any) -> Callable[[bytes], Any]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY) from error
         except OSError as error:
-            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
+            raise _unwritten(error) from error
 
     return put
+
+
+def _unwritten(error: OSError) -> StoreError:
+    return StoreError(f"The export cannot be written: {error.strerror or error}.")
 
 
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Any
 
 from told.core.blob import Blob, named_in
 from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Observed, Ruled, decode, thread_of
-from told.core.errors import InvalidInput, StoreError, StoreVersion, ToldError
+from told.core.errors import Conflict, InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical
 from told.core.scope import Scope
 from told.core.text import clean, label, shown
-from told.core.when import Interval, from_us
+from told.core.when import Interval, from_us, to_us
 from told.flow import Flow, call
 from told.ports import Store
 from told.views import fold_all
@@ -25,24 +26,37 @@ from told.views import fold_all
 FORMAT = "told-ledger/1"
 PAGE = 1000
 MOST = 2**53
+LATEST = to_us(datetime(9000, 1, 1, tzinfo=UTC))
 HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
+NO_EXPORT = f"This is not a told export: the first line must name the format {FORMAT}."
 CUT_SHORT = "The export seems to be cut short: import the whole of it, or export the ledger again."
 
 
 def export(store: Store, account: str, write: Any) -> Flow[int]:
     """Write an account's ledger through a callable that takes bytes; return the number of entries."""
     write(canonical({"format": FORMAT, "account": account}) + b"\n")
-    seq, names = 0, set[str]()
-    while page := (yield from call(store.scan, account, seq, PAGE)):
+    last, names = None, set[str]()
+    while page := (yield from _after(store, account, last)):
         for entry in page:
             write(line(entry))
-        seq, names = page[-1].seq, names.union(*map(_named, page))
+        last, names = page[-1], names.union(*map(_named, page))
     for name in sorted(names):
         blob = yield from call(store.blob, account, name)
         if blob is not None:
             write(blob_line(blob))
-    return seq
+    yield from _after(store, account, last)
+    return 0 if last is None else last.seq
+
+
+def _after(store: Store, account: str, last: Entry | None) -> Flow[Sequence[Entry]]:
+    """The next entries of the ledger that an entry is in; after a reset the account has another one."""
+    if last is None:
+        return (yield from call(store.scan, account, 0, PAGE))
+    entries = yield from call(store.scan, account, last.seq - 1, PAGE + 1)
+    if not entries or entries[0].hash != last.hash:
+        raise Conflict("The account was reset while its ledger was exported.", hint="Export it again.")
+    return entries[1:]
 
 
 def _named(entry: Entry) -> tuple[str, ...]:
@@ -146,8 +160,11 @@ def _header(row: bytes | str) -> None:
         header = json.loads(row)
     except (ValueError, TypeError, RecursionError):
         header = None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise InvalidInput(f"This is not a told export: the first line must name the format {FORMAT}.")
+    form = header.get("format") if isinstance(header, dict) else None
+    if form != FORMAT:
+        newer = isinstance(form, str) and form.startswith(FORMAT.rstrip("1"))
+        what = f"This is not a told export of this version: {shown(form)}, not {FORMAT}." if newer else NO_EXPORT
+        raise InvalidInput(what, hint="Upgrade told, or export it with this version." if newer else "")
 
 
 def _lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry | Blob]:
@@ -210,9 +227,8 @@ def _whole(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
 
 
 def _instant(row: Mapping[str, Any]) -> int:
-    at = _whole(row, "at", 0, 10**18)
-    from_us(at)
-    return at
+    """When an entry was written; whatever is written after it must still find a time that is later."""
+    return _whole(row, "at", 0, LATEST)
 
 
 def _hex(row: Mapping[str, Any], name: str, size: int) -> bytes:

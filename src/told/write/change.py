@@ -107,7 +107,13 @@ def _let_go(desk: Desk, account: str, facts: Sequence[Fact], why: str) -> Flow[R
 
 def link(desk: Desk, scope: Scope, verb: Linked) -> Flow[Receipt]:
     """Say that one memory bears on another; both must be in the scope."""
-    for node in (verb.src, verb.dst):
-        yield from held(desk.store, scope.account, node, scope)
-    entries = yield from commit(desk.store, Batch(scope.account, [Draft(verb, scope, desk.author)]))
-    return Receipt((Event("LINK", verb.dst),), tx=entries[0].tx)
+
+    def decide() -> Flow[Receipt]:
+        guards = []
+        for node in dict.fromkeys((verb.src, verb.dst)):
+            fact = yield from held(desk.store, scope.account, node, scope)
+            guards.append(ThreadAt(fact.id, fact.seq))
+        entries = yield from commit(desk.store, Batch(scope.account, [Draft(verb, scope, desk.author)], guards))
+        return Receipt((Event("LINK", verb.dst),), tx=entries[0].tx)
+
+    return (yield from decided(desk.settings.conflict_retries, decide))

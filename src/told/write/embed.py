@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from told.core.entry import Asserted, Draft, Entry
+from told.core.errors import ModelMismatch
 from told.core.fact import together
 from told.core.ids import text_hash
 from told.core.query import Receipt
@@ -71,7 +72,18 @@ def _vectors(
     wanted = {key: text for key, text in texts.items() if key not in found} if found else texts
     if not wanted:
         return {}
+    yield from _bound(store, embedder)
     return (yield from embedded(embedder, wanted))
+
+
+def _bound(store: Store, embedder: Embedder) -> Flow[None]:
+    """Refuse vectors for a store that somebody has switched to another model since it was opened."""
+    model = yield from call(store.model)
+    if model is not None and model != (embedder.model, embedder.dim):
+        raise ModelMismatch(
+            f"The store is indexed with {model[0]} ({model[1]} dimensions), not {embedder.model} ({embedder.dim}).",
+            hint="Open it again with that embedder.",
+        )
 
 
 def embedded(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
@@ -87,7 +99,7 @@ def consumer(store: Store, embedder: Embedder, account: str) -> Consumer:
         texts = yield from call(store.texts, account, [entry.seq for entry in entries])
         vectors = yield from _vectors(store, embedder, texts, UNSEEN)
         if vectors:
-            yield from call(store.put_vectors, vectors)
+            yield from call(store.put_vectors, vectors, embedder.model)
         return len(vectors)
 
     return Consumer(f"{CONSUMER}:{embedder.model}", effect)
@@ -112,8 +124,10 @@ def fill(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int
     """Embed every passage that has no vector under a model; searches go on meanwhile."""
     done = 0
     while texts := (yield from call(store.pending, PAGE, model)):
+        if model is None:
+            yield from _bound(store, embedder)
         vectors = yield from embedded(embedder, texts)
-        yield from call(store.put_vectors, vectors, model)
+        yield from call(store.put_vectors, vectors, embedder.model)
         done += len(texts)
     return done
 

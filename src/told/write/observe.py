@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -132,16 +132,17 @@ class Observer:
 
 def observed(
     desk: Desk, scope: Scope, turns: Iterable[tuple[Verdict, str | None, str]], known: Known, *, expires: int | None,
-    ask: Ask | None,
+    ask: Ask | None, anew: Collection[str] = (),
 ) -> Plan:  # fmt: skip
     """Which entries stand for turns, each with what it is kept as (None is evidence alone) and the MD5 of its words.
 
-    With an `ask`, the evidence says that a model is to be asked about it.
+    With an `ask`, the evidence says that a model is to be asked about it; some that is known may have to say so anew.
     """
     plan = Plan([], [], [])
     question = None if ask is None else question_of(ask, expires)
     last = None if known.last is None else talk.remembered(known.last)
-    observer = Observer(desk, scope, expires, question, plan, known.facts, dict(known.evidence), last)
+    seen = {digest: evidence for digest, evidence in known.evidence.items() if evidence not in anew}
+    observer = Observer(desk, scope, expires, question, plan, known.facts, seen, last)
     for verdict, kind, md5 in turns:
         observer.observe(verdict, kind, md5)
     plan.guards += observer.guards(known)

@@ -148,7 +148,9 @@ def _written(
         if wanted.ask.by != VERBATIM:
             known, given = yield from _nearly(desk, wanted, zip(wanted.verdicts, kinds, md5s, strict=True), known)
         kept = zip(wanted.verdicts, kinds, md5s, strict=True)
-        plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=wanted.ask if asks_model else None)
+        anew = (yield from _given_up(desk.store, scope.account, known)) if asks_model and wanted.ask.later else ()
+        ask = wanted.ask if asks_model else None
+        plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=ask, anew=anew)
         plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
         plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors)
@@ -159,6 +161,19 @@ def _written(
         return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
 
     return (yield from decided(desk.settings.conflict_retries, decide))
+
+
+def _given_up(store: Store, account: str, known: Known) -> Flow[set[str]]:
+    """Evidence of which all that was understood has been given up: said again, it is to be asked about again."""
+    found: set[str] = set()
+    for evidence in known.evidence.values():
+        gone = listed = False
+        for thread in (yield from call(store.derived, account, [evidence])):
+            fact = yield from call(store.fact, account, thread)
+            gone, listed = gone or fact is None, listed or (fact is not None and fact.kind not in UNLISTED)
+        if gone and not listed:
+            found.add(evidence)
+    return found
 
 
 def _speak_for_themselves(plan: Plan, kinds: Sequence[str | None], kind: str) -> None:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from told.core import size
-from told.core.entry import Entry, Observed
+from told.core.entry import Asserted, Entry, Observed, Retracted
 from told.core.errors import ToldError
 from told.core.query import Event
 from told.core.scope import Scope
@@ -160,13 +160,37 @@ def _faults(store: Store, account: str, seqs: Sequence[int]) -> Flow[list[Fault]
 def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int]]:
     """The next case after a position, and the position up to which nothing else waits."""
     while entries := (yield from call(store.scan, account, after, PAGE)):
-        for place, entry in enumerate(entries):
-            if waits(entry):
-                failed = yield from _faults(store, account, [entry.seq])
-                case = case_of(entries[place:], alone=bool(failed))
+        waiting = list(filter(waits, entries))
+        while waiting:
+            failed = yield from _faults(store, account, [waiting[0].seq])
+            case = case_of(waiting, alone=bool(failed))
+            withdrawn = yield from _withdrawn(store, account, waiting[: len(case.seqs)])
+            if not withdrawn:
                 return case, case.seqs[-1]
+            waiting = [entry for entry in waiting if entry.seq not in withdrawn]
         after = entries[-1].seq
     return None, after
+
+
+def _withdrawn(store: Store, account: str, asked: Sequence[Entry]) -> Flow[set[int]]:
+    """What was given up by whoever said it before anybody asked a model about it; what tends itself is not that."""
+    found: set[int] = set()
+    for entry in asked:
+        threads = yield from call(store.derived, account, [_said(entry).id])
+        held = not threads
+        for thread in threads:
+            held = held or not _given_up(entry, (yield from call(store.thread, account, thread)))
+        if not held:
+            found.add(entry.seq)
+    return found
+
+
+def _given_up(said: Entry, life: Sequence[Entry]) -> bool:
+    """Whether the last word on a memory of something said is that its author gives it up."""
+    last = next((entry.draft for entry in reversed(life) if isinstance(entry.verb, Asserted | Retracted)), None)
+    if last is None or said.draft is None:
+        return False
+    return isinstance(last.verb, Retracted) and last.author == said.draft.author
 
 
 def intact(store: Store, account: str, case: Case) -> Flow[bool]:

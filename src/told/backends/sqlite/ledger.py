@@ -294,7 +294,7 @@ def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
     account = account_of(db, name)
     shred.wipe(db, account.id)
     run(db, "owe_scrub")
-    account.seq, account.hash = 0, GENESIS
+    account.seq, account.at, account.hash = 0, 0, GENESIS
     (entry,) = _append(db, mint, account, [draft])
     run(db, "move_head", account.seq, account.at, account.hash, account.id)
     return entry

@@ -15,6 +15,7 @@ from told.core.scope import Scope
 from told.ports import VIEWS, View
 from told.testing.contract.erasing import erase
 from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained, ticket
+from told.testing.fakes import ManualClock
 
 BEGINNING = Draft(Ruled("ledger", "reset", {}), None, author="told")
 
@@ -233,6 +234,13 @@ class MovingLaws(Laws):
         assert list(book.store.faults(ACCOUNT)) == []
         book.tell("new")
         assert book.texts() == ["new"]
+
+    def test_a_reset_account_takes_its_time_from_the_clock_again(self, book: Scribe, clock: ManualClock) -> None:
+        now = clock.now
+        clock.tick(10**12)
+        book.tell("by a clock that was ahead", "t1")
+        clock.now = now
+        assert book.store.reset(ACCOUNT, BEGINNING).at == now
 
     def test_a_reset_touches_no_other_account(self, book: Scribe) -> None:
         book.store.use_model("m", 2)

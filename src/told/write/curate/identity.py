@@ -16,9 +16,9 @@ from told.core.identity import DISTINCT, LENSES, SAME_AS
 from told.core.scope import Scope
 from told.core.score import cosine, quantise
 from told.flow import Flow, call
-from told.ledger.commit import commit
+from told.ledger.commit import commit, decided
 from told.ledger.consume import Failure, attempt
-from told.ports import Batch, Embedder, Store, sound
+from told.ports import Batch, Embedder, Store, ThreadAt, sound
 from told.write.desk import Desk
 
 LEAST: Final = min(lens.same for lens in LENSES.values())
@@ -128,15 +128,22 @@ class Likely:
 
 def recognise(desk: Desk, scope: Scope) -> Flow[list[Likely]]:
     """Draw the edges nobody has drawn yet between names that may mean the same; no name is merged or changed."""
-    now = desk.mint.now()
-    found = yield from identify(desk.store, scope, now, desk.embedder)
-    if not found:
-        return []
-    nodes = yield from call(desk.store.held, scope, now, kinds=[NODE])
-    named = {node.id: reference(node) for node in nodes}
-    drafts = [Draft(edge, scope, desk.author) for edge in found]
-    yield from commit(desk.store, Batch(scope.account, drafts))
-    return [Likely(named[edge.src], named[edge.dst], edge.weight, str(edge.meta["method"])) for edge in found]
+
+    def decide() -> Flow[list[Likely]]:
+        now = desk.mint.now()
+        edges_now = yield from identify(desk.store, scope, now, desk.embedder)
+        nodes = {node.id: node for node in (yield from call(desk.store.held, scope, now, kinds=[NODE]))}
+        found = [edge for edge in edges_now if edge.src in nodes and edge.dst in nodes]
+        if not found:
+            return []
+        drafts = [Draft(edge, scope, desk.author) for edge in found]
+        ends = dict.fromkeys(end for edge in found for end in (edge.src, edge.dst))
+        guards = [ThreadAt(end, nodes[end].seq) for end in ends]
+        yield from commit(desk.store, Batch(scope.account, drafts, guards))
+        named = {end: reference(nodes[end]) for end in ends}
+        return [Likely(named[edge.src], named[edge.dst], edge.weight, str(edge.meta["method"])) for edge in found]
+
+    return (yield from decided(desk.settings.conflict_retries, decide))
 
 
 def _meanings(embedder: Embedder | None, references: Sequence[Reference]) -> Flow[Mapping[str, Sequence[float]]]:

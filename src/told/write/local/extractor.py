@@ -54,11 +54,15 @@ def extracted(heard: Heard) -> Extracted:
     names: dict[str, str] = {}
     entities: list[Entity] = []
     relations: list[Relation] = []
+    warnings: list[str] = []
     question = ""
     for number, turn in enumerate(heard.turns):
         if turn.evidence.role == "user":
             speaker = turn.evidence.name or USER
-            said = read_turn(heard, turn, speaker, question)
+            all_said = read_turn(heard, turn, speaker, question)
+            said = all_said[:MOST_CLAIMS]
+            if len(all_said) > MOST_CLAIMS:
+                warnings.append(f"One message makes {len(all_said)} claims; the first {MOST_CLAIMS} were taken.")
             names.update((speaker, each.object) for each in said if (each.subject, each.predicate) == (speaker, "name"))
             found += [(number, each) for each in said]
             met = graph.met(turn.evidence.content, number)
@@ -68,7 +72,7 @@ def extracted(heard: Heard) -> Extracted:
     claims = tuple(Found(_claim(heard.turns[number], said), number) for number, said in found)
     surely = {(each.src.lower(), each.dst.lower()) for each in drawn[1]}
     others = tuple(each for each in relations if (each.src.lower(), each.dst.lower()) not in surely)
-    return Extracted(claims, graph.once((*drawn[0], *entities)), (*drawn[1], *others))
+    return Extracted(claims, graph.once((*drawn[0], *entities)), (*drawn[1], *others), warnings=tuple(warnings))
 
 
 def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Said]:
@@ -85,7 +89,7 @@ def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Sai
             continue
         if said.predicate != "name" or said.object.lower() != speaker.lower():
             kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
-    return sorted(kept.values(), key=lambda said: said.start)[:MOST_CLAIMS]
+    return sorted(kept.values(), key=lambda said: said.start)
 
 
 def _told(found: list[Said]) -> set[str]:
