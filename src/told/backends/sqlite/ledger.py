@@ -133,6 +133,12 @@ def versions(db: apsw.Connection, memo: Memo, account: str, seqs: Sequence[int])
     return dict(sorted({**found, **{fact.seq: fact for fact in read}}.items()))
 
 
+def current(db: apsw.Connection, memo: Memo) -> vectors.Model | None:
+    """The model searches use."""
+    (model,) = memo.model = memo.model or (vectors.current(db),)
+    return model
+
+
 def commit(
     db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], object]
 ) -> list[Entry]:
@@ -147,7 +153,7 @@ def commit(
         beside.note(db, account.id, batch.step.consumer, batch.notes)
     entries = _append(db, mint, account, batch.drafts)
     watch("appended")
-    (model,) = memo.model = memo.model or (vectors.current(db),)
+    model = current(db, memo)
     fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
     known = memo.spaces, memo.rows, memo.clocks, memo.facts
     Grower(db, account.id, account.name, model, fresh, *known).grow(fold(entries))

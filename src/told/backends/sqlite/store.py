@@ -292,8 +292,7 @@ class SqliteStore(SqliteOverlay):
 
     def model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with."""
-        with self._database.reading() as db:
-            found = vectors.current(db)
+        found = self._write.glance(lambda db: ledger.current(db, self._write.noted(db)))
         return None if found is None else (found.name, found.dim)
 
     def use_model(self, name: str, dim: int) -> None:
