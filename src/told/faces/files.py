@@ -45,22 +45,26 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     if _is_database(Path(str(place).removesuffix("-wal").removesuffix("-shm"))):
         raise InvalidInput(f"{_brief(path)} belongs to a database.", hint="Name another file for the export.")
     known = _is_there(path)
-    if known and not path.is_file():
-        with _open(path, path, os.O_WRONLY, "wb") as stream:
-            yield stream
-        return
-    part = _beside(place)
-    file = _open(part, path, NEW, "wb")
+    into = _whole(place, path) if path.is_file() or not known else _open(path, path, os.O_WRONLY, "wb")
     try:
-        with file:
+        with into as file:
+            yield file
+    except OSError as error:
+        hint = "What was there before is as it was." if path.is_file() else "Check the disk."
+        raise StoreError(f"{_brief(path)} cannot be written: {error.strerror or error}.", hint=hint) from error
+
+
+@contextmanager
+def _whole(place: Path, named: Path) -> Iterator[BinaryIO]:
+    """A file that goes to its place once all of it is on the disk."""
+    part = _beside(place)
+    try:
+        with _open(part, named, NEW, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(place)
         _remember(place)
-    except OSError as error:
-        hint = "What was there before is as it was." if known else "Check the disk."
-        raise StoreError(f"{_brief(path)} cannot be written: {error.strerror or error}.", hint=hint) from error
     finally:
         part.unlink(missing_ok=True)
 
