@@ -8,6 +8,7 @@ import random
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -565,3 +566,29 @@ def test_a_backup_comes_to_its_place_whole_or_not_at_all(tmp_path: Path, monkeyp
         assert (mode(target), list(target.parent.iterdir())) == (0o600, [target])
         with pytest.raises(InvalidInput, match=r"no such folder/copy\.db cannot be opened"):
             memory.backup(tmp_path / "no such folder" / "copy.db")
+
+
+def test_a_name_of_as_many_bytes_as_a_name_may_have_is_one_for_an_export(tmp_path):
+    target = tmp_path / ("記" * 83 + ".jsonl")
+    with Memory("ram://", embedder="none") as memory:
+        memory.add("tea", user_id="u", infer=False)
+        assert memory.export(target)["entries"] == 2
+    assert [file.name for file in tmp_path.iterdir()] == [target.name]
+
+
+def test_of_several_backups_to_one_name_one_is_made_and_the_others_say_so(tmp_path):
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
+        memory.add("tea", user_id="u", infer=False)
+
+        def backup(name):
+            try:
+                return memory.backup(tmp_path / "copies" / name)
+            except StoreError as error:
+                return "exists already" in str(error)
+
+        (tmp_path / "copies").mkdir()
+        with ThreadPoolExecutor(3) as pool:
+            for turn in range(25):
+                done = list(pool.map(backup, [f"{turn}.db"] * 3))
+                assert sorted(map(str, done)).count("True") == 2, done
+    assert len(list((tmp_path / "copies").iterdir())) == 25

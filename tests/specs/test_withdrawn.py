@@ -13,11 +13,14 @@ class Far:
     def __init__(self):
         self.up = False
         self.asked = []
+        self.meanwhile = None
 
     def ask(self, system, user, *, schema=None):
         if not self.up:
             raise ConnectionError("out of reach")
         self.asked.append(user)
+        if self.meanwhile:
+            self.meanwhile()
         return '{"facts": ["User plays the cello"]}' if "cello" in user else '{"facts": ["User has a code"]}'
 
 
@@ -87,3 +90,55 @@ def test_what_is_said_again_while_its_facts_are_held_costs_nothing(opened):
     memory.add("My code is 4711", user_id="u")
     memory.wait()
     assert len(far.asked) == 1
+
+
+def test_what_is_said_again_and_again_after_that_is_understood_once(opened):
+    memory, far = opened
+    memory.add("My code is 4711", user_id="u")
+    memory.delete_all(user_id="u")
+    for _ in range(4):
+        memory.add("My code is 4711", user_id="u")
+    far.up = True
+    memory.wait()
+    for _ in range(3):
+        memory.add("My code is 4711", user_id="u")
+        memory.wait()
+    assert (len(far.asked), memory.stats()["evidence"]) == (1, 2)
+    assert texts(memory) == ["User has a code"]
+
+
+def test_a_message_is_given_up_with_the_last_of_its_facts(opened):
+    memory, far = opened
+    memory.add("I live in Lisbon and work at Acme", user_id="u")
+    for row in memory.get_all(user_id="u")["results"]:
+        memory.delete(row["id"])
+    far.up = True
+    memory.wait()
+    assert (texts(memory), far.asked) == ([], [])
+
+
+def test_a_fault_of_what_was_given_up_is_settled_without_a_question(opened):
+    memory, far = opened
+    memory.add("My code is 4711", user_id="u")
+    memory.wait()
+    memory.delete_all(user_id="u")
+    far.up = True
+    memory.retry_faults()
+    assert (texts(memory), far.asked, memory.faults()["results"]) == ([], [], [])
+
+
+def test_what_is_given_up_while_a_model_is_asked_about_it_does_not_come_back(opened):
+    memory, far = opened
+    memory.add("My code is 4711", user_id="u")
+    far.up, far.meanwhile = True, lambda: memory.delete_all(user_id="u")
+    memory.wait()
+    assert texts(memory) == []
+
+
+def test_what_a_later_message_took_back_is_still_asked_about(opened):
+    memory, far = opened
+    memory.add("I play the cello", user_id="u")
+    memory.add("I no longer play the cello", user_id="u")
+    far.up = True
+    memory.wait()
+    assert len("".join(far.asked).split("I play the cello")) > 1

@@ -202,7 +202,7 @@ class Account:
 
     def witness(self, scope: Scope, digest: bytes) -> Witness | None:
         """The evidence of exactly this scope with this digest."""
-        return next((w for w in self.evidence.values() if w.scope == scope and w.digest == digest), None)
+        return next((w for w in reversed(self.evidence.values()) if w.scope == scope and w.digest == digest), None)
 
     def holds(self, guard: Guard) -> bool:
         """Whether what a writer relied on is still so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +23,7 @@ from told.engine.base import named, verb
 from told.engine.concepts import Conceiving
 from told.engine.reflecting import Reflecting
 from told.engine.tiering import Tiering
-from told.flow import Flow, call
+from told.flow import Flow, call, run
 from told.ledger import agree, transfer
 from told.ledger import blobs as keeping
 from told.ledger import erase as erasing
@@ -349,11 +350,17 @@ class Engine(Conceiving, Tiering, Reflecting):
         return new, (*warnings, *lacking, *((yield from self._refill()) if new else ()))
 
     @verb(Action.ADMINISTER)
-    def backup(self, target: Path) -> Flow[None]:
-        """Write a consistent copy of the store while others go on."""
-        yield from call(self.store.backup, target)
+    def backup(
+        self, target: Path, arriving: Callable[[Path], AbstractContextManager[Path]] = nullcontext
+    ) -> Flow[None]:
+        """Write a consistent copy of the store while others go on; in one effect, which clears up after itself."""
+        yield from call(run, self._copied(target, arriving))
 
     # Shared -----------------------------------------------------------------------------------------------------------
+
+    def _copied(self, target: Path, arriving: Callable[[Path], AbstractContextManager[Path]]) -> Flow[None]:
+        with arriving(target) as part:
+            yield from call(self.store.backup, part)
 
     def _beginning(self) -> Flow[list[bytes]]:
         """The mark of the ledger's first entry, which a reset changes and nothing else does."""

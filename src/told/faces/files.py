@@ -73,15 +73,18 @@ def _whole(place: Path, named: Path) -> Iterator[BinaryIO]:
 def arriving(path: Path) -> Iterator[Path]:
     """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
     place = Path(os.path.realpath(path))
-    _refuse(place)
+    if _is_there(place):
+        raise _taken(path)
     part = _beside(place)
     _open(part, path, NEW, "wb").close()
     part.unlink()
     try:
         yield part
-        _refuse(place)
-        part.rename(place)
+        os.close(os.open(place, NEW, OWNERS_ALONE))  # from here on the name is nobody else's
+        part.replace(place)
         _remember(place)
+    except FileExistsError as error:
+        raise _taken(path) from error
     except OSError as error:
         raise InvalidInput(f"{_brief(path)} cannot be written: {error.strerror}.", hint="Check the path.") from error
     finally:
@@ -89,19 +92,18 @@ def arriving(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def _refuse(place: Path) -> None:
-    if _is_there(place):
-        raise StoreError(f"{_brief(place)} exists already.", hint="Choose another name for the copy.")
+def _taken(path: Path) -> StoreError:
+    return StoreError(f"{_brief(path)} exists already.", hint="Choose another name for the copy.")
 
 
 def _beside(place: Path) -> Path:
     """A name that nobody has, in the same folder, so that a rename is all that is left to do."""
-    return place.with_name(f".{place.name[:200]}.{token_hex(4)}.part")
+    return place.with_name(f".{token_hex(8)}.part")
 
 
 def _remember(place: Path) -> None:
     """Make the new name of a file survive a power cut, where a folder can be synced at all."""
-    if os.name == "posix":
+    with suppress(OSError):
         folder = os.open(place.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

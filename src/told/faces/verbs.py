@@ -253,13 +253,9 @@ def _writing(target: Any) -> Callable[[bytes], Any]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY) from error
         except OSError as error:
-            raise _unwritten(error) from error
+            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
 
     return put
-
-
-def _unwritten(error: OSError) -> StoreError:
-    return StoreError(f"The export cannot be written: {error.strerror or error}.")
 
 
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
@@ -281,8 +277,7 @@ def _imported(done: tuple[int, Sequence[str]]) -> dict[str, Any]:
 def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write a consistent copy of the store."""
     path = files.path_of(target, "target")
-    with files.arriving(path) as part:
-        yield from engine.backup(part)
+    yield from engine.backup(path, files.arriving)
     return {"path": str(path)}
 
 

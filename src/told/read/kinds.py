@@ -48,7 +48,7 @@ def _unknown(eye: Eye, scope: Scope, as_of: AsOf, names: Iterable[str], words: s
     anything = Find(scope, replace(as_of, valid_at=None), show_expired=True)
     had: frozenset[str] = frozenset()
     for name in undeclared:
-        had |= yield from _had(eye, anything, Test("kind", "eq", name), 1)
+        had |= yield from _had(eye, anything, Test("kind", "eq", name), MAX_LIMIT if eye.guards else 1)
     if had.issuperset(undeclared):
         return ()
     own = yield from _had(eye, anything, Test("kind", "nin", eye.kinds.names), MAX_LIMIT)

@@ -13,14 +13,16 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from told.core import size
-from told.core.entry import Asserted, Entry, Observed, Retracted
+from told.core.entry import Asserted, Draft, Entry, Observed, Retracted
 from told.core.errors import ToldError
+from told.core.fact import UNLISTED
 from told.core.query import Event
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import Fault, Step, Store, Usage
 from told.write.alone import Turnstile
+from told.write.curate.verdicts import EVICTED, NEGATED, SUPERSEDED
 from told.write.hearing import HEARD, Piece, pieces, recalled
 from told.write.messages import Turn
 
@@ -176,30 +178,35 @@ def _withdrawn(store: Store, account: str, asked: Sequence[Entry]) -> Flow[set[i
     """What was given up by whoever said it before anybody asked a model about it; what tends itself is not that."""
     found: set[int] = set()
     for entry in asked:
-        threads = yield from call(store.derived, account, [_said(entry).id])
-        held = not threads
-        for thread in threads:
-            held = held or not _given_up(entry, (yield from call(store.thread, account, thread)))
-        if not held:
+        gone = listed = False
+        for thread in (yield from call(store.derived, account, [_said(entry).id])):
+            given_up = _given_up(entry, (yield from call(store.thread, account, thread)))
+            gone, listed = gone or given_up is True, listed or given_up is False
+        if gone and not listed:
             found.add(entry.seq)
     return found
 
 
-def _given_up(said: Entry, life: Sequence[Entry]) -> bool:
-    """Whether the last word on a memory of something said is that its author gives it up."""
+def _given_up(said: Entry, life: Sequence[Entry]) -> bool | None:
+    """Whether the last word on a memory is that whoever said it gives it up; what is not listed has no say."""
     last = next((entry.draft for entry in reversed(life) if isinstance(entry.verb, Asserted | Retracted)), None)
-    if last is None or said.draft is None:
-        return False
-    return isinstance(last.verb, Retracted) and last.author == said.draft.author
+    match last:
+        case Draft(verb=Retracted(why=why), author=author):
+            return said.draft is not None and author == said.draft.author and why not in (NEGATED, SUPERSEDED, EVICTED)
+        case Draft(verb=Asserted(claim=claim)) if claim.kind in UNLISTED:
+            return None
+    return False
 
 
 def intact(store: Store, account: str, case: Case) -> Flow[bool]:
-    """Whether all of a case is still there; what was erased while a model was asked about it is to be asked no more."""
+    """Whether all of a case is still there; what was erased or given up while a model was asked is asked no more."""
+    said: list[Entry] = []
     for seq, evidence in zip(case.seqs, case.evidence, strict=bool(case.seqs)):
         entries = yield from call(store.scan, account, seq - 1, 1)
         if not entries or not waits(entries[0]) or _said(entries[0]).id != evidence:
             return False
-    return True
+        said += entries
+    return not (yield from _withdrawn(store, account, said))
 
 
 def waits(entry: Entry) -> bool:
@@ -272,7 +279,11 @@ def _again(store: Store, account: str, understand: Understand, fault: Fault) -> 
     if not entries or not waits(entries[0]):
         yield from call(store.settle, account, [fault.id])
         return
-    case = case_of(entries, alone=True)
+    waiting = list(filter(waits, entries))
+    case = case_of(waiting, alone=True)
+    if (yield from _withdrawn(store, account, waiting[: len(case.seqs)])):
+        yield from call(store.settle, account, [fault.id])
+        return
     found = yield from attempt(understand(case, None))
     if not (yield from intact(store, account, case)):
         return

@@ -107,7 +107,7 @@ class OnnxEmbedder:
 
 def quiet_runtime() -> Any:
     """The runtime without its reports to Microsoft, whose thread a child process would wait for when it ends."""
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     runtime = import_module("onnxruntime")
     runtime.disable_telemetry_events()
     return runtime

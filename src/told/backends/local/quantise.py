@@ -11,7 +11,7 @@ from importlib import import_module
 
 def quantise(source: str, target: str) -> None:
     """Write the network with int8 weights, a scale for each channel: one for each tensor loses E5 far too much."""
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     quantization = import_module("onnxruntime.quantization")
     quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, per_channel=True)
 

@@ -87,7 +87,7 @@ def known(
         if seen is None:
             seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])
         if row[6] is not None:
-            evidence.setdefault(row[6], row[7])
+            evidence[row[6]] = row[7]
         if row[8] is not None:
             vectors.add(row[8])
         if row[9] is not None:

@@ -209,7 +209,7 @@ def _change(row: Mapping[str, Any]) -> Text:
 
 def _instead(new: Any, style: str = "") -> Text:
     """What took the place of the line above it; an arrow says so where nothing can be struck out."""
-    return Text.assemble(("→ ", "dim"), safe(new, style))
+    return Text.assemble(("-> ", "dim"), safe(new, style))
 
 
 def contradictions(body: Mapping[str, Any]) -> RenderableType:
@@ -273,7 +273,7 @@ def counts(body: Mapping[str, Any]) -> RenderableType:
 def users(body: Mapping[str, Any]) -> RenderableType:
     """Whose memories there are."""
     if not body["results"]:
-        return quiet("Nobody is remembered yet.")
+        return quiet("There is nobody to show.")
     table = grid("who", "name", "memories", "first", "last")
     for column in table.columns:
         column.no_wrap = column.header != "name"
