@@ -275,6 +275,36 @@ def test_a_store_in_memory_answers_alike(tamper):
         assert memory.verify()["ok"]
 
 
+def test_tables_that_are_not_ours_are_let_be(tmp_path):
+    path = tmp_path / "m.db"
+    with Memory(f"sqlite:///{path}", embedder="none") as memory:
+        write(memory)
+    with apsw.Connection(str(path)) as db:
+        db.execute("CREATE TABLE notes (id VARCHAR(32) PRIMARY KEY, at DATETIME, done BOOLEAN)")
+        db.execute("INSERT INTO notes VALUES ('a', '2026-01-01', 1)")
+    with Memory(f"sqlite:///{path}", embedder="none") as memory:
+        assert memory.verify()["ok"]
+        memory.rebuild()
+        assert memory.verify()["ok"]
+    assert apsw.Connection(str(path)).execute("SELECT * FROM notes").fetchall() == [("a", "2026-01-01", 1)]
+
+
+def test_a_rebuild_of_one_account_leaves_the_vectors_of_another(tmp_path):
+    url = f"sqlite:///{tmp_path}/m.db"
+    with (
+        Memory(url, embedder=HashingEmbedder(dim=16), account="a") as one,
+        Memory(url, embedder=HashingEmbedder(dim=16), account="b") as other,
+    ):
+        one.add([f"tea {number}" for number in range(20)], user_id="u", infer=False)
+        other.add([f"bread {number}" for number in range(20)], user_id="u", infer=False)
+        with apsw.Connection(f"{tmp_path}/m.db") as db:
+            db.execute("DELETE FROM passage WHERE fact >> 40 = (SELECT id FROM account WHERE name = 'b')")
+        one.rebuild()
+        other.rebuild()
+        assert other.verify()["ok"]
+        assert other.stats()["pending_vectors"] == 0
+
+
 def marks(values):
     return ", ".join("?" for _ in values)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from told import Memory
+from told.testing import HashingEmbedder
 
 
 class Counting:
@@ -44,3 +45,27 @@ def test_what_is_written_without_a_vector_says_so(both):
     _, late = both
     [warning] = late.add("two pears", user_id="u")["warnings"]
     assert "found by words only: The store is indexed with new (8 dimensions), not old (8)." in warning
+
+
+class Far(HashingEmbedder):
+    """An embedder over a network, during whose first answer something else happens."""
+
+    local = False
+    meanwhile = None
+
+    def embed(self, texts, purpose="passage"):
+        if self.meanwhile:
+            happens, self.meanwhile = self.meanwhile, None
+            happens()
+        return super().embed(texts, purpose)
+
+
+def test_what_is_written_after_a_reset_while_a_far_embedder_was_asked_gets_its_vectors(tmp_path):
+    far, url = Far(dim=16), f"sqlite:///{tmp_path}/m.db"
+    with Memory(url, embedder=far) as memory, Memory(url, embedder=HashingEmbedder(dim=16)) as other:
+        memory.add([f"tea {number}" for number in range(10)], user_id="u", infer=False)
+        far.meanwhile = other.reset
+        memory.add("bread", user_id="u", infer=False)
+        memory.add("soup", user_id="u", infer=False)
+        assert memory.verify()["ok"]
+        assert memory.stats()["pending_vectors"] == 0

@@ -353,12 +353,13 @@ class Engine(Conceiving, Tiering, Reflecting):
     def backup(
         self, target: Path, arriving: Callable[[Path], AbstractContextManager[Path]] = nullcontext
     ) -> Flow[None]:
-        """Write a consistent copy of the store while others go on; in one effect, which clears up after itself."""
+        """Write a consistent copy of the store while others go on."""
         yield from call(run, self._copied(target, arriving))
 
     # Shared -----------------------------------------------------------------------------------------------------------
 
     def _copied(self, target: Path, arriving: Callable[[Path], AbstractContextManager[Path]]) -> Flow[None]:
+        """Copy and clear up, as one effect: whoever is cancelled meanwhile leaves no half of it."""
         with arriving(target) as part:
             yield from call(self.store.backup, part)
 

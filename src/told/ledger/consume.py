@@ -53,8 +53,15 @@ def drain(store: Store, account: str, consumer: Consumer, *, batch: int, attempt
             stuck = yield from _one_by_one(store, account, consumer, entries, attempts)
             if stuck is not None:
                 return stuck
-        yield from call(store.advance, account, consumer.name, entries[-1].seq)
+        if (yield from _still(store, account, entries[-1])):
+            yield from call(store.advance, account, consumer.name, entries[-1].seq)
     return None
+
+
+def _still(store: Store, account: str, last: Entry) -> Flow[bool]:
+    """Whether an entry is still in the ledger; after a reset the account has another one."""
+    entries = yield from call(store.scan, account, last.seq - 1, 1)
+    return any(entry.hash == last.hash for entry in entries)
 
 
 def _next(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Sequence[Entry]]:

@@ -30,7 +30,6 @@ from told.core.entry import GENESIS, Draft, Entry, Erased, decode, follows, seal
 from told.core.errors import Conflict, Diverged, StoreCorrupt
 from told.core.fact import NEVER, Fact
 from told.core.ids import Mint, sha256
-from told.core.query import Touch
 from told.core.scope import Scope
 from told.ports import (
     Batch,
@@ -346,14 +345,6 @@ def settle(db: apsw.Connection, name: str, faults: Sequence[int]) -> int:
     """Forget faults that were mended or given up; how many there were."""
     run(db, "settle_faults", account_of(db, name).id, json_list(faults))
     return db.changes()
-
-
-def touch(db: apsw.Connection, name: str, recalls: Mapping[str, Touch]) -> None:
-    """Count recalls of threads that are there; what an erasure took meanwhile does not come back as a number."""
-    row = run(db, "account", name).fetchone()
-    if row is not None:
-        listed = json_list([(thread, touch.count, touch.last) for thread, touch in recalls.items()])
-        run(db, "touch", row[0], listed, *span(row[0]))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

@@ -350,12 +350,6 @@ DELETE FROM fault WHERE account = ? AND id IN (SELECT value FROM json_each(?))
 -- name: faults
 SELECT id, consumer, seq, error, at, attempts, raw FROM fault WHERE account = ? ORDER BY id
 
--- name: touch
-INSERT INTO access (account, thread, count, last)
-SELECT ?1, r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM json_each(?2) r
-WHERE EXISTS (SELECT 1 FROM entry e CROSS JOIN fact f ON f.id = e.id
-    WHERE e.thread = r.value ->> 0 AND e.id > ?3 AND e.id < ?4)
-ON CONFLICT (account, thread) DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
 -- name: touched
 SELECT thread, count, last FROM access WHERE account = ? AND thread IN (SELECT value FROM json_each(?))
 -- name: drop_access
@@ -644,7 +638,7 @@ SELECT name, 'SELECT count(*) ' || misfits, 'DELETE ' || misfits FROM (
     SELECT m.name, 'FROM "' || m.name || '" WHERE ' || group_concat('typeof("' || c.name || '") NOT IN ('''
         || lower(c.type) || iif(c."notnull" OR c.pk, ''')', ''', ''null'')'), ' OR ') AS misfits
     FROM sqlite_schema m JOIN pragma_table_info(m.name) c
-    WHERE m.type = 'table' AND c.type <> '' AND m.name NOT LIKE 'sqlite%' GROUP BY m.name)
+    WHERE m.type = 'table' AND c.type <> '' AND m.name IN (SELECT value FROM json_each(?)) GROUP BY m.name)
 -- name: homeless_entries
 SELECT count(*) FROM entry WHERE id >> 40 NOT IN (SELECT id FROM account)
 -- name: stray_facts

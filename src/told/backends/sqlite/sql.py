@@ -39,6 +39,12 @@ def steps(version: int) -> tuple[str, ...]:
 
 
 @cache
+def tables() -> frozenset[str]:
+    """The tables that are told's own; a file may hold others."""
+    return frozenset(re.findall(r"^CREATE TABLE (\w+)", "\n".join(steps(0)), re.MULTILINE))
+
+
+@cache
 def widened(name: str, rows: int) -> str:
     """A named statement that takes so many rows of values where it says one."""
     return re.sub(r"VALUES (\([?, ]+\))", lambda row: f"VALUES {', '.join([row[1]] * rows)}", QUERIES[name])

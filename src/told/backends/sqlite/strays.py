@@ -14,6 +14,7 @@ from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import MOST
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, base, json_list, part_span, position, span
+from told.backends.sqlite.sql import tables
 from told.core.entry import Entry, Erased
 from told.core.errors import StoreCorrupt
 from told.core.fact import together
@@ -60,7 +61,8 @@ def mistyped(db: apsw.Connection) -> Iterator[str]:
 
 def _mistyped(db: apsw.Connection) -> list[tuple[str, int, str]]:
     """The tables with rows that are not of the types they were declared with, how many, and what drops them."""
-    counts = [(table, db.execute(count).get, drop) for table, count, drop in run(db, "shapes").fetchall()]
+    own = json_list(sorted(tables()))
+    counts = [(table, db.execute(count).get, drop) for table, count, drop in run(db, "shapes", own).fetchall()]
     return [each for each in counts if each[1]]
 
 
@@ -140,7 +142,7 @@ def settle(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
             run(db, query)
         for owner, key in [each for each in _void(db) if each[0] == account]:
             run(db, "drop_ticket", owner, key)
-    if "passages" in views:
+    if "passages" in views and not run(db, "facts_without_passage").get:  # another account may want its vectors back
         run(db, "orphan_embeddings")
 
 
