@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from histories import lived
 from papers import blank
 from told import Memory, ToldError
 from told.core.query import Touch
@@ -43,12 +44,7 @@ LOST = {"account", "blob"}
 
 
 def write(memory):
-    tea, soup = (row["id"] for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"])
-    memory.update(tea, "black tea", metadata={"tag": "work"})
-    memory.link(tea, "relates_to", soup, user_id="u")
-    gone = memory.add("a secret", user_id="v")["results"][0]["id"]
-    memory.retract(soup)
-    memory.erase(gone)
+    tea, soup = lived(memory)
     memory.add(SAID, user_id="w", run_id="r", idempotency_key="once")
     memory.add({"content": ["Look", blank()]}, agent_id="a")
     memory.add([f"note {n}" for n in range(64)], user_id="x", infer=False)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from histories import tried
+from histories import lived, tried
 from told import Memory
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
@@ -54,12 +54,7 @@ class Sealed(bytes):
 def write(path: Path) -> None:
     mint = seeded_mint("tamper", ManualClock())
     with Memory(f"sqlite:///{path}", embedder=HashingEmbedder(), mint=mint, durability="normal") as memory:
-        tea, soup = (row["id"] for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"])
-        memory.update(tea, "black tea", metadata={"tag": "work"})
-        memory.link(tea, "relates_to", soup, user_id="u")
-        gone = memory.add("a secret", user_id="v")["results"][0]["id"]
-        memory.retract(soup)
-        memory.erase(gone)
+        lived(memory)
         memory.add("and on it goes", agent_id="a")
 
 

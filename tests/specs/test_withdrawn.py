@@ -36,14 +36,19 @@ def texts(memory):
     return [row["memory"] for row in memory.get_all(user_id="u")["results"]]
 
 
+def understood(memory, far):
+    """What is held once the model was within reach."""
+    far.up = True
+    memory.wait()
+    return texts(memory)
+
+
 def test_what_was_deleted_does_not_come_back_when_a_model_is_within_reach_again(opened):
     memory, far = opened
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("I play the cello", user_id="u")
-    far.up = True
-    memory.wait()
-    assert texts(memory) == ["User plays cello"]
+    assert understood(memory, far) == ["User plays cello"]
 
 
 def test_one_message_may_be_given_up_and_the_next_is_understood(opened):
@@ -52,9 +57,7 @@ def test_one_message_may_be_given_up_and_the_next_is_understood(opened):
     memory.add("I play the cello", user_id="u")
     [turn] = [row for row in memory.search("code", user_id="u")["results"] if "4711" in row["memory"]]
     memory.delete(turn["id"])
-    far.up = True
-    memory.wait()
-    assert texts(memory) == ["User plays cello"]
+    assert understood(memory, far) == ["User plays cello"]
 
 
 def test_what_is_said_again_after_that_is_understood(opened):
@@ -62,9 +65,7 @@ def test_what_is_said_again_after_that_is_understood(opened):
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("My code is 4711", user_id="u")
-    far.up = True
-    memory.wait()
-    assert texts(memory) == ["User has a code"]
+    assert understood(memory, far) == ["User has a code"]
 
 
 def test_what_is_said_again_after_its_facts_were_deleted_is_understood_again(opened):
@@ -112,9 +113,7 @@ def test_a_message_is_given_up_with_the_last_of_its_facts(opened):
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     for row in memory.get_all(user_id="u")["results"]:
         memory.delete(row["id"])
-    far.up = True
-    memory.wait()
-    assert (texts(memory), far.asked) == ([], [])
+    assert (understood(memory, far), far.asked) == ([], [])
 
 
 def test_a_fault_of_what_was_given_up_is_settled_without_a_question(opened):
@@ -130,9 +129,8 @@ def test_a_fault_of_what_was_given_up_is_settled_without_a_question(opened):
 def test_what_is_given_up_while_a_model_is_asked_about_it_does_not_come_back(opened):
     memory, far = opened
     memory.add("My code is 4711", user_id="u")
-    far.up, far.meanwhile = True, lambda: memory.delete_all(user_id="u")
-    memory.wait()
-    assert texts(memory) == []
+    far.meanwhile = lambda: memory.delete_all(user_id="u")
+    assert understood(memory, far) == []
 
 
 def test_what_a_later_message_took_back_is_still_asked_about(opened):

@@ -295,3 +295,14 @@ def stage(
         knobs = {"expand_hot": 0.0, **knobs}  # being in use moves what links lead to: no law but its own wants that
         with Memory(url, embedder=chosen, mint=seeded_mint(seed, clock), durability="normal", **knobs) as memory:
             yield Stage(memory, clock, Player(caller(memory), clock))
+
+
+def lived(memory: Any) -> tuple[str, str]:
+    """Let a little of everything happen to a memory: a text that is corrected and linked, one given up, one erased."""
+    tea, soup = (row["id"] for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"])
+    memory.update(tea, "black tea", metadata={"tag": "work"})
+    memory.link(tea, "relates_to", soup, user_id="u")
+    gone = memory.add("a secret", user_id="v")["results"][0]["id"]
+    memory.retract(soup)
+    memory.erase(gone)
+    return tea, soup

@@ -140,7 +140,12 @@ def _noted(store: Store, account: str, case: Case, found: Understood) -> Flow[No
     if found.garbled:
         yield from call(store.fault, account, CONSUMER, case.seqs[0], GARBLED, "\n\n".join(found.garbled))
         return
-    earlier = yield from _faults(store, account, case.seqs)
+    yield from _settled(store, account, case.seqs)
+
+
+def _settled(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
+    """Forget every failure of what was said at some positions."""
+    earlier = yield from _faults(store, account, seqs)
     if earlier:
         yield from call(store.settle, account, [fault.id for fault in earlier])
 
@@ -154,13 +159,13 @@ def _tried(store: Store, account: str, case: Case, failure: Failure) -> Flow[int
     return max((fault.attempts for fault in faults), default=1)
 
 
-def _faults(store: Store, account: str, seqs: Sequence[int]) -> Flow[list[Fault]]:
+def _faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list[Fault]]:
     faults = yield from call(store.faults, account)
     return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
 
 
 def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int]]:
-    """The next case after a position, and the position up to which nothing else waits."""
+    """The next case after a position, and up to which position nothing else waits; what was withdrawn is no fault."""
     while entries := (yield from call(store.scan, account, after, PAGE)):
         waiting = list(filter(waits, entries))
         while waiting:
@@ -169,6 +174,7 @@ def _next(store: Store, account: str, after: int) -> Flow[tuple[Case | None, int
             withdrawn = yield from _withdrawn(store, account, waiting[: len(case.seqs)])
             if not withdrawn:
                 return case, case.seqs[-1]
+            yield from _settled(store, account, withdrawn)
             waiting = [entry for entry in waiting if entry.seq not in withdrawn]
         after = entries[-1].seq
     return None, after
