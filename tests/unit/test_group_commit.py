@@ -67,7 +67,7 @@ def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(mem
     steps = held_up(memory, THREADS - 1)
     receipts = together(lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}"))
     assert steps["committed"] == 1
-    assert steps["headed"] == THREADS
+    assert steps["headed"] <= 2, "the first may be written by itself"
     for number, receipt in enumerate(receipts):
         first, second = receipt["results"]
         assert (first["memory"], second["memory"]) == (f"number {number}", f"again {number}")
@@ -86,7 +86,7 @@ def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
             return steps
 
     steps = asyncio.run(adds())
-    assert (steps["committed"], steps["headed"]) == (1, 30)
+    assert (steps["committed"], steps["headed"]) == (1, 1)
 
 
 def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memory: Memory) -> None:
@@ -184,7 +184,7 @@ def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(memor
             waiting.extend(crowd.submit(memory.add, f"number {n}", user_id="bob", infer=False) for n in range(16))
         hold(step)
         steps[step] += 1
-        if (step, steps[step]) == (moment, 3 if moment == "folded" else 1):
+        if (step, steps[step]) == (moment, 1):
             raise KeyboardInterrupt
 
     memory.engine.store.watch(watch)
@@ -412,7 +412,7 @@ def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> No
 
 def test_one_who_was_awake_already_is_not_relied_upon_to_wake_the_next(memory: Memory) -> None:
     writer = memory.engine.store._write
-    awake, sleeper, other = (Job(lambda db: None, False) for _ in range(3))
+    awake, sleeper, other = (Job(lambda db: None, keeps=False, gathers=False) for _ in range(3))
     sleeper.asleep = other.asleep = True
     writer._finish(sleeper, other)
     writer._done.extendleft([awake])

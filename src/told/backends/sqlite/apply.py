@@ -45,7 +45,10 @@ NOBODY: Final[Said] = (0, None, None, None)
 
 @dataclass(slots=True)
 class Grower:
-    """One transaction's growth of an account's views and index; rows are gathered and written together."""
+    """One transaction's growth of an account's views and index; rows are gathered and written together.
+
+    The scopes it met and the marks of texts and evidence tell what may be among the rows gathered.
+    """
 
     db: apsw.Connection
     account: int
@@ -61,15 +64,23 @@ class Grower:
     touched: set[int] = field(default_factory=set)
     ends: dict[str, int] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
+    entries: list[tuple[Any, ...]] = field(default_factory=list)
     gathered: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     terms: dict[int, list[str]] = field(default_factory=dict)
     vectors: dict[bytes, Sequence[float]] = field(default_factory=dict)
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
+    met: set[Scope] = field(default_factory=set)
+    marks: set[str | bytes] = field(default_factory=set)
     latest: Said = NOBODY
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
+        self.gather(ops)
+        self.settle()
+
+    def gather(self, ops: Iterable[RowOp]) -> None:
+        """Apply the operations in order; most of what they come to is written when it is settled."""
         for op in ops:
             match op:
                 case Fact():
@@ -91,7 +102,6 @@ class Grower:
                     run(self.db, "retire_thread", seq, thread, *span(self.account))
                 case _:
                     assert_never(op)
-        self.settle()
 
     def settle(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
@@ -109,8 +119,15 @@ class Grower:
         for settled in (self.vectors, self.rows, self.touched, self.turns):
             settled.clear()
 
+    def append(self) -> None:
+        """Write the rows of entries, by which the threads of facts are known."""
+        run_rows(self.db, "add_entry", self.entries, len(self.entries))
+        self.entries.clear()
+
     def _flush(self) -> None:
         """End the versions that have a later one, and write the rows of the views."""
+        if self.entries:
+            self.append()
         self._end(self.ends)
         self.ends.clear()
         self.latest = NOBODY
@@ -149,12 +166,14 @@ class Grower:
             found = (run(self.db, "add_space", self.account, part, *ids).get, part)
         self.spaces[scope] = found
         self.recent = (scope, found)
+        self.met.add(scope)
         return found
 
     def _fact(self, fact: Fact) -> None:
         if fact.id in self.ends:
             self._flush()
         self.ends[fact.id] = fact.seq
+        self.marks.add(fact.md5)
         row = fact_row(fact, self.account, self.space(fact.scope)[0])
         self.gathered["add_fact"].append(row)
         self.latest = (row[0], fact.until, spoken(fact), row)
@@ -183,6 +202,7 @@ class Grower:
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
         id_ = position(self.account, witness.seq)
+        self.marks.add(witness.digest)
         self.gathered["add_evidence"].append((id_, witness.id, space, witness.digest, witness.source))
         if witness.blobs:
             run_rows(self.db, "add_holding", ((id_, name) for name in witness.blobs), len(witness.blobs))

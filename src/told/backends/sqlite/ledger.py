@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
@@ -13,6 +13,7 @@ import apsw
 from told.backends.sqlite import beside, blobs, shred, strays, vectors
 from told.backends.sqlite.apply import Grower
 from told.backends.sqlite.connect import run, run_rows
+from told.backends.sqlite.growth import Growth
 from told.backends.sqlite.memo import Account, Memo
 from told.backends.sqlite.rows import (
     Scopes,
@@ -138,33 +139,33 @@ def current(db: apsw.Connection, memo: Memo) -> vectors.Model | None:
     return model
 
 
-def commit(
-    db: apsw.Connection, memo: Memo, mint: Mint, batch: Batch, fold: Fold, watch: Callable[[str], object]
-) -> list[Entry]:
-    """Seal a batch at the end of its account's chain and fold it into the views."""
+def commit(db: apsw.Connection, memo: Memo, growth: Growth, mint: Mint, batch: Batch, fold: Fold) -> list[Entry]:
+    """Seal a batch at the end of its account's chain; it grows into the views with those it is committed with."""
     account = memo.accounts.get(batch.account) or account_of(db, batch.account)
     if batch.ticket is not None and run(db, "ticket", account.id, batch.ticket.key).fetchone():
         raise Conflict()
-    if batch.seen != account.seq:
-        _check(db, memo, account.id, batch.guards)
+    guards = batch.guards if batch.seen != account.seq else ()
+    if growth.bears_on(guards) or _broken(db, memo, account.id, guards):
+        growth.settle(db)
+        if _broken(db, memo, account.id, guards):
+            raise Conflict()
     if batch.step is not None:
+        growth.settle(db)
         _take(db, account.id, batch.step)
         beside.note(db, account.id, batch.step.consumer, batch.notes)
-    entries = _append(db, mint, account, batch.drafts)
-    watch("appended")
     model = current(db, memo)
-    fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
     known = memo.spaces, memo.rows, memo.clocks, memo.facts
-    Grower(db, account.id, account.name, model, fresh, *known).grow(fold(entries))
-    watch("folded")
+    grower = growth.of(account, lambda: Grower(db, account.id, account.name, model, {}, *known))
+    grower.fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
+    entries = _sealed(mint, account, batch.drafts)
+    grower.entries += [_row(account.id, entry) for entry in entries]
+    grower.gather(fold(entries))
     if batch.blobs:
         blobs.put(db, account.id, batch.blobs)
     if batch.ticket is not None:
         ticket = batch.ticket
         run(db, "add_ticket", account.id, ticket.key, ticket.digest, ticket.outcome, account.seq if entries else 0)
-    run(db, "move_head", account.seq, account.at, account.hash, account.id)
     memo.accounts[batch.account] = account
-    watch("headed")
     return entries
 
 
@@ -175,20 +176,25 @@ def _take(db: apsw.Connection, account: int, step: Step) -> None:
     run(db, "advance", account, step.consumer, step.after)
 
 
-def _append(db: apsw.Connection, mint: Mint, account: Account, drafts: Sequence[Draft]) -> list[Entry]:
+def _sealed(mint: Mint, account: Account, drafts: Sequence[Draft]) -> list[Entry]:
     """Number and seal drafts; they share one transaction number and one instant later than any before."""
     if not drafts:
         return []
-    tx, at = account.seq + 1, max(mint.now(), account.at + 1)
-    entries: list[Entry] = []
-    for draft in drafts:
-        account.seq += 1
-        entry = seal(draft, prev=account.hash, seq=account.seq, tx=tx, at=at, salt=mint.salt())
-        account.hash = entry.hash
+    at, last, entries = max(mint.now(), account.at + 1), account.hash, list[Entry]()
+    for seq, draft in enumerate(drafts, account.seq + 1):
+        entry = seal(draft, prev=last, seq=seq, tx=account.seq + 1, at=at, salt=mint.salt())
+        last = entry.hash
         entries.append(entry)
-    account.at = at
-    run_rows(db, "add_entry", (_row(account.id, entry) for entry in entries), len(entries))
+    account.seq, account.at, account.hash = account.seq + len(entries), at, last
     return entries
+
+
+def _appended(db: apsw.Connection, mint: Mint, account: Account, draft: Draft) -> Entry:
+    """Seal a draft at the end of the chain and move the head over it."""
+    (entry,) = _sealed(mint, account, [draft])
+    run(db, "add_entry", *_row(account.id, entry))
+    run(db, "move_head", account.seq, account.at, account.hash, account.id)
+    return entry
 
 
 def _row(account: int, entry: Entry) -> tuple[Any, ...]:
@@ -198,35 +204,36 @@ def _row(account: int, entry: Entry) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard]) -> None:
-    """Raise `Conflict` unless everything the writer saw still holds."""
-    for guard in guards:
-        match guard:
-            case ThreadAt(thread=thread, seq=seq):
-                latest = run(db, "held", thread, *span(account)).fetchone()
-                broken = latest != (None if seq is None else (position(account, seq), thread))
-            case NoFact(scope=scope, md5s=md5s):
-                space = memo.spaces.get(scope) or space_of(db, account, scope)
-                broken = space is not None and any(run(db, "text_held", space[0], md5).get for md5 in md5s)
-            case NoEvidence(scope=scope, digests=digests):
-                space = memo.spaces.get(scope) or space_of(db, account, scope)
-                broken = space is not None and any(run(db, "evidence_held", space[0], each).get for each in digests)
-            case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
-                space = memo.spaces.get(scope) or space_of(db, account, scope)
-                since = subject, json_list(predicates), position(account, seq)
-                broken = space is not None and run(db, "news", space[0], *since).get is not None
-            case NoMore(scope=scope, kind=kind, seq=seq):
-                space = memo.spaces.get(scope) or space_of(db, account, scope)
-                broken = space is not None and run(db, "more", space[0], kind, position(account, seq)).get is not None
-            case Still(thread=thread, seq=seq):
-                _, end = span(account)
-                broken = run(db, "stirred", thread, position(account, seq), end).get is not None
-            case Intact(seq=seq):
-                broken = run(db, "intact", position(account, seq)).get is None
-            case _:
-                assert_never(guard)
-        if broken:
-            raise Conflict()
+def _broken(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard]) -> bool:
+    """Whether something the writer saw holds no more."""
+    return any(_breaks(db, memo, account, guard) for guard in guards)
+
+
+def _breaks(db: apsw.Connection, memo: Memo, account: int, guard: Guard) -> bool:
+    match guard:
+        case ThreadAt(thread=thread, seq=seq):
+            latest = run(db, "held", thread, *span(account)).fetchone()
+            return bool(latest != (None if seq is None else (position(account, seq), thread)))
+        case NoFact(scope=scope, md5s=md5s):
+            space = memo.spaces.get(scope) or space_of(db, account, scope)
+            return space is not None and any(run(db, "text_held", space[0], md5).get for md5 in md5s)
+        case NoEvidence(scope=scope, digests=digests):
+            space = memo.spaces.get(scope) or space_of(db, account, scope)
+            return space is not None and any(run(db, "evidence_held", space[0], each).get for each in digests)
+        case NoNews(scope=scope, subject=subject, predicates=predicates, seq=seq):
+            space = memo.spaces.get(scope) or space_of(db, account, scope)
+            since = subject, json_list(predicates), position(account, seq)
+            return space is not None and run(db, "news", space[0], *since).get is not None
+        case NoMore(scope=scope, kind=kind, seq=seq):
+            space = memo.spaces.get(scope) or space_of(db, account, scope)
+            return space is not None and run(db, "more", space[0], kind, position(account, seq)).get is not None
+        case Still(thread=thread, seq=seq):
+            _, end = span(account)
+            return run(db, "stirred", thread, position(account, seq), end).get is not None
+        case Intact(seq=seq):
+            return run(db, "intact", position(account, seq)).get is None
+        case _:
+            assert_never(guard)
 
 
 def adopt(db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold) -> tuple[int, int]:
@@ -289,9 +296,7 @@ def erase(
     account = account_of(db, name)
     counts = shred.shred(db, account.id, seqs)
     run(db, "owe_scrub")
-    (tombstone,) = _append(db, mint, account, [draft])
-    run(db, "move_head", account.seq, account.at, account.hash, account.id)
-    return tombstone, counts
+    return _appended(db, mint, account, draft), counts
 
 
 def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
@@ -300,9 +305,7 @@ def reset(db: apsw.Connection, mint: Mint, name: str, draft: Draft) -> Entry:
     shred.wipe(db, account.id)
     run(db, "owe_scrub")
     account.seq, account.at, account.hash = 0, 0, GENESIS
-    (entry,) = _append(db, mint, account, [draft])
-    run(db, "move_head", account.seq, account.at, account.hash, account.id)
-    return entry
+    return _appended(db, mint, account, draft)
 
 
 def rebuild(db: apsw.Connection, name: str, views: Sequence[View], fold: Fold) -> dict[str, int]:

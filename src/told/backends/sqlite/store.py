@@ -87,7 +87,9 @@ class SqliteStore(SqliteOverlay):
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal, fold and make durable, together with whoever else is waiting."""
         write = self._write
-        return write(lambda db: ledger.commit(db, write.memo, self.mint, batch, fold, write.watch), keeps=True)
+        return write(
+            lambda db: ledger.commit(db, write.memo, write.growth, self.mint, batch, fold), keeps=True, gathers=True
+        )
 
     def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""

@@ -3,7 +3,8 @@
 There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Whoever comes while
 jobs are done joins them. Every job is acknowledged after COMMIT, and a job that fails takes no other job with it: one
 that had written nothing yet is just left out; if it had, the transaction is undone and the others are done again
-without it. Those whose jobs are done wake one another: all at once, they would fight for the interpreter.
+without it. What jobs gather is written together at the end; if that cannot be written, each is done by itself, which
+shows whose it was. Those whose jobs are done wake one another: all at once, they would fight for the interpreter.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 import apsw
 
 from told.backends.sqlite.connect import Database, translated
+from told.backends.sqlite.growth import Growth
 from told.backends.sqlite.memo import Memo
 
 AT_ONCE: Final = (False,)
@@ -35,6 +37,7 @@ class Job(Generic[T]):
 
     work: Work[T]
     keeps: bool
+    gathers: bool
     done: bool = False
     asleep: bool = False
     result: Any = None
@@ -58,14 +61,16 @@ class Writer:
     limit: int
     watch: Callable[[str], object] = len  # nobody watches: the least that can be done with the name of a step
     memo: Memo = field(default_factory=Memo)
+    growth: Growth = field(default_factory=Growth)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _queue: deque[Job[Any]] = field(default_factory=deque)
     _done: deque[Job[Any]] = field(default_factory=deque)
     _committed: bool = False
+    _apart: bool = False
 
-    def __call__(self, work: Work[T], *, keeps: bool = False) -> T:
-        """Do some work in a transaction and return once it is durable; work that keeps the memo says so."""
-        job, taken = Job(work, keeps), [False]
+    def __call__(self, work: Work[T], *, keeps: bool = False, gathers: bool = False) -> T:
+        """Do some work in a transaction and return once it is durable; it is said if it keeps the memo, or gathers."""
+        job, taken = Job(work, keeps, gathers), [False]
         try:
             self._queue.append(job)
             while not job.done:
@@ -192,12 +197,14 @@ class Writer:
         """
         jobs: list[Job[Any]] = []
         jobs += map(deque.popleft, (self._queue,)) if self._queue else (own,)  # one an interrupt lost is done again
-        self._committed = False
+        self._committed = self._apart = False
         try:
             with translated():
-                while jobs and (spoiler := self._transact(self._connection(), jobs)) is not None:
-                    jobs.remove(spoiler)
-                    self._finish(spoiler)
+                while jobs and not self._committed:
+                    spoiler = self._transact(self._connection(), jobs)
+                    if spoiler is not None:
+                        jobs.remove(spoiler)
+                        self._finish(spoiler)
         except BaseException as error:
             if not isinstance(error, Exception):
                 self.database.forsake()  # the interrupt may have struck before the transaction could be ended
@@ -216,16 +223,26 @@ class Writer:
                 raise
 
     def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> Job[Any] | None:
-        """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done."""
+        """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done.
+
+        Nothing is done either if what they gathered cannot be written; from then on each settles its own.
+        """
         with Ended(self.database, db):
             db.execute("BEGIN IMMEDIATE")
-            self.memo = self.memo.at(db.data_version())
+            self.memo, self.growth = self.memo.at(db.data_version()), Growth(self.watch)
             self.watch("begun")
-            for job in jobs:
-                if not self._perform(db, job):
-                    return job
-                if self._queue and len(jobs) < self.limit:
-                    jobs += map(deque.popleft, (self._queue,))
+            try:
+                for job in jobs:
+                    if not self._perform(db, job):
+                        return job
+                    if self._queue and len(jobs) < self.limit:
+                        jobs += map(deque.popleft, (self._queue,))
+                self.growth.settle(db)
+            except Exception:
+                if self._apart or len(jobs) == 1:
+                    raise
+                self._apart = True
+                return None
             self.watch("written")
             try:
                 db.execute("COMMIT")
@@ -237,16 +254,24 @@ class Writer:
 
     def _perform(self, db: apsw.Connection, job: Job[Any]) -> bool:
         """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
-        before, job.error = db.total_changes(), None
+        before, job.error = self._traces(db), None
         try:
+            if not job.gathers:
+                self.growth.settle(db)
             job.result = job.work(db)
+            if self._apart:
+                self.growth.settle(db)
         except BaseException as error:
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception) or (self.growth.broken and not self._apart):
                 raise
             job.error = error
-        if job.error is not None or not job.keeps:
+        if not job.keeps or (job.error is not None and not job.gathers):
             self.memo = Memo()
-        return job.error is None or (db.in_transaction and db.total_changes() == before)
+        return job.error is None or (db.in_transaction and self._traces(db) == before)
+
+    def _traces(self, db: apsw.Connection) -> tuple[int, int]:
+        """What jobs have done so far: the rows they changed by themselves, and how often they gathered."""
+        return db.total_changes() - self.growth.written, self.growth.gathered
 
 
 class Ended:

@@ -1,0 +1,162 @@
+"""Law: commits that share a transaction come to what they come to one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from told.backends.sqlite.store import SqliteStore
+from told.backends.sqlite.writer import Job, Writer
+from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
+from told.core.ids import text_hash
+from told.core.scope import Scope
+from told.core.text import md5
+from told.ports import VIEWS, Batch, Guard, Intact, NoEvidence, NoFact, NoMore, NoNews, Step, Still, Store, ThreadAt
+from told.testing.contract.scribe import ticket
+from told.testing.fakes import seeded_mint
+from told.views import fold_all, folding
+
+ACCOUNTS = ("acme", "other")
+USERS = ("alice", "bob")
+SCOPES = [Scope(account, user_id=user, run_id=run) for account in ACCOUNTS for user in USERS for run in (None, "r1")]
+THREADS = ("t1", "t2", "t3", "t4")
+TEXTS = ("green tea", "black coffee", "a long walk", "tea again")
+
+Deed = Callable[[Store], object]
+
+
+def verb(random: Random) -> Verb:
+    thread, text = random.choice(THREADS), random.choice(TEXTS)
+    match random.randrange(8):
+        case 0:
+            return Retracted(thread)
+        case 1:
+            return Linked(thread, "about", random.choice(THREADS))
+        case 2 | 3:
+            return Observed(f"e{random.randrange(6)}", Evidence(text, said_at=1))
+        case _:
+            claim = Claim(text, kind=random.choice(("memory", "turn", "preference")), subject="user", predicate="likes")
+            return Asserted(thread, claim)
+
+
+def guard(random: Random, scope: Scope) -> Guard:
+    thread, text, seq = random.choice(THREADS), random.choice(TEXTS), random.randrange(12)
+    match random.randrange(7):
+        case 0:
+            return ThreadAt(thread, random.choice((None, seq)))
+        case 1 | 2:
+            return NoFact(scope, (md5(text),))
+        case 3:
+            return NoEvidence(scope, (Evidence(text, said_at=1).digest(),))
+        case 4:
+            return NoNews(scope, "user", ("likes",), seq)
+        case 5:
+            return random.choice((NoMore(scope, "preference", seq), Still(thread, seq)))
+        case _:
+            return Intact(seq)
+
+
+def commit(random: Random) -> Deed:
+    """A commit of a few verbs, some of which cannot be done."""
+    scope = random.choice(SCOPES)
+    drafts = [Draft(verb(random), scope) for _ in range(random.randrange(1, 4))]
+    texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
+    vectors = {text_hash(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
+    if random.random() < 0.04:
+        drafts.append(Draft(Asserted("t9", Claim(odd := f"odd {random.random()}")), scope))
+        vectors[text_hash(odd)] = [1.0, 0.5, 0.5]
+    batch = Batch(
+        scope.account, drafts, [guard(random, scope)] if random.random() < 0.5 else (), random.choice((-1, 0, 3)),
+        ticket(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
+        step=Step("graph", 0, random.randrange(1, 9)) if random.random() < 0.05 else None,
+    )  # fmt: skip
+
+    def broken(_: object) -> Any:
+        raise LookupError("a view went wrong")
+
+    fold = broken if random.random() < 0.03 else fold_all
+    return lambda store: store.commit(batch, fold)
+
+
+def other(random: Random) -> Deed:
+    """A write that is no commit."""
+    account, seq = random.choice(ACCOUNTS), random.randrange(1, 9)
+    return random.choice((
+        lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
+        lambda store: store.rebuild(account, VIEWS, folding(VIEWS)),
+        lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0, 1.0]}, None),
+        lambda store: store.advance(account, "words", seq),
+    ))  # fmt: skip
+
+
+class Gathering:
+    """Stands in for a store's writer: whatever is to be written waits, as if others were just writing."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.jobs: list[Job[Any]] = []
+
+    def __call__(self, work: Any, *, keeps: bool = False, gathers: bool = False) -> Any:
+        self.jobs.append(Job(work, keeps, gathers))
+        raise InterruptedError
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.writer, name)
+
+    def go(self) -> list[object]:
+        """Write for everybody who waits; what came of each."""
+        self.writer._queue.extend(self.jobs)
+        self.writer(lambda db: None)
+        return [outcome(job.error) for job in self.jobs]
+
+
+def outcome(error: BaseException | None) -> object:
+    return None if error is None else type(error).__name__
+
+
+def tried(store: Store, deed: Deed) -> BaseException | None:
+    try:
+        deed(store)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
+    made = [SqliteStore(tmp_path / f"{name}.db", seeded_mint(1), {}) for name in ("one", "all")]
+    for store in made:
+        store.use_model("tiny", 2)
+    yield made[0], made[1]
+    for store in made:
+        store.close()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_another(
+    stores: tuple[SqliteStore, SqliteStore], seed: int
+) -> None:
+    random = Random(seed)
+    one_by_one, together = stores
+    writer = together._write
+    for _ in range(4):
+        deeds = [(other if random.random() < 0.06 else commit)(random) for _ in range(random.randrange(2, 24))]
+        alone = [outcome(tried(one_by_one, deed)) for deed in deeds]
+        gathering = together._write = Gathering(writer)  # type: ignore[assignment]
+        for deed in deeds:
+            tried(together, deed)
+        together._write = writer
+        assert gathering.go() == alone
+        together.index.cache.clear()
+        for account in ACCOUNTS:
+            assert _seen(together, account) == _seen(one_by_one, account)
+
+
+def _seen(store: Store, account: str) -> object:
+    entries = [(e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan(account, 0, 10_000)]
+    rows = {view: sorted(map(repr, store.rows(account, view))) for view in VIEWS}
+    return entries, rows, store.head(account).seq
