@@ -108,6 +108,7 @@ def cosine(a: bytes, b: bytes) -> float:
     return _dot(a, b) / norms if norms else 0.0
 
 
+@lru_cache(maxsize=4096)
 def norm(code: bytes) -> float:
     """The length of a quantised vector."""
     return sqrt(_square(code))

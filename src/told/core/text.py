@@ -176,6 +176,8 @@ def normalise(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
         return " ".join(text.split())
+    if text.isprintable() and "  " not in text:  # then all white space is single spaces
+        return text.lower().strip()
     return " ".join(text.lower().split())
 
 

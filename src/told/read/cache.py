@@ -93,8 +93,7 @@ class Overlay:
         with self._lock:
             self._reads += 1
             counts = self._pending.setdefault(account, {})
-            for thread in {fact.id for fact in hits}:
-                _count(counts, thread, 1, at)
+            _count(counts, {fact.id for fact in hits}, 1, at)
             self._warm(scope, hits, codes)
 
     def _warm(self, scope: Scope, hits: Sequence[Fact], codes: Mapping[int, bytes]) -> None:
@@ -205,7 +204,7 @@ class Overlay:
         with self._lock:
             counts = self._pending.setdefault(account, {})
             for thread, touch in recalls.items():
-                _count(counts, thread, touch.count, touch.last)
+                _count(counts, (thread,), touch.count, touch.last)
 
     # All that is pending
 
@@ -258,13 +257,14 @@ class Overlay:
                 del self._hot[scope]
 
 
-def _count(counts: dict[str, list[int]], thread: str, count: int, at: int) -> None:
-    known = counts.get(thread)
-    if known is None:
-        counts[thread] = [count, at]
-    else:
-        known[0] += count
-        known[1] = max(known[1], at)
+def _count(counts: dict[str, list[int]], threads: Iterable[str], count: int, at: int) -> None:
+    for thread in threads:
+        known = counts.get(thread)
+        if known is None:
+            counts[thread] = [count, at]
+        else:
+            known[0] += count
+            known[1] = max(known[1], at)
 
 
 # Flows ----------------------------------------------------------------------------------------------------------------

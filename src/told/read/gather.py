@@ -14,6 +14,7 @@ from told.core.kind import Ontology, builtin
 from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.score import quantise
 from told.core.text import query_terms
+from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM, Embedder, Reranker, Store, Vector, sound
@@ -33,6 +34,7 @@ def unheard(_account: str, _text: str) -> None:
     """Nobody listens to what is rendered."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Eye:
     """What a read works with; `echo` hears the account and the text of every context that is rendered."""

@@ -87,9 +87,12 @@ class Lineup(Sequence[Scored]):
         if missing := [place for place in wanted if place not in made]:
             offered = [self._order[place] for place in missing]
             for place, number, mark in zip(missing, offered, self._marks.some(offered), strict=True):
-                parts = {name: part for name, column in self._parts.items() if (part := column[number]) is not None}
+                parts: dict[str, float] = {}
+                for name, column in self._parts.items():
+                    if (part := column[number]) is not None:
+                        parts[name] = part
                 made[place] = _scored((mark, self.scores[place], parts))
-        return [made[place] for place in wanted]
+        return list(map(made.__getitem__, wanted))
 
     @overload
     def __getitem__(self, place: int) -> Scored: ...
@@ -138,7 +141,7 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> Se
     scored = Lineup(marks, scores, parts)
     if FOREIGN.isdisjoint(sources.values()):
         return scored
-    return user_first(scored, lambda one: sources[one.mark.role], asked, settings)
+    return user_first(scored, (sources[one.mark.role] for one in scored), asked, settings)
 
 
 def _beside(
@@ -176,15 +179,15 @@ def _mean_of_best(scores: list[float]) -> float:
 
 
 def user_first(
-    scored: Sequence[Scored], source: Callable[[Scored], Trust], asked: Asked, settings: Settings
+    scored: Sequence[Scored], trusts: Iterable[Trust], asked: Asked, settings: Settings
 ) -> list[Scored]:
     """What a tool or a document says goes behind all that users said, but for what it matches that much better than.
 
-    Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
+    `trusts` says of each where it came from. Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
     """
     if not settings.rank_trust or asked.sort is Sort.RESOURCE:
         return list(scored)
-    sources = list(map(source, scored))
+    sources = list(trusts)
     if FOREIGN.isdisjoint(sources):
         return list(scored)
     theirs = [one for one, whose in zip(scored, sources, strict=True) if whose in FOREIGN]

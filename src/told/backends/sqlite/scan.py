@@ -171,6 +171,11 @@ class Scene:
         return np.flatnonzero(self.seen & self.codes.there)
 
     @cached_property
+    def whole(self) -> bool:
+        """Whether all that can be seen has a vector."""
+        return len(self.able) == len(self.visible)
+
+    @cached_property
     def turns(self) -> tuple[Ints, Ints] | None:
         """For each passage the visible turn before it and the first visible one after it; nothing, if nobody talks."""
         talking = np.flatnonzero(self.seen & (self.table.before >= 0))
@@ -324,7 +329,7 @@ class ArrayAnswer:
         scene, chosen = self.sight.scene, self.sight.chosen
         able = scene.able if chosen is scene.seen else self.sight.only(scene.able)
         if self.cosines is None or not len(able):
-            return Listing([], [], [], [])
+            return Listing([], list)
         likely = self._likely(able)
         cosines = self.cosines.of(likely)
         return self._best(likely, self._above(likely, cosines), cosines if self.hubs else None)
@@ -412,9 +417,9 @@ class ArrayAnswer:
             ordinals, scores, shown = ordinals[kept], scores[kept], None if shown is None else shown[kept]
         ordinals, scores = ordinals[::-1], scores[::-1]  # newest first, for what sorts them leaves equals as they are
         order = (-scores).argsort(kind="stable")[:depth]
-        best, ranked = ordinals[order], scores[order].tolist()
-        showing = ranked if shown is None else shown[::-1][order].tolist()
-        return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
+        best, showing = ordinals[order], scores if shown is None else shown[::-1]
+        columns = (self.table.seq, best), (showing, order), (scores, order)
+        return Listing(best.tolist(), lambda: zip(*(column[rows].tolist() for column, rows in columns), strict=True))
 
 
 class ArrayMarks(Marks):
@@ -425,7 +430,6 @@ class ArrayMarks(Marks):
         self._listed = {"near": near, "words": words}
         self._picked = answer.offered(near, words)
         self._stored = answer.sight.scene.stored(self._picked)
-        self._all_able = bool(answer.codes.there[self._picked].all())
         self._lists: dict[str, Sequence[Any]] = {}
 
     @cached_property
@@ -447,7 +451,7 @@ class ArrayMarks(Marks):
         """Those at some places."""
         picked, known = self._picked[np.array(places, np.int64)], {**self._stored, **self._lists}
         columns = [
-            [known[name][place] for place in places] if name in known else self._measured(name, picked)
+            map(known[name].__getitem__, places) if name in known else self._measured(name, picked)
             for name in Mark._fields
         ]
         return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
@@ -468,7 +472,7 @@ class ArrayMarks(Marks):
             found = list(answer.codes.each(picked))
         else:
             found = (answer.dense(picked, measures) if name == "dense" else measures.of(picked)).tolist()
-        if self._all_able:
+        if answer.sight.scene.whole:
             return found
         able = answer.codes.there[picked].tolist()
         return [value if has else NO_VECTOR[name] for value, has in zip(found, able, strict=True)]
