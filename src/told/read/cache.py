@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from math import exp2, log1p
 from typing import Final, NamedTuple, TypeAlias
@@ -51,11 +52,15 @@ class Hot(NamedTuple):
         return not asked or len(asked) != len(self.code) or cosine(asked, self.code) >= least
 
 
+_hot = partial(tuple.__new__, Hot)
+"""What makes one of its two parts; by name it takes twice as long."""
+
+
 @dataclass(slots=True)
 class Buffer:
     """What one scope selected last, the newest at the end, and the topics that were fetched, each with its members."""
 
-    places: OrderedDict[int, Hot] = field(default_factory=OrderedDict)
+    places: dict[int, Hot] = field(default_factory=dict)
     topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def trim(self) -> None:
@@ -105,9 +110,9 @@ class Overlay:
         self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
             known = places.pop(fact.seq, None)
-            places[fact.seq] = Hot(fact.id, codes.get(fact.seq, b"") or (known.code if known else b""))
-        while len(places) > self._size:
-            places.popitem(last=False)
+            places[fact.seq] = _hot((fact.id, codes.get(fact.seq, b"") or (known.code if known else b"")))
+        for seq in list(places)[: -self._size]:
+            del places[seq]
         buffer.trim()
         if len(self._hot) > SCOPES:
             self._hot.popitem(last=False)

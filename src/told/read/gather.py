@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
@@ -51,7 +52,13 @@ class Eye:
     @property
     def sources(self) -> frozenset[str]:
         """Where candidates may come from beside vectors and words."""
-        return frozenset(self.settings.sources.replace(",", " ").split())
+        return _names(self.settings.sources)
+
+
+@lru_cache
+def _names(listed: str) -> frozenset[str]:
+    """The names in a list that a setting is."""
+    return frozenset(listed.replace(",", " ").split())
 
 
 def words_of(query: str) -> tuple[Word, ...]:

@@ -143,8 +143,8 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
-    trusts = (source_of(recall.facts[one.mark.seq]) for one in recall.scored)
-    recall.scored = rank.user_first(recall.scored, trusts, recall.asked, settings)
+    sources = [source_of(recall.facts[one.mark.seq]) for one in recall.scored]
+    recall.scored = rank.user_first(recall.scored, sources, recall.asked, settings)
     if want.least:
         recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(first(recall.scored, want.limit), "select", "after the limit")

@@ -118,13 +118,12 @@ def first(scored: Sequence[Scored], facts: int) -> Sequence[Scored]:
 
 def first_seqs(scored: Sequence[Scored], facts: int) -> Sequence[int]:
     """The positions of the passages up to so many different facts."""
-    seqs, seen = seqs_of(scored), set[int]()
-    for place, seq in enumerate(seqs):
-        if seq not in seen:
-            if len(seen) == facts:
-                return seqs[:place]
-            seen.add(seq)
-    return seqs
+    seqs = seqs_of(scored)
+    seen, end = set(seqs[:facts]), facts
+    while end < len(seqs) and (len(seen) < facts or seqs[end] in seen):
+        seen.add(seqs[end])
+        end += 1
+    return seqs[:end]
 
 
 def fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
