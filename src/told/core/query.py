@@ -133,7 +133,8 @@ class Later(Sequence[T]):
         self._make = make
 
     @cached_property
-    def _made(self) -> Sequence[T]:
+    def made(self) -> Sequence[T]:
+        """They themselves."""
         return self._make()
 
     @overload
@@ -141,13 +142,13 @@ class Later(Sequence[T]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[T]: ...
     def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        return self._made[place]
+        return self.made[place]
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self.made)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._made)
+        return iter(self.made)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -156,7 +157,7 @@ class Later(Sequence[T]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return repr(self._made)
+        return repr(self.made)
 
 
 class Marks(Later[Mark]):
@@ -164,16 +165,16 @@ class Marks(Later[Mark]):
 
     def column(self, name: str) -> Sequence[Any]:
         """One thing that is known of each."""
-        return [getattr(mark, name) for mark in self._made]
+        return [getattr(mark, name) for mark in self.made]
 
     def some(self, places: Sequence[int]) -> Sequence[Mark]:
         """Those at some places."""
-        return [self._made[place] for place in places]
+        return [self.made[place] for place in places]
 
 
 def columns(marks: Sequence[Mark]) -> Marks:
     """Marks as what can be asked for one thing that is known of each, or for some of them."""
-    made = marks._made if type(marks) is Later else marks
+    made = marks.made if type(marks) is Later else marks
     return made if isinstance(made, Marks) else Marks(lambda: made)
 
 
@@ -187,7 +188,8 @@ class Offers(Later[tuple[int, float]]):
         self._some, self._passages = some, passages
 
     @cached_property
-    def _made(self) -> Sequence[tuple[int, float]]:
+    def made(self) -> Sequence[tuple[int, float]]:
+        """Facts and scores."""
         best: dict[int, float] = {}
         for seq, score in self._passages():
             best.setdefault(seq, score)

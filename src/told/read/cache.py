@@ -105,9 +105,8 @@ class Overlay:
         """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
         if not self._size:
             return
-        buffer = self._hot.setdefault(scope, Buffer())
+        buffer = self._hot[scope] = self._hot.pop(scope, None) or Buffer()
         places = buffer.places
-        self._hot.move_to_end(scope)
         for fact in reversed(hits[: self._size]):
             known = places.pop(fact.seq, None)
             places[fact.seq] = _hot((fact.id, codes.get(fact.seq, b"") or (known.code if known else b"")))
@@ -124,10 +123,12 @@ class Overlay:
         reads it as any other candidate, in its scope and at its point in time.
         """
         with self._lock:
-            places = self._hot[scope].places if scope in self._hot else {}
+            buffer = self._hot.get(scope)
+            if buffer is None:
+                return ()
             if not asked:
-                return tuple(reversed(places))
-            found = list(places.items())
+                return tuple(reversed(buffer.places))
+            found = list(buffer.places.items())
         return tuple([seq for seq, hot in reversed(found) if hot.answers(asked, least)])
 
     # Topics

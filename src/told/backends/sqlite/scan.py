@@ -190,7 +190,7 @@ class Scene:
     def hubs(self, middle: Centre) -> Bearings | None:
         """How near everything is to a centre, remembered for the last one; nothing, if there is none."""
         known, found = self._hubs
-        if known != middle:
+        if known is not middle and known != middle:
             aim = np.frombuffer(middle.code, np.int8).astype(np.float32)
             found = Bearings(self.codes, aim, norm(middle.code), middle.length) if middle.length else None
             self._hubs = middle, found
@@ -425,7 +425,8 @@ class ArrayMarks(Marks):
         self._lists: dict[str, Sequence[Any]] = {}
 
     @cached_property
-    def _made(self) -> Sequence[Mark]:
+    def made(self) -> Sequence[Mark]:
+        """All of them."""
         return self.some(range(len(self)))
 
     def __len__(self) -> int:

@@ -21,6 +21,7 @@ from told.core import score
 from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
 from told.core.score import FINE, WIDE, ZERO, fine, quantise
+from told.core.value import quick
 
 BLOCK: Final = 256
 BUILDER: Final = 2
@@ -90,6 +91,7 @@ def toward(query: bytes, code: bytes) -> float:
     return float(values @ np.frombuffer(code, np.int8).astype(np.float64)) / norms if norms else 0.0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Model:
     """An embedder as the file knows it."""
