@@ -105,7 +105,9 @@ class Overlay:
         """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
         if not self._size:
             return
-        buffer = self._hot[scope] = self._hot.pop(scope, None) or Buffer()
+        if (buffer := self._hot.get(scope)) is None:
+            buffer = self._hot[scope] = Buffer()
+        self._hot.move_to_end(scope)
         places = buffer.places
         for fact in reversed(hits[: self._size]):
             known = places.pop(fact.seq, None)
