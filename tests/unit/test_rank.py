@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from told.core.entry import NO_META
 from told.core.fact import Fact
 from told.core.kind import builtin
-from told.core.query import Mark, Marks, Ranked, Touch
+from told.core.query import Mark, Marks, Offers, Ranked, Touch
 from told.core.scope import Scope
 from told.core.score import named, quantise
 from told.core.when import Interval
@@ -24,6 +24,7 @@ from told.read.asked import Asked, Sort, asked
 from told.read.fuse import fusion
 from told.read.gather import words_of
 from told.read.rank import Scored
+from told.read.recall import first, first_seqs
 from told.settings import Settings
 
 DAY = 86_400_000_000
@@ -110,6 +111,31 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
     assert looked_at == []
     assert [one.mark.seq for one in (found[0], *found[:2])] == [2, 2, 3]
     assert looked_at == [1, 2]
+
+
+def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_once() -> None:
+    made: list[bool] = []
+
+    def passages() -> list[tuple[int, float]]:
+        made.append(True)
+        return [(2, 0.9), (1, 0.8), (2, 0.7)]
+
+    offers = Offers(True, passages)
+    assert offers
+    assert not made
+    assert list(offers) == [(2, 0.9), (1, 0.8)]
+    assert offers == [(2, 0.9), (1, 0.8)]
+    assert len(made) == 1
+    assert not Offers(False, list)
+
+
+@given(st.lists(st.integers(1, 6), max_size=12), st.integers(1, 7))
+def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(seqs: list[int], most: int) -> None:
+    scored = [Scored(mark(seq), 0.0, {}) for seq in seqs]
+    beginnings = [seqs[:end] for end in range(len(seqs) + 1)]
+    longest = max((each for each in beginnings if len(set(each)) <= most), key=len)
+    assert list(first_seqs(scored, most)) == longest
+    assert [one.mark.seq for one in first(scored, most)] == longest
 
 
 def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:

@@ -225,6 +225,11 @@ def test_md5_and_normalise_never_raise(text: str) -> None:
     assert normalise(normalise(text)) == normalise(text)
 
 
+@given(st.text("aB \t\n\x1c\x7f.", max_size=12))
+def test_however_the_words_of_a_text_are_set_apart_they_are_normalised_alike(text: str) -> None:
+    assert normalise(text) == " ".join(text.lower().split())
+
+
 def test_normalised_texts_differ_only_by_what_they_say() -> None:
     assert normalise("  Café\n au  LAIT ") == normalise("cafe\u0301 au lait")
     assert normalise("tea") != normalise("tee")

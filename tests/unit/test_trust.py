@@ -159,7 +159,8 @@ def scored(*rows: tuple[str, float]) -> list[Scored]:
 
 def first(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[Scored]:
     settings = Settings(rank_trust=slack)
-    return rank.user_first(scored(*rows), lambda one: channel(one.mark.role), asks, settings)
+    given = scored(*rows)
+    return rank.user_first(given, [channel(one.mark.role) for one in given], asks, settings)
 
 
 def roles(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[str | None]:

@@ -10,8 +10,8 @@ from told.core.fact import UNLISTED, Fact, Passage
 from told.core.filter import matches, record
 from told.core.ids import text_hash
 from told.core.match import Matches, Turns, Voice, places, summed
-from told.core.query import Find, Probe, Ranked, counting
-from told.core.question import facts, question
+from told.core.query import Find, Offers, Probe, Ranked, counting
+from told.core.question import question
 from told.core.score import Corpus, centre, fine, frequencies
 from told.core.text import terms
 
@@ -77,7 +77,7 @@ def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], 
     marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
     asked = matches.question
     return Ranked(
-        facts([key[0] for _, key in near], [matches.cosines[key] for _, key in near]),
-        facts([key[0] for _, key in words], [score for score, _ in words]),
+        Offers(bool(near), lambda: ((key[0], matches.cosines[key]) for _, key in near)),
+        Offers(bool(words), lambda: ((key[0], score) for score, key in words)),
         marks, asked.named, asked.mass, asked.middle.length, asked.visible,
     )  # fmt: skip

@@ -34,6 +34,11 @@ def _cue(*rows: str, compiled: Callable[[str], re.Pattern[str]] = re.compile) ->
     return Cue(compiled(rf"\b(?<!['’])(?:{spaced})(?!\w)"), regex("|".join(unspaced)))
 
 
+def _unless_after(words: str, what: str) -> str:
+    """What stands behind none of some words; it is looked for first, for most questions do not have it."""
+    return what + "".join(f"(?<!{word} {what})" for word in words.split())
+
+
 def _is_unspaced(row: str) -> bool:
     return not row.isascii() and any("\u3040" <= char <= "\u9fff" for char in row)
 
@@ -105,7 +110,7 @@ REPLY: Final = _cue(
     rf"our (?:previous|earlier|last|past) {_TALK}\b(?=.*\b(?:remind me|confirm)\b)(?!.*\bi (?:said|mentioned|told)\b)",
     r"we (?:talked about|discussed) (?:last time|earlier|before|previously)",
     rf"your (?:previous|earlier|last|first|original|initial|past) {_ADVICE}",
-    rf"(?<!need )your {_ADVICE} (?:was|were|about|earlier|last|from|that)",
+    rf"{_unless_after('need', 'your')} {_ADVICE} (?:was|were|about|earlier|last|from|that)",
     r"(?:me |nos )?(?:recomendaste|dijiste|sugeriste|contaste|aconsejaste|explicaste|mencionaste|propusiste|diste)",
     r"(?:de|seg[uú]n|con|era|fue|siguiendo) tu (?:consejo|recomendaci[oó]n|sugerencia|respuesta)",
     r"(?:hast|habt) (?:du|ihr)(?: \S+){0,6} (?:empfohlen|gesagt|vorgeschlagen|geraten|erwähnt|erklärt|genannt|gegeben)",
@@ -127,7 +132,7 @@ REPLY: Final = _cue(
 # ----------------------------------------------------------------------------------------------------------------- past
 
 PAST: Final = _cue(
-    r"(?<!days )(?<!weeks )(?<!months )(?<!years )before(?! (?:i (?:go|leave|start)|bed|going to bed))",
+    _unless_after("days weeks months years", "before") + r"(?! (?:i (?:go|leave|start)|bed|going to bed))",
     r"(?:earlier|previous|prior|past)(?= (?!conversation|chat|discussion|session|talk|message|day|days|week|weeks|"
     r"month|months|"
     r"art|year|years|few|couple|today|this|to\b|one|two|three|four|five|six|\d)\w)(?<!past)",
@@ -135,13 +140,13 @@ PAST: Final = _cue(
     r"previously|originally|formerly|initially|in the beginning(?! of)|at first|at the start|back then|back when|"
     r"in those days",
     r"original|initial|former|ex-\w+",
-    r"(?<!am )(?<!is )(?<!are )(?<!was )(?<!were )(?<!get )(?<!got )(?<!getting )(?<!be )(?<!been )(?<!'m )used to",
+    _unless_after("am is are was were get got getting be been 'm", "used to"),
     r"(?:what|where|who|how|why|when) did (?:\w+ ){1,3}use to",
-    r"(?<!how )(?<!years )(?<!year )(?<!months )(?<!weeks )old(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
-    r"(?<!the )first(?! (?:name|aid|class|thing|lady|floor|person|of all|time|two|three|four|five|few|half|week|"
-    r"weekend|"
+    _unless_after("how years year months weeks", "old") + r"(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
+    _unless_after("the", "first")
+    + r"(?! (?:name|aid|class|thing|lady|floor|person|of all|time|two|three|four|five|few|half|week|weekend|"
     r"quarter|month|or)\b)(?=[ ']\w)(?!-)",
-    r"(?<=the )first (?:place|version|plan|idea|choice|draft|one|job|design|budget|estimate)",
+    r"first(?<=the first) (?:place|version|plan|idea|choice|draft|one|job|design|budget|estimate)",
     r"antes|anteriormente|originalmente|inicialmente|previamente|al principio|en un principio|sol[ií]a[nms]?(?:os)?",
     r"antigu[oa]s?|anterior(?:es)?|primer[oa]?s?(?! (?:nombre|semana|mitad))|previ[oa]s?|original(?:es)?",
     r"früher\w{0,2}|vorher\w*|ursprünglich\w*|anfangs|anfänglich\w*|zuerst|damals|ehemalig\w*|alte[mnrs]?|zuvor|bevor|"

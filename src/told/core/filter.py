@@ -223,6 +223,8 @@ def parse(expression: Expression) -> Filter:
 
 def split_scope(expression: Expression) -> tuple[dict[str, str], Filter]:
     """The scope ids an expression asks for, taken out of it, and what is left to filter by."""
+    if expression is None:
+        return {}, EVERYTHING
     ids: dict[str, str] = {}
     rest: list[Filter] = []
     for part in conjuncts(parse(expression)):

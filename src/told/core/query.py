@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from told.core.fact import NEVER, UNLISTED, Fact
 from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
@@ -14,10 +14,13 @@ from told.core.text import query_terms
 from told.core.value import quick
 from told.core.when import iso
 
+T = TypeVar("T")
+
 MAX_LIMIT = 1000
 LATEST = NEVER - 1
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AsOf:
     """A point on both axes: the ledger position read, its instant, and the world time asked about, if any.
@@ -123,38 +126,29 @@ class Mark(NamedTuple):
     code: bytes = b""
 
 
-class Marks(Sequence[Mark]):
-    """Marks that are made when somebody first looks at one."""
+class Later(Sequence[T]):
+    """Values that are made when somebody first looks at one."""
 
-    def __init__(self, make: Callable[[], Sequence[Mark]]) -> None:
+    def __init__(self, make: Callable[[], Sequence[T]]) -> None:
         self._make = make
 
     @cached_property
-    def _made(self) -> Sequence[Mark]:
+    def made(self) -> Sequence[T]:
+        """They themselves."""
         return self._make()
 
-    def column(self, name: str) -> Sequence[Any]:
-        """One thing that is known of each."""
-        made = self._made
-        return made.column(name) if isinstance(made, Marks) else [getattr(mark, name) for mark in made]
-
-    def some(self, places: Sequence[int]) -> Sequence[Mark]:
-        """Those at some places."""
-        made = self._made
-        return made.some(places) if isinstance(made, Marks) else [made[place] for place in places]
-
     @overload
-    def __getitem__(self, place: int) -> Mark: ...
+    def __getitem__(self, place: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Mark]: ...
-    def __getitem__(self, place: int | slice) -> Mark | Sequence[Mark]:
-        return self._made[place]
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        return self.made[place]
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self.made)
 
-    def __iter__(self) -> Iterator[Mark]:
-        return iter(self._made)
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.made)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -163,12 +157,46 @@ class Marks(Sequence[Mark]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return repr(self._made)
+        return repr(self.made)
+
+
+class Marks(Later[Mark]):
+    """Marks that are made when somebody first looks at one."""
+
+    def column(self, name: str) -> Sequence[Any]:
+        """One thing that is known of each."""
+        return [getattr(mark, name) for mark in self.made]
+
+    def some(self, places: Sequence[int]) -> Sequence[Mark]:
+        """Those at some places."""
+        return [self.made[place] for place in places]
 
 
 def columns(marks: Sequence[Mark]) -> Marks:
     """Marks as what can be asked for one thing that is known of each, or for some of them."""
-    return marks if isinstance(marks, Marks) else Marks(lambda: marks)
+    made = marks.made if type(marks) is Later else marks
+    return made if isinstance(made, Marks) else Marks(lambda: made)
+
+
+class Offers(Later[tuple[int, float]]):
+    """What a retriever offers, made of the positions and scores of passages, best first, once somebody looks at it.
+
+    Each fact stands there once, where its best passage does; whether there is any is known beforehand.
+    """
+
+    def __init__(self, some: bool, passages: Callable[[], Iterable[tuple[int, float]]]) -> None:
+        self._some, self._passages = some, passages
+
+    @cached_property
+    def made(self) -> Sequence[tuple[int, float]]:
+        """Facts and scores."""
+        best: dict[int, float] = {}
+        for seq, score in self._passages():
+            best.setdefault(seq, score)
+        return list(best.items())
+
+    def __bool__(self) -> bool:
+        return self._some
 
 
 @quick

@@ -52,13 +52,3 @@ def question(
     near = toward(asked, middle.code) if asked and middle.length else 0.0
     usual = level(near, middle, off, probe.usual, trusted) if asked else 0.0
     return Question(probe, weights, corpus.average, people, asked, middle, off, usual, corpus.passages)
-
-
-def facts(seqs: Sequence[int], scores: Sequence[float]) -> list[tuple[int, float]]:
-    """Passages in some order, by the positions of their facts, as facts: each once, where its best passage stands."""
-    if len(set(seqs)) == len(seqs):
-        return list(zip(seqs, scores, strict=True))
-    best: dict[int, float] = {}
-    for seq, score in zip(seqs, scores, strict=True):
-        best.setdefault(seq, score)
-    return list(best.items())

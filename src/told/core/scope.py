@@ -63,8 +63,12 @@ class Scope:
 
     def ids(self) -> dict[str, str]:
         """The ids that are set."""
-        ids = {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
-        return {name: value for name, value in ids.items() if value is not None}
+        ids = {} if self.user_id is None else {"user_id": self.user_id}
+        if self.agent_id is not None:
+            ids["agent_id"] = self.agent_id
+        if self.run_id is not None:
+            ids["run_id"] = self.run_id
+        return ids
 
     def covers(self, other: Scope) -> bool:
         """Whether a read in this scope may see what was written in the other."""

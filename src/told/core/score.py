@@ -108,6 +108,7 @@ def cosine(a: bytes, b: bytes) -> float:
     return _dot(a, b) / norms if norms else 0.0
 
 
+@lru_cache(maxsize=4096)
 def norm(code: bytes) -> float:
     """The length of a quantised vector."""
     return sqrt(_square(code))
@@ -134,7 +135,7 @@ def _length(values: tuple[float, ...]) -> int:
 @lru_cache(maxsize=512)
 def _values(code: bytes) -> tuple[float, ...]:
     """The values of a code, each raised so that none is negative, for bytes come apart quickest that way."""
-    return tuple(map(FLOATS.__getitem__, code.translate(RAISED)))
+    return tuple([FLOATS[value] for value in code.translate(RAISED)])
 
 
 @lru_cache(maxsize=4096)

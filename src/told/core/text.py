@@ -171,11 +171,17 @@ def md5(text: str) -> str:
     return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
+_BREAKS: Final = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"
+"""All ASCII characters that part words, but for the space."""
+
+
 def normalise(text: str) -> str:
     """The text with composed characters, single spaces and no case, for finding near-exact duplicates."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
         return " ".join(text.split())
+    if "  " not in text and len(text.encode().translate(None, _BREAKS)) == len(text):  # single spaces only
+        return text.lower().strip()
     return " ".join(text.lower().split())
 
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from told.core import almanac, beside, cues
 from told.core.lazy import regex
 from told.core.tongue import language
+from told.core.value import quick
 from told.core.when import Interval
 from told.read.sentence import Time
 from told.read.timing import times
@@ -41,6 +42,7 @@ class Intent(StrEnum):
     BACKGROUND_SUPPLEMENT = "background_supplement"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a query asks for, as far as its words tell; what only explains an answer is found when somebody wants it.

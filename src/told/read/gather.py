@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from told.core.cues import COMMON
 from told.core.errors import ModelMismatch
@@ -14,6 +15,7 @@ from told.core.kind import Ontology, builtin
 from told.core.query import LATEST, Find, Probe, Ranked, Word
 from told.core.score import quantise
 from told.core.text import query_terms
+from told.core.value import quick
 from told.flow import Flow, call
 from told.ledger.consume import Failure, attempt
 from told.ports import LLM, Embedder, Reranker, Store, Vector, sound
@@ -33,6 +35,7 @@ def unheard(_account: str, _text: str) -> None:
     """Nobody listens to what is rendered."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Eye:
     """What a read works with; `echo` hears the account and the text of every context that is rendered."""
@@ -49,7 +52,13 @@ class Eye:
     @property
     def sources(self) -> frozenset[str]:
         """Where candidates may come from beside vectors and words."""
-        return frozenset(self.settings.sources.replace(",", " ").split())
+        return _names(self.settings.sources)
+
+
+@lru_cache
+def _names(listed: str) -> frozenset[str]:
+    """The names in a list that a setting is."""
+    return frozenset(listed.replace(",", " ").split())
 
 
 def words_of(query: str) -> tuple[Word, ...]:

@@ -8,6 +8,7 @@ from told.flow import Flow, call
 from told.read.gather import Eye
 from told.read.leads import links_of
 from told.read.limits import thresholds
+from told.read.rank import seqs_of
 from told.read.recall import Recall, fetch, first
 from told.read.topics import CONSUMER, latest, nearness
 
@@ -24,7 +25,7 @@ def came_up(eye: Eye, recall: Recall) -> Flow[None]:
     if not (yield from call(eye.store.cursor, account, CONSUMER)):
         return
     best = first(recall.all, eye.settings.topic_reach)
-    yield from fetch(eye, recall, best)
+    yield from fetch(eye, recall, seqs_of(best))
     facts = {one.mark.seq: recall.facts[one.mark.seq].id for one in best if one.mark.seq in recall.facts}
     threads = list(dict.fromkeys(facts.values()))
     links = latest((yield from links_of(eye, probe.find, threads, recall.web)))

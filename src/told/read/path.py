@@ -26,7 +26,7 @@ from told.read.gather import Eye, ask, heat_of, probe_of, vector_of
 from told.read.guard import denials
 from told.read.meeting import came_up
 from told.read.rank import Scored
-from told.read.recall import Recall, Seen, Want, fetch, fill, first
+from told.read.recall import Recall, Seen, Want, fetch, fill, first, first_seqs
 from told.read.rerank import reranked
 from told.read.settle import at, related, settled
 from told.read.tiered import weighed
@@ -50,7 +50,7 @@ def search(eye: Eye, want: Want) -> Flow[Seen]:
 def explain(eye: Eye, want: Want) -> Flow[tuple[Seen, Trace]]:
     """What a search would find, and what became of every candidate it looked at."""
     recall = yield from recalled(eye, want)
-    yield from fetch(eye, recall, recall.all)
+    yield from fetch(eye, recall, rank.seqs_of(recall.all))
     recall.heat = heat_of(eye, recall.probe)
     recall.clock.recount(GUARD, len(recall.facts), len(recall.denied), _reasons(recall))
     sure = rank.confidence(recall.all, recall.found, eye.settings)
@@ -143,9 +143,8 @@ def _selected(eye: Eye, recall: Recall) -> Flow[None]:
     if want.rerank:
         recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
         recall.warnings += warnings
-    recall.scored = rank.user_first(
-        recall.scored, lambda one: source_of(recall.facts[one.mark.seq]), recall.asked, settings
-    )
+    sources = [source_of(recall.facts[one.mark.seq]) for one in recall.scored]
+    recall.scored = rank.user_first(recall.scored, sources, recall.asked, settings)
     if want.least:
         recall.keep(_above(recall, settings), "select", "below the least score")
     recall.keep(first(recall.scored, want.limit), "select", "after the limit")
@@ -164,13 +163,13 @@ def _settled(eye: Eye, recall: Recall) -> Flow[None]:
         recall.begin_again(everything)
         recall.clock.stages.pop()
         wanted *= 2
-        yield from fetch(eye, recall, first(everything, wanted))
+        yield from fetch(eye, recall, first_seqs(everything, wanted))
 
 
 def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
     """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
     best = rank.best_of_facts(recall.scored)
-    beyond = everything[len(first(everything, reach)) :] if recall.kins else ()
+    beyond = everything[len(first_seqs(everything, reach)) :] if recall.kins else ()
     if not beyond:
         return len(best)
     bar = rank.best(beyond)

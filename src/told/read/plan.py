@@ -31,6 +31,8 @@ MAX_CHANGES = 10 * MAX_LIMIT
 def scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
     """The scope named by arguments or inside the filters, and what is left of the filters."""
     inner, rest = split_scope(filters)
+    if not inner:
+        return Scope.of(**ids, account=account), rest
     outer = {name: identifier(value, name) for name, value in ids.items() if value is not None}
     for name in inner.keys() & outer.keys():
         if inner[name] != outer[name]:

@@ -74,7 +74,9 @@ class Lineup(Sequence[Scored]):
     def __init__(self, marks: Marks, scores: list[float], parts: Mapping[str, Column]) -> None:
         self._marks, self._parts = marks, parts
         seqs = marks.column("seq")
-        order = sorted(range(len(seqs) - 1, -1, -1), key=seqs.__getitem__, reverse=True)
+        order = list(range(len(seqs) - 1, -1, -1))
+        if seqs != sorted(seqs):
+            order.sort(key=seqs.__getitem__, reverse=True)
         order.sort(key=scores.__getitem__, reverse=True)
         self._order = order
         self.seqs = [seqs[place] for place in order]
@@ -87,9 +89,12 @@ class Lineup(Sequence[Scored]):
         if missing := [place for place in wanted if place not in made]:
             offered = [self._order[place] for place in missing]
             for place, number, mark in zip(missing, offered, self._marks.some(offered), strict=True):
-                parts = {name: part for name, column in self._parts.items() if (part := column[number]) is not None}
+                parts: dict[str, float] = {}
+                for name, column in self._parts.items():
+                    if (part := column[number]) is not None:
+                        parts[name] = part
                 made[place] = _scored((mark, self.scores[place], parts))
-        return [made[place] for place in wanted]
+        return list(map(made.__getitem__, wanted))
 
     @overload
     def __getitem__(self, place: int) -> Scored: ...
@@ -130,7 +135,8 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> Se
     scores, parts = list(map(add, dense, cover)), dict[str, Column](dense=dense, cover=cover)
     if settings.fusion == FUSED:
         return Lineup(marks, scores, parts)
-    talk = [settings.rank_talk * lent for lent in _lent(marks.column("talk"), scores)]
+    worth = settings.rank_talk
+    talk = [worth * lent for lent in _lent(marks.column("talk"), scores)]
     scores, parts["talk"] = list(map(add, scores, talk)), talk
     sources = {role: channel(role) for role in set(marks.column("role"))}
     for name, column in _beside(marks, found.named, asked, settings, sources.keys()):
@@ -138,7 +144,7 @@ def ranked(found: Ranked, asked: Asked, settings: Settings, spread: float) -> Se
     scored = Lineup(marks, scores, parts)
     if FOREIGN.isdisjoint(sources.values()):
         return scored
-    return user_first(scored, lambda one: sources[one.mark.role], asked, settings)
+    return user_first(scored, [sources[one.mark.role] for one in scored], asked, settings)
 
 
 def _beside(
@@ -176,15 +182,15 @@ def _mean_of_best(scores: list[float]) -> float:
 
 
 def user_first(
-    scored: Sequence[Scored], source: Callable[[Scored], Trust], asked: Asked, settings: Settings
+    scored: Sequence[Scored], sources: Sequence[Trust], asked: Asked, settings: Settings
 ) -> list[Scored]:
     """What a tool or a document says goes behind all that users said, but for what it matches that much better than.
 
-    Only what stands in the way is set back, and no farther than that. A question for a document is left alone.
+    `sources` says where each came from. Only what stands in the way is set back, and no farther than that. A question
+    for a document is left alone.
     """
     if not settings.rank_trust or asked.sort is Sort.RESOURCE:
         return list(scored)
-    sources = list(map(source, scored))
     if FOREIGN.isdisjoint(sources):
         return list(scored)
     theirs = [one for one, whose in zip(scored, sources, strict=True) if whose in FOREIGN]
@@ -422,7 +428,7 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
         return 0.0
     covered = min(scored[0].mark.cover / sqrt(found.mass), 1.0) if found.mass else 0.5
     if len(found.named) != 1:
-        return _sure(covered, max(_scores_of(scored)), found, settings)
+        return _sure(covered, _top(scored), found, settings)
     [person] = found.named
     bare = [score - parts.get("speaker", 0.0) for _, score, parts in scored]
     top = max(bare)
@@ -431,8 +437,8 @@ def confidence(scored: Sequence[Scored], found: Ranked, settings: Settings) -> f
     return theirs / sum(weights) * _sure(covered, top, found, settings)
 
 
-def _scores_of(scored: Sequence[Scored]) -> Sequence[float]:
-    return scored.scores if type(scored) is Lineup else [one.score for one in scored]
+def _top(scored: Sequence[Scored]) -> float:
+    return scored.scores[0] if type(scored) is Lineup else max([one.score for one in scored])
 
 
 def _sure(covered: float, top: float, found: Ranked, settings: Settings) -> float:

@@ -10,6 +10,7 @@ from told.core.belief import Sides
 from told.core.fact import NODE, Fact
 from told.core.identity import Lens
 from told.core.query import Find, Hit, Probe, Ranked
+from told.core.value import quick
 from told.flow import Flow, call
 from told.read import trace
 from told.read.asked import Asked
@@ -20,6 +21,7 @@ from told.read.leads import Web
 from told.read.rank import Scored, seqs_of
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Want:
     """What a read is asked for; a deep one looks at as many candidates as there can be results.
@@ -40,6 +42,7 @@ class Want:
     lens: Lens | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The hits of a search, what was not as it should be, and how sure it is."""
@@ -109,20 +112,25 @@ class Recall:
 
 def first(scored: Sequence[Scored], facts: int) -> Sequence[Scored]:
     """The passages up to so many different facts."""
-    seen: set[int] = set()
-    for place, seq in enumerate(seqs_of(scored)):
-        if seq not in seen:
-            if len(seen) == facts:
-                return scored[:place]
-            seen.add(seq)
-    return scored
+    count = len(first_seqs(scored, facts))
+    return scored if count == len(scored) else scored[:count]
+
+
+def first_seqs(scored: Sequence[Scored], facts: int) -> Sequence[int]:
+    """The positions of the passages up to so many different facts."""
+    seqs = seqs_of(scored)
+    seen, end = set(seqs[:facts]), facts
+    while end < len(seqs) and (len(seen) < facts or seqs[end] in seen):
+        seen.add(seqs[end])
+        end += 1
+    return seqs[:end]
 
 
 def fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
     """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
     reach = wanted
     while True:
-        head = first(recall.scored, reach)
+        head = first_seqs(recall.scored, reach)
         yield from fetch(eye, recall, head)
         if different(recall.facts.values()) >= wanted or len(head) == len(recall.scored):
             return
@@ -137,11 +145,10 @@ def different(facts: Iterable[Fact]) -> int:
     return min(len(texts), len(sources))
 
 
-def fetch(eye: Eye, recall: Recall, scored: Sequence[Scored]) -> Flow[None]:
-    """Fetch the facts of these passages that are not here yet; only what every guard lets through comes in."""
+def fetch(eye: Eye, recall: Recall, seqs: Iterable[int]) -> Flow[None]:
+    """Fetch the facts at these positions that are not here yet; only what every guard lets through comes in."""
     facts, denied = recall.facts, recall.denied
-    wanted = dict.fromkeys([one.mark.seq for one in scored])
-    if missing := [seq for seq in wanted if seq not in facts and seq not in denied]:
+    if missing := [seq for seq in dict.fromkeys(seqs) if seq not in facts and seq not in denied]:
         fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
         stopped = denials(fetched.values(), eye.guards)
         denied |= stopped

@@ -21,7 +21,7 @@ from told.read.gather import Eye, by_id
 from told.read.guard import denials
 from told.read.leads import links_of
 from told.read.rank import Scored, best_of_facts, of_facts, ordered, seqs_of
-from told.read.recall import Recall, first
+from told.read.recall import Recall, first_seqs
 from told.settings import Settings
 
 NO_KIN: Final = Kin()
@@ -33,7 +33,7 @@ A_NODE: Final = "it leads to memories and is none"
 
 def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
     """Look up which of the first facts contradict each other, and what else was taken from the same evidence."""
-    recall.shown |= recall.facts.keys() & seqs_of(first(recall.scored, reach))
+    recall.shown |= recall.facts.keys() & first_seqs(recall.scored, reach)
     if recall.found.linked:
         yield from _sided(eye, recall)
     while missing := _unknown(recall):

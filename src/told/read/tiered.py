@@ -12,7 +12,7 @@ from told.flow import Flow
 from told.read.fuse import SCALE
 from told.read.gather import Eye
 from told.read.leads import links_of
-from told.read.rank import Scored, ordered
+from told.read.rank import Scored, ordered, seqs_of
 from told.read.recall import Recall, fetch
 from told.settings import Settings
 
@@ -21,7 +21,7 @@ IMPORTANCE = "importance"
 
 def weighed(eye: Eye, recall: Recall) -> Flow[None]:
     """Add to what was found how recent and important it is, of all of it, and put it into that order."""
-    yield from fetch(eye, recall, recall.scored)
+    yield from fetch(eye, recall, seqs_of(recall.scored))
     threads = sorted({fact.id for fact in recall.facts.values()})
     links = (yield from links_of(eye, recall.want.find, threads, recall.web)) if recall.found.linked else ()
     now, settings = recall.probe.find.as_of.at, eye.settings

@@ -22,8 +22,8 @@ from told.backends.sqlite.sql import narrowed
 from told.backends.sqlite.writer import Writer
 from told.core.fact import NEVER, Fact
 from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.query import Find, Mark, Marks, Probe, Ranked
-from told.core.question import facts, question
+from told.core.query import Find, Later, Mark, Offers, Probe, Ranked
+from told.core.question import question
 from told.core.score import Centre, Corpus, centre
 
 Rows = list[tuple[Any, ...]]
@@ -181,9 +181,8 @@ def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
         return offered[0] if len(offered) == 1 else sorted(chain.from_iterable(offered))
 
     return Ranked(
-        facts(near.seqs, near.shown), facts(words.seqs, words.shown), Marks(marks), asked.named, asked.mass,
-        asked.middle.length, asked.visible, linked,
-    )  # fmt: skip
+        near.offers, words.offers, Later(marks), asked.named, asked.mass, asked.middle.length, asked.visible, linked
+    )
 
 
 def _together(corpora: Sequence[Corpus]) -> Corpus:
@@ -206,12 +205,11 @@ def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
 
 
 class Merged(NamedTuple):
-    """Ranked lists as one: positions, scores to show, and of which list, if not the only one, each is which ordinal."""
+    """Ranked lists as one: what it offers, and of which list, if not the only one, each is which ordinal."""
 
-    seqs: Sequence[int] = ()
-    shown: Sequence[float] = ()
+    offers: Offers
+    ordinals: Sequence[int]
     owners: Sequence[int] = ()
-    ordinals: Sequence[int] = ()
 
     def places(self, lists: int) -> list[dict[int, int]]:
         """For each list the places its passages take, by ordinal."""
@@ -226,15 +224,16 @@ class Merged(NamedTuple):
 def _merged(lists: Sequence[Listing], depth: int) -> Merged:
     if len(lists) == 1:
         [only] = lists
-        return Merged(only.seqs, only.shown, (), only.ordinals)
-    offers = (
+        offers = Offers(bool(only.ordinals), lambda: ((seq, shown) for seq, shown, _ in only.known()))
+        return Merged(offers, only.ordinals)
+    every = (
         (score, seq, ordinal, owner, shown)
         for owner, one in enumerate(lists)
-        for seq, shown, score, ordinal in zip(*one, strict=True)
+        for ordinal, (seq, shown, score) in zip(one.ordinals, one.known(), strict=True)
     )
-    best = sorted(offers, reverse=True)[:depth]
+    best = sorted(every, reverse=True)[:depth]
     _, seqs, ordinals, owners, shown = zip(*best, strict=True) if best else ((),) * 5
-    return Merged(seqs, shown, owners, ordinals)
+    return Merged(Offers(bool(best), lambda: zip(seqs, shown, strict=True)), ordinals, owners)
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------

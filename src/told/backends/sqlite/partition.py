@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import apsw
@@ -62,12 +62,13 @@ Speaker: TypeAlias = tuple[str | None, str | None]
 
 
 class Listing(NamedTuple):
-    """What a retriever offers of a partition, best first: positions, scores to show, what orders them, and ordinals."""
+    """What a retriever offers of a partition, best first: ordinals, and for whoever asks what is known of each.
 
-    seqs: list[int]
-    shown: list[float]
-    scores: list[float]
+    That is its position, the score to show, and the score that orders them.
+    """
+
     ordinals: list[int]
+    known: Callable[[], Iterable[tuple[int, float, float]]]
 
 
 class Answer(Protocol):

@@ -135,7 +135,7 @@ class PlainAnswer:
 
     def _listing(self, scores: Mapping[int, float], shown: Mapping[int, float]) -> Listing:
         best = [ordinal for _, ordinal in self.matches.best(scores, self.voices)]
-        return Listing([self.voices[o].seq for o in best], [shown[o] for o in best], [scores[o] for o in best], best)
+        return Listing(best, lambda: ((self.voices[o].seq, shown[o], scores[o]) for o in best))
 
     def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
         """Everything known of what is offered, given the places it took in the two lists."""

@@ -6,7 +6,7 @@ stretches are exact in double precision: the order of summing cannot matter. Wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
-from told.backends.sqlite.vectors import code_of
+from told.backends.sqlite.vectors import asked, code_of
 from told.core.lazy import cached_property
 from told.core.query import Mark, Marks
 from told.core.question import Question
-from told.core.score import K1, REACH, TF_CAP, ZERO, B, Centre, Corpus, centre, norm
+from told.core.score import K1, REACH, TF_CAP, B, Centre, Corpus, centre, norm
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -167,8 +167,9 @@ class Scene:
 
     @cached_property
     def able(self) -> Ints:
-        """What has a vector."""
-        return np.flatnonzero(self.seen & self.codes.there)
+        """What has a vector; the very array of all that can be seen, if all of it has one."""
+        able = np.flatnonzero(self.seen & self.codes.there)
+        return self.visible if len(able) == len(self.visible) else able
 
     @cached_property
     def turns(self) -> tuple[Ints, Ints] | None:
@@ -189,7 +190,7 @@ class Scene:
     def hubs(self, middle: Centre) -> Bearings | None:
         """How near everything is to a centre, remembered for the last one; nothing, if there is none."""
         known, found = self._hubs
-        if known != middle:
+        if known is not middle and known != middle:
             aim = np.frombuffer(middle.code, np.int8).astype(np.float32)
             found = Bearings(self.codes, aim, norm(middle.code), middle.length) if middle.length else None
             self._hubs = middle, found
@@ -253,15 +254,6 @@ class ArraySight:
         """The best passages of each retriever."""
         return ArrayAnswer(self, question)
 
-    @property
-    def within(self) -> Ints:
-        """What is chosen."""
-        return self.scene.visible if self.chosen is self.scene.seen else np.flatnonzero(self.chosen)
-
-    def only(self, ordinals: Ints) -> Ints:
-        """Those of the passages that are chosen."""
-        return ordinals[self.chosen[ordinals]]
-
 
 class ArrayAnswer:
     """What an array partition offers for a question."""
@@ -272,8 +264,10 @@ class ArrayAnswer:
         self.table, self.codes, self.turns = sight.scene.table, sight.scene.codes, sight.scene.turns
         self.hubs = sight.scene.hubs(question.middle)
         self.weights = np.array(list(question.weights.values()))
+        self.telling = self.weights[sight.postings.terms]
         self.bm25 = self._bm25()
-        self.cosines = self._bearings() if question.asked else None
+        self.cosines = Bearings(self.codes, *asked(question.asked)) if question.asked else None
+        self._last: tuple[Ints | None, Floats] = None, np.zeros(0)
         self.words = self._by_words()
         self.near = self._by_vector()
 
@@ -283,7 +277,7 @@ class ArrayAnswer:
         """Every passage's score by its words."""
         postings = self.sight.postings
         norms = self.sight.scene.norms(self.question.average)[postings.ordinals]
-        parts: Floats = self.weights[postings.terms] * GAINS[postings.tf] / (postings.tf + norms)
+        parts: Floats = self.telling * GAINS[postings.tf] / (postings.tf + norms)
         return self._added(parts)
 
     def _added(self, parts: Floats) -> Floats:
@@ -303,7 +297,7 @@ class ArrayAnswer:
         """What the terms tell that stand in these turns or near them, each counted where it counts most."""
         postings = self.sight.postings
         if self.turns is None or not postings.numbers:
-            return self._added(self.weights[postings.terms])[picked]
+            return self._added(self.telling)[picked]
         has = np.zeros((postings.numbers, len(self.table.seq)), np.bool_)
         has[postings.terms, postings.ordinals] = True
         parts = has[:, picked].astype(np.float64)
@@ -316,31 +310,29 @@ class ArrayAnswer:
 
     # By vectors
 
-    def _bearings(self) -> Bearings:
-        aim = asked(self.question)
-        return Bearings(self.codes, aim, sqrt(aim @ aim))
-
     def _by_vector(self) -> Listing:
         scene, chosen = self.sight.scene, self.sight.chosen
-        able = scene.able if chosen is scene.seen else self.sight.only(scene.able)
+        able = scene.able if chosen is scene.seen else scene.able[chosen[scene.able]]
         if self.cosines is None or not len(able):
-            return Listing([], [], [], [])
+            return Listing([], list)
         likely = self._likely(able)
-        cosines = self.cosines.of(likely)
-        return self._best(likely, self._above(likely, cosines), cosines if self.hubs else None)
+        return self._best(likely, self._above(likely, self.cosines), self.cosines)
 
-    def _above(self, picked: Ints, cosines: Floats) -> Floats:
-        """How near passages are to the query with some of the mean direction taken off."""
-        return cosines if self.hubs is None else cosines - self.question.off * self.hubs.of(picked)
+    def _above(self, picked: Ints, cosines: Bearings) -> Floats:
+        """How near passages are to the query with some of the mean direction taken off, remembered for the last."""
+        if self._last[0] is not picked:
+            near = cosines.of(picked)
+            self._last = picked, near if self.hubs is None else near - self.question.off * self.hubs.of(picked)
+        return self._last[1]
 
     def dense(self, picked: Ints, cosines: Bearings) -> Floats:
         """How much nearer than the average turns are, over their own windows and those of the turns after them."""
-        near = self._above(picked, cosines.of(picked))
+        near = self._above(picked, cosines)
         if self.turns is not None:
             after = self._step(picked, 1)
             there = np.flatnonzero((after >= 0) & self.codes.there[after])
-            later = after[there]
-            near[there] = (near[there] + self._above(later, cosines.of(later))) / 2
+            near = near.copy()
+            near[there] = (near[there] + self._above(after[there], cosines)) / 2
         return near - self.question.level
 
     def _likely(self, able: Ints) -> Ints:
@@ -360,7 +352,7 @@ class ArrayAnswer:
 
     def _direction(self) -> Floats:
         """The query with some of the mean direction taken off."""
-        query, middle = asked(self.question), np.frombuffer(self.question.middle.code, np.int8)
+        (query, _), middle = asked(self.question.asked), np.frombuffer(self.question.middle.code, np.int8)
         unit: Floats = query / np.linalg.norm(query)
         if not len(middle):
             return unit
@@ -375,7 +367,8 @@ class ArrayAnswer:
 
     def offered(self, near: Mapping[int, int], words: Mapping[int, int]) -> Ints:
         """What is listed, the turns around the first, and what the probe asks for besides, in order."""
-        sight, probe, within = self.sight, self.question.probe, self.sight.within
+        sight, probe = self.sight, self.question.probe
+        within = sight.scene.visible if sight.chosen is sight.scene.seen else np.flatnonzero(sight.chosen)
         if len(near) == len(within):
             return within
         offered = np.zeros(len(sight.chosen), np.bool_)
@@ -404,17 +397,21 @@ class ArrayAnswer:
             found = np.where(found >= 0, way[found], NOBODY)
         return found
 
-    def _best(self, ordinals: Ints, scores: Floats, shown: Floats | None = None) -> Listing:
+    def _best(self, ordinals: Ints, scores: Floats, shown: Bearings | None = None) -> Listing:
         """The best by some scores, which are shown unless others are; at most as deep as asked, equals newest first."""
         depth = self.question.probe.depth
         if len(ordinals) > depth:
             kept = scores >= np.partition(scores, -depth)[-depth]
-            ordinals, scores, shown = ordinals[kept], scores[kept], None if shown is None else shown[kept]
+            ordinals, scores = ordinals[kept], scores[kept]
         ordinals, scores = ordinals[::-1], scores[::-1]  # newest first, for what sorts them leaves equals as they are
         order = (-scores).argsort(kind="stable")[:depth]
-        best, ranked = ordinals[order], scores[order].tolist()
-        showing = ranked if shown is None else shown[::-1][order].tolist()
-        return Listing(self.table.seq[best].tolist(), showing, ranked, best.tolist())
+        best = ordinals[order]
+
+        def known() -> Iterable[tuple[int, float, float]]:
+            showing = scores[order] if shown is None else shown.of(best)
+            return zip(self.table.seq[best].tolist(), showing.tolist(), scores[order].tolist(), strict=True)
+
+        return Listing(best.tolist(), known)
 
 
 class ArrayMarks(Marks):
@@ -425,11 +422,11 @@ class ArrayMarks(Marks):
         self._listed = {"near": near, "words": words}
         self._picked = answer.offered(near, words)
         self._stored = answer.sight.scene.stored(self._picked)
-        self._all_able = bool(answer.codes.there[self._picked].all())
         self._lists: dict[str, Sequence[Any]] = {}
 
     @cached_property
-    def _made(self) -> Sequence[Mark]:
+    def made(self) -> Sequence[Mark]:
+        """All of them."""
         return self.some(range(len(self)))
 
     def __len__(self) -> int:
@@ -447,7 +444,7 @@ class ArrayMarks(Marks):
         """Those at some places."""
         picked, known = self._picked[np.array(places, np.int64)], {**self._stored, **self._lists}
         columns = [
-            [known[name][place] for place in places] if name in known else self._measured(name, picked)
+            map(known[name].__getitem__, places) if name in known else self._measured(name, picked)
             for name in Mark._fields
         ]
         return list(map(partial(tuple.__new__, Mark), zip(*columns, strict=True)))
@@ -468,7 +465,7 @@ class ArrayMarks(Marks):
             found = list(answer.codes.each(picked))
         else:
             found = (answer.dense(picked, measures) if name == "dense" else measures.of(picked)).tolist()
-        if self._all_able:
+        if answer.sight.scene.able is answer.sight.scene.visible:
             return found
         able = answer.codes.there[picked].tolist()
         return [value if has else NO_VECTOR[name] for value, has in zip(found, able, strict=True)]
@@ -480,11 +477,6 @@ def sketched(codes: Array) -> Array:
     padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits
     return padded.view(np.uint64).T
-
-
-def asked(question: Question) -> Array:
-    """The values of what is asked."""
-    return np.frombuffer(question.asked, np.int16) - np.float32(ZERO)
 
 
 def _dots(codes: Array, aim: Array) -> Array:
