@@ -58,9 +58,10 @@ _LETTERS: Final = tuple(
     for first, _, last in (letter.partition("-") for letter in letters.split())
 )
 _LATIN: Final = re.compile("[a-zß-ɏ]+(?:'[a-zß-ɏ]+)?")
+_SPOKEN: Final = {name: frozenset(words.split()) for name, words in _COMMON.items()}
 _VOTES: Final = {
-    word: tuple(name for name, words in _COMMON.items() if word in words.split())
-    for word in {word for words in _COMMON.values() for word in words.split()}
+    word: tuple(name for name, words in _SPOKEN.items() if word in words)
+    for word in frozenset().union(*_SPOKEN.values())
 }
 
 
