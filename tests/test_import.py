@@ -105,3 +105,30 @@ def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
         "print(len(compiled))"
     )
     assert 0 < int(python(code)) <= PATTERNS, "where neither needs it, write told.core.lazy.regex"
+
+
+WRITTEN = 2_600
+"""How long the patterns may be, all together, that the first question about a day compiles; one for every word of the
+almanac would take ten times that, and 20 ms."""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I do last Tuesday?", "What happened in March 2024?", "What did I eat 3 days ago?",
+        "And on 2024-03-05?", "What did I do between March and May 2023?", "Who called two weeks before 9 June 2023?",
+        "¿Qué hice la semana pasada?", "Was habe ich gestern Abend gemacht?", "我上周做了什么",
+    ],
+)  # fmt: skip
+def test_the_first_question_about_a_day_compiles_no_pattern_of_all_the_words_for_days(question: str) -> None:
+    code = (
+        f"{COUNTING}\n"
+        "from told import Memory\n"
+        "with Memory('ram://', embedder='none') as memory:\n"
+        "    memory.add('I moved to Lisbon', user_id='alice', infer=False)\n"
+        "    memory.search('where did I move?', user_id='alice')\n"
+        "    compiled.clear()\n"
+        f"    memory.search({question!r}, user_id='alice')\n"
+        "print(sum(map(len, compiled)))"
+    )
+    assert 0 < int(python(code)) <= WRITTEN, "let told.core.forms look the words up"

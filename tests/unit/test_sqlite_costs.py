@@ -39,6 +39,14 @@ def traced(db: apsw.Connection) -> list[str]:
     return asked
 
 
+def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
+    add(memory, 0, 20)
+    memory.close()
+    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal") as again:
+        assert again.search("tea", user_id="user1")["results"]
+        assert list(again.engine.store._database._open) == [again.engine.store._database.writer]
+
+
 def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memory) -> None:
     add(memory, 0, 20)
     db: apsw.Connection = memory.engine.store._database.writer

@@ -1,6 +1,7 @@
 """How people say dates, as data: the words of a few languages, the forms they stand in, and steps on the calendar.
 
-To teach a language, add its words to the tables and its word order to `FORMS`; what a form means is read in `when`.
+To teach a language, add its words to the tables and its word order to `FORMS`; `forms` fits them to a text, and what
+one means is read in `when`.
 Words are in lower case without accents, as `plain` leaves a text; an underscore stands for a space inside one.
 """
 
@@ -8,12 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from functools import cache, lru_cache
-from itertools import repeat
-from typing import Final, NamedTuple, TypeVar
+from functools import cache
+from typing import Final, TypeVar
 
 from told.core.lazy import regex
 
@@ -115,6 +115,15 @@ NUMBERS: Final = _table(
         19: "nineteen diecinueve neunzehn 十九",
         20: "twenty veinte zwanzig vingt 二十",
         30: "thirty treinta dreissig dreißig trente 三十",
+    }
+)
+ORDINALS: Final = _table(
+    {
+        1: "first 1st primer primera erste ersten premier premiere",
+        2: "second 2nd segunda segundo zweite zweiten deuxieme",
+        3: "third 3rd tercera tercer dritte dritten troisieme",
+        4: "fourth 4th cuarta vierte vierten quatrieme",
+        -1: "last final ultima ultimo letzte letzten derniere",
     }
 )
 UNITS: Final = _table(
@@ -230,29 +239,22 @@ def time_of_day(clock: str) -> time:
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
-def _any(words: Mapping[str, object]) -> str:
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+def _beginning(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
+    return {word: meaning for word, meaning in words.items() if word[0] in letters}
 
 
-_DIGITS: Final = tuple("0123456789")
-_FIGURES: Final = {
-    "n": r"\d{1,6}", "year": r"\d{4}", "day": r"\d{1,2}(?:st|nd|rd|th|er|\.)?", "digits": r"\d{1,2}",
-    "clock": r"\d{1,2}(?::\d\d)? ?[ap]\.?m|\d{1,2}:\d\d",
+FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "n": (r"\d{1,6}",), "year": (r"\d{4}",), "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",), "digits": (r"\d{1,2}",),
+    "clock": (r"\d{1,2}(?::\d\d)? ?[ap]\.?m", r"\d{1,2}:\d\d"),
 }  # fmt: skip
 """The slots that figures may fill."""
-_SAID: Final[Mapping[str, Mapping[str, object]]] = {
-    "n": NUMBERS, "unit": UNITS, "turn": TURNS, "word": WORDS, "name": NAMES, "thing": {**NAMES, **UNITS},
-    "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGES, "clock": CLOCKS, "part": PARTS,
+SLOTS: Final[Mapping[str, Mapping[str, object]]] = {
+    "n": NUMBERS, "nth": ORDINALS, "unit": UNITS, "turn": TURNS, "word": WORDS, "name": NAMES,
+    "thing": {**NAMES, **UNITS}, "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGES,
+    "clock": CLOCKS, "part": PARTS,
+    "weekday_zh": _beginning("周星礼", _WEEKDAYS), "part_zh": _beginning("早上下晚", PARTS),
 }  # fmt: skip
-"""The slots that words may fill."""
-_SLOTS: Final = {
-    **_FIGURES, **{slot: "|".join(filter(None, (_FIGURES.get(slot), _any(words)))) for slot, words in _SAID.items()},
-    "rest": ".+?",
-}  # fmt: skip
-_SPELLINGS: Final = {
-    slot: (*(_DIGITS if slot in _FIGURES else ()), *_SAID.get(slot, ())) for slot in {**_FIGURES, **_SAID}
-}
-"""What one of a slot's fillings has in it."""
+"""The slots that words may fill; an underscore narrows one down."""
 # Turns that may follow what they turn: "la semana pasada", but not "May this".
 _BEHIND: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
 # The first form that fits wins; `{slot}` takes one of the words above.
@@ -269,7 +271,8 @@ FORMS: Final = {
     "ahead": (
         "in {n} {unit}(?: time)?",
         "{n} {unit} from now",
-        "(?:dentro de|en) {n} {unit}",
+        "dentro de {n} {unit}",
+        "en {n} {unit}",
         "dans {n} {unit}",
         "{n} ?{unit}[之以]?[后後]",
     ),
@@ -277,10 +280,13 @@ FORMS: Final = {
         "(?:the |these )?(?:last|past) {n} {unit}",
         "(?:the )?past {unit}",
         "(?:l[oa]s )?ultim[oa]s {n} {unit}",
-        "(?:(?:in )?den |die )?(?:letzten|vergangenen) {n} {unit}",
-        "(?:过去|最近|過去){n} ?{unit}",
+        "(?:(?:in )?den |die )?letzten {n} {unit}",
+        "(?:(?:in )?den |die )?vergangenen {n} {unit}",
+        "过去{n} ?{unit}",
+        "最近{n} ?{unit}",
+        "過去{n} ?{unit}",
     ),
-    "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}(?=[周星礼]){weekday}"),
+    "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}{weekday_zh}"),
     "turn": ("{turn} {thing}", f"(?:el |la |le |l')?{{thing}} (?P<turn>{_BEHIND})", "{turn}{thing}"),
     "name": ("{name}",),
     "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year}(?: ?年 ?[的の]?| ){yearly}"),
@@ -289,91 +295,19 @@ FORMS: Final = {
         "{month} {day}(?:,? {year})?",
         "(?:the )?{day} (?:of |de )?{month}(?:,? (?:de |del )?{year})?",
     ),
-    "numbered_date": (r"(?:{year} ?年 ?)?{digits} ?月 ?(?P<numbered>\d{{1,2}}) ?[日号號]",),
+    "numbered_date": (r"(?:{year} ?年 ?)?{digits} ?月 ?(?P<numbered>\d{1,2}) ?[日号號]",),
     "year": ("{year} ?年", "(?:the )?year {year}", "ano {year}", "jahr {year}"),
-    "decade": (r"(?:the )?(?P<decade>\d{{3}}0)'?s",),
+    "decade": (r"(?:the )?(?P<decade>\d{3}0)'?s",),
     "edge": ("(?:the |at the |a )?{edge}[- ](?:of |de |del |des |du )?(?:the )?{rest}",),
     "clock": ("(?:at )?{clock},? (?:on )?{rest}", "{rest},? (?:at |um |a las )?{clock}"),
-    "part": (
-        "{rest},? (?:in the |at |am |in der |por la |de la )?{part}",
-        "{rest}(?=[早上下晚]){part}",
-    ),
+    "part": ("{rest},? (?:in the |at |am |in der |por la |de la )?{part}", "{rest}{part_zh}"),
     "inner": ("(?:in|on|at|during|from|by|the|am|im|en|el|la|le|au|vom) {rest}",),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A template as a pattern, compiled when it is first tried, and without which words and slots it fits no text."""
-
-    pattern: re.Pattern[str]
-    needs: tuple[str, ...]
-    slots: tuple[str, ...]
-
-    @classmethod
-    def of(cls, template: str) -> Shape:
-        """A template over the slots, for plain texts."""
-        pattern = regex(template.format(**{name: f"(?P<{name}>{words})" for name, words in _SLOTS.items()}), re.ASCII)
-        firm = _GROUPS.sub(" ", template)
-        if _ELSE.search(firm):
-            return cls(pattern, (), ())
-        slots = [name for name in _SLOT.findall(firm) if name in _SPELLINGS]
-        return cls(pattern, tuple(_NEEDED.findall(_OPEN.sub(" ", firm))), tuple(slots))
-
-    def can_fit(self, text: str) -> bool:
-        """Whether a text has the words that the template cannot do without, and one for each such slot."""
-        return all(map(text.__contains__, self.needs)) and all(map(_is_in, self.slots, repeat(text)))
-
-    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """The pattern where it begins at a place of a text."""
-        return self.pattern.match(text, start) if self.can_fit(text) else None
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        """The pattern as the whole of a text."""
-        return self.pattern.fullmatch(text) if self.can_fit(text) else None
-
-    def search(self, text: str, start: int, end: int) -> re.Match[str] | None:
-        """The pattern somewhere between two places of a text."""
-        return self.pattern.search(text, start, end) if self.can_fit(text) else None
-
-
-# What of a template may be left out or stands for several words: groups; classes, slots, and a character with a "?".
-_GROUPS: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)\??")
-_OPEN: Final = re.compile(r"\[[^]]*\]|\{[^}]*\}|.\?")
-_ELSE: Final = re.compile("[()|]")
-_SLOT: Final = re.compile(r"\{([a-z]+)\}(?!\?)")
-_NEEDED: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
-
-
-@lru_cache(maxsize=64)
-def _is_in(slot: str, text: str) -> bool:
-    """Whether a text has anything that may fill a slot."""
-    return any(map(text.__contains__, _SPELLINGS[slot]))
-
-
-class Rule(NamedTuple):
-    """A form and one of the shapes it is said in."""
-
-    form: str
-    shape: Shape
-
-
-@cache
-def rules() -> tuple[Rule, ...]:
-    """The forms as rules, in the order in which they are tried."""
-    return tuple(Rule(form, Shape.of(template)) for form, templates in FORMS.items() for template in templates)
-
-
-def fits(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every form that fits a plain text entirely, with what was said in its slots."""
-    for form, shape in rules():
-        if match := shape.fullmatch(text):
-            yield form, match.groupdict(default="")
-
-
 # ----------------------------------------------------------------------------------------------------- speaking of time
 
-_SPOKEN: Final = re.compile("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_SPOKEN: Final = regex("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
 _LETTERS: Final = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 _YEARS: Final = re.compile("(?:19|20)[0-9]{2}(?![0-9])")
 _LOOSE: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
@@ -388,5 +322,5 @@ def _time_words() -> frozenset[str]:
 def time_words(text: str, most: int) -> int:
     """How many words of a text speak of time, counted up to some number."""
     said = text if text.isascii() else plain(text)
-    words = said.translate(_LETTERS).split() if text.isascii() else _SPOKEN.findall(said)
+    words = said.translate(_LETTERS).split() if said.isascii() else _SPOKEN.findall(said)
     return min(sum(map(_time_words().__contains__, words)) + len(_YEARS.findall(said)), most)

@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(plain(word.replace("_", " ")) for word in text.split())
 
 
-def _any(words: frozenset[str] | dict[str, str] | dict[str, int]) -> str:
+def _any(words: frozenset[str] | dict[str, str]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
@@ -72,7 +72,7 @@ TRAILS: Final = _table(
         "until": "まで 为止",
     }
 )
-TRAIL: Final = regex(rf"(?P<trail>{_any(TRAILS)})")
+TRAIL: Final = regex(_any(TRAILS))
 
 # ------------------------------------------------------------------------------- where a name alone may stand as a time
 
@@ -126,24 +126,14 @@ COUNTED: Final = regex(
     re.ASCII,
 )
 NOT_A_TURN: Final = regex("[晚早以网線线楼地脚未后後本原起首优祖日基根成版上下]$")
-HAN: Final = regex("[\u3400-\u9fff]")
 
 # ------------------------------------------------------------------------------------------ parts, edges, ranges, tense
 
-ORDINALS: Final = {
-    word: number
-    for number, words in {
-        1: "first 1st primer primera erste ersten premier premiere",
-        2: "second 2nd segunda segundo zweite zweiten deuxieme",
-        3: "third 3rd tercera tercer dritte dritten troisieme",
-        4: "fourth 4th cuarta vierte vierten quatrieme",
-        -1: "last final ultima ultimo letzte letzten derniere",
-    }.items()
-    for word in words.split()
-}
-NTH: Final = rf"(?P<nth>{_any(ORDINALS)}) (?:half|{{thing}}) (?:of|in|de|del|im|des|du|d')(?: the| el)?(?: month of)? ?"
+_NTH_OF: Final = " (?:of|in|de|del|im|des|du|d')(?: the| el)?(?: month of)? ?"
+NTH: Final = f"{{nth}} {{thing}}{_NTH_OF}"
+NTH_HALF: Final = f"{{nth}} half{_NTH_OF}"
 OF_WEEK: Final = "(?P<thing>week|weekend) of (?:the )?"
-EDGE: Final = "{edge}(?P<of>(?:[- ](?:of|de|del|des|du|von))?)[- ](?:the |el |le )?"
+EDGE: Final = "{edge}(?P<of>[- ](?:of|de|del|des|du|von))?[- ](?:the |el |le )?"
 EDGES_WITH_OF: Final = _words("beginning start middle end fin")
 SPAN_WORDS: Final = regex(
     r" ?(?P<join>to|through|until|till|bis|hasta|al|au|and|und|y|et|-|–|—|到|至|から) ?(?:the )?"
@@ -152,19 +142,16 @@ JOINS_BETWEEN: Final = _words("and und y et")
 BETWEEN: Final = regex(r"(?<![a-z])(?:between|zwischen|entre)(?: the| el| le)? $")
 SAID_FROM: Final = regex(r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $")
 _TO: Final = "(?: ?[-–] ?| (?:to|through|until|till|and|bis|al|au|y|und|et) )"
-_NTH_DAY: Final = r"\d{{1,2}})(?:st|nd|rd|th|\.)?"
+_NTH_DAY: Final = r"\d{1,2})(?:st|nd|rd|th|\.)?"
 DAYS: Final = (
     rf"{{month}} (?P<first>{_NTH_DAY}{_TO}(?P<last>{_NTH_DAY}(?:,? {{year}})?",
     rf"(?P<first>{_NTH_DAY}{_TO}(?P<last>{_NTH_DAY} (?:of |de )?{{month}}(?:,? (?:de |del )?{{year}})?",
 )
-OFFSET: Final = r"(?<![a-z0-9])(?:{{n}} )?{{thing}} (?P<way>{ways}){article} $".format(
-    ways=_any({word: way for word, way in LEADS.items() if way in ("before", "after")}), article=_ARTICLE
-)
+_FROM: Final = f"(?:{_any({word: way for word, way in LEADS.items() if way in ('before', 'after')})}){_ARTICLE} "
+OFFSETS: Final = (f"{{n}} {{thing}} {_FROM}", f"{{thing}} {_FROM}")
 NESTED: Final = regex(r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII)
-PART_OF_DAY: Final = (
-    ",? (?:(?:in the|at|am|in der|por la|de la|um|a las|at around) )?(?:{part}|{clock})",
-    "(?=[早上下晚])(?:{part}|{clock})",
-)
+_AT: Final = ",? (?:(?:in the|at around|at|am|in der|por la|de la|um|a las) )?"
+PART_OF_DAY: Final = (f"{_AT}{{part}}", f"{_AT}{{clock}}", "{part_zh}")
 TURNED_PART: Final = "(?:last|this) {part}"
 
 PAST: Final = regex(

@@ -23,7 +23,7 @@ class Cue:
 
     def is_in(self, text: str) -> bool:
         """Whether a text in lower case shows one of the signs."""
-        return self.spaced.search(text) is not None or (not text.isascii() and self.unspaced.search(text) is not None)
+        return bool(self.spaced.search(text) or (_may_be_unspaced(text) and self.unspaced.search(text)))
 
 
 def _cue(*rows: str, compiled: Callable[[str], re.Pattern[str]] = re.compile) -> Cue:
@@ -41,6 +41,10 @@ def _unless_after(words: str, what: str) -> str:
 
 def _is_unspaced(row: str) -> bool:
     return not row.isascii() and any("\u3040" <= char <= "\u9fff" for char in row)
+
+
+def _may_be_unspaced(text: str) -> bool:
+    return not text.isascii() and max(text) >= "\u3040"
 
 
 # ----------------------------------------------------------------------------------------------------------------- when

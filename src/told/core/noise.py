@@ -164,9 +164,9 @@ _STACKS: Final = (
     r"(?:goroutine \d+ \[[\w ,]{1,40}\]:|panic: .{0,500}|thread '[^']{1,80}' panicked at .{0,500})",
     r"[~^]+",
 )
-_NOISE: Final = re.compile("|".join(f"(?:{line})" for line in (*_LIFE, *_LOGS, *_FAULTS, *_TOOLS, *_STACKS)))
+_NOISE: Final = regex("|".join(f"(?:{line})" for line in (*_LIFE, *_LOGS, *_FAULTS, *_TOOLS, *_STACKS)))
 _TRACE: Final = regex(r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE)
-_RAISED: Final = re.compile(r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?")
+_RAISED: Final = regex(r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?")
 _ALIVE: Final = frozenset(
     "ping pong heartbeat ok okay ack alive healthy success up true pass green ready keepalive keep-alive noop".split()
 )
@@ -220,7 +220,7 @@ def _is_sign(name: str, value: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------ prompts for models
 
-_BOOT: Final = re.compile(
+_BOOT: Final = regex(
     r"""(?ix)\A\s*(?:
         (?:<[!]--.{0,200}?-->\s*)?\#\s*(?:AGENTS?|CLAUDE|GEMINI|SOUL|TOOLS|HEARTBEAT|BOOT(?:STRAP)?|SKILL|IDENTITY)\.md\b
       | (?:contents?\ of\ |file:?\ )\S{0,300}(?:AGENTS?|CLAUDE|GEMINI|SKILL)\.md\b
@@ -232,7 +232,7 @@ _BOOT: Final = re.compile(
 )
 _GUIDANCE: Final = "file provides guidance to claude code"
 _HEAD: Final = 2000
-_PERSONA: Final = re.compile(
+_PERSONA: Final = regex(
     r"""(?ix)\A\s*(?:\#{1,3}\ [^\n]{0,60}\n\s*)?
         (?:(?:you\ are|act\ as|du\ bist|eres|tu\ es)\ (?:now\ )?(?:[\w-]+,\ )?
            (?:an?|the|eine?|un[ae]?)\ (?:[\w,'-]+\ ){0,8}?

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from told.core.lazy import regex
-
 # A letter that only one language of a script uses comes before the script itself; the first row that fits wins.
 _SCRIPTS: Final = {
-    "ja": "\u3041-\u3096\u30a1-\u30fa",
-    "ko": "\uac00-\ud7a3\u1100-\u11ff",
-    "zh": "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af",
-    "uk": "іїєґ",
+    "ja": "\u3041-\u3096 \u30a1-\u30fa",
+    "ko": "\uac00-\ud7a3 \u1100-\u11ff",
+    "zh": "\u3400-\u4dbf \u4e00-\u9fff \U00020000-\U000323af",
+    "uk": "і ї є ґ",
     "ru": "\u0400-\u04ff",
-    "ur": "ٹڈڑے",
-    "fa": "پچژگ",
+    "ur": "ٹ ڈ ڑ ے",
+    "fa": "پ چ ژ گ",
     "ar": "\u0600-\u06ff",
     "he": "\u0590-\u05ff",
     "hi": "\u0900-\u097f",
@@ -53,11 +51,17 @@ _COMMON: Final = {
         wij ze zich zijn gedaan""",
 }
 _ACCENTS: Final = {"es": "ñ¿¡", "de": "ßäöü", "fr": "êèœàù", "pt": "ãõ"}
-_LETTERS: Final = tuple((name, regex(f"[{letters}]")) for name, letters in _SCRIPTS.items())
+# Looked up and not compiled: a pattern of all Chinese letters takes milliseconds.
+_LETTERS: Final = tuple(
+    (name, (first, last or first))
+    for name, letters in _SCRIPTS.items()
+    for first, _, last in (letter.partition("-") for letter in letters.split())
+)
 _LATIN: Final = re.compile("[a-zß-ɏ]+(?:'[a-zß-ɏ]+)?")
+_SPOKEN: Final = {name: frozenset(words.split()) for name, words in _COMMON.items()}
 _VOTES: Final = {
-    word: tuple(name for name, words in _COMMON.items() if word in words.split())
-    for word in {word for words in _COMMON.values() for word in words.split()}
+    word: tuple(name for name, words in _SPOKEN.items() if word in words)
+    for word in frozenset().union(*_SPOKEN.values())
 }
 
 
@@ -72,8 +76,9 @@ def language(text: str) -> str:
 
 def _by_script(text: str) -> tuple[str, list[str]] | None:
     """The first script the text has letters of, with all letters that are not Latin."""
-    found = next((name for name, letters in _LETTERS if letters.search(text)), None)
-    return (found, [c for c in text if c > "\u036f" and c.isalpha()]) if found else None
+    foreign = [c for c in text if c > "\u036f"]
+    found = next((name for name, (first, last) in _LETTERS if any(first <= c <= last for c in foreign)), None)
+    return (found, [*filter(str.isalpha, foreign)]) if found else None
 
 
 def _by_words(text: str, words: list[str]) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache, partial
 from typing import Final
 
-from told.core import almanac
+from told.core import almanac, forms
 from told.core.errors import TimeError
 from told.core.lazy import regex
 
@@ -244,6 +244,8 @@ def _iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
 
 
 def _iso_point(text: str, tz: tzinfo | None) -> Interval | None:
+    if not text[:1].isdecimal() and text[:1] != "-":
+        return None
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = (match[1] or match[4], match[2] or match[5], match[3] or match[6])
         precision = "day" if day else "month" if month else "year"
@@ -375,7 +377,7 @@ def _read(text: str, now: datetime, zone: tzinfo | None) -> _Reading | None:
         if span.precision in _UNIT_US and "/" not in text and span.start is not None:
             return _Reading(span, span.start)
         return _Reading(span, to_us(now)) if text.endswith(("/", "/..")) else _whole(span)
-    readings = (_READERS[form](said, now) for form, said in almanac.fits(text))
+    readings = (_READERS[form](said, now) for form, said in forms.fits(text))
     return next((reading for reading in readings if reading), None)
 
 
@@ -444,12 +446,8 @@ def _day_of_year(year: str, month: int, day: int, now: datetime) -> _Reading:
     return _unit(date(now.year if has_come else now.year - 1, month, day), "day", now)
 
 
-def _read_year(said: _Said, now: datetime) -> _Reading:
-    return _unit(date(int(said["year"]), 1, 1), "year", now)
-
-
-def _read_decade(said: _Said, now: datetime) -> _Reading:
-    return _unit(date(int(said["decade"]), 1, 1), "decade", now)
+def _read_years(said: _Said, now: datetime, unit: str) -> _Reading:
+    return _unit(date(int(said[unit]), 1, 1), unit, now)
 
 
 def _read_edge(said: _Said, now: datetime) -> _Reading | None:
@@ -495,6 +493,7 @@ _READERS: Final[Mapping[str, Callable[[_Said, datetime], _Reading | None]]] = {
     "now": _read_now, "word": _read_word, "ago": _read_ago, "ahead": partial(_read_ago, sign=1), "window": _read_window,
     "weekday_of_week": _read_weekday_of_week, "turn": _read_turn, "name": _read_name,
     "name_of_year": _read_name_of_year, "month_of_year": _read_month_of_year, "date": _read_date,
-    "numbered_date": _read_numbered_date, "year": _read_year, "decade": _read_decade, "edge": _read_edge,
-    "clock": _read_clock, "part": _read_part, "inner": _read_inner,
+    "numbered_date": _read_numbered_date, "year": partial(_read_years, unit="year"),
+    "decade": partial(_read_years, unit="decade"), "edge": _read_edge, "clock": _read_clock, "part": _read_part,
+    "inner": _read_inner,
 }  # fmt: skip

@@ -124,14 +124,14 @@ def _asks_past(text: str, said: tuple[Time, ...]) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------------- names
 
-_QUOTED: Final = re.compile(
+_QUOTED: Final = regex(
     '"([^"\n]{1,120})"|“([^”\n]{1,120})”|„([^“”\n]{1,120})[“”]|«([^»\n]{1,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』|'
     r"《([^》\n]{1,120})》|(?<![\w’])['‘]([^'’\n]{2,80})['’](?!\w)"
 )
-_WORD: Final = re.compile(r"[^\W\d_](?:\w|[-.&'’](?=\w)){0,63}\+{0,2}")
+_WORD: Final = regex(r"[^\W\d_](?:\w|[-.&'’](?=\w)){0,63}\+{0,2}")
 _LINK: Final = regex(" (?:(?:of|the|de|la|van|von|der|den|del|di|da|du|&|[0-9]{1,4}) ){0,2}")
-_SENTENCE_END: Final = re.compile(r"(?:^|[.!?:;。！？¿¡\n])[\s\"'“‘(]*$")
-_POSSESSIVE: Final = re.compile("['’]s?$")
+_SENTENCE_END: Final = regex(r"(?:^|[.!?:;。！？¿¡\n])[\s\"'“‘(]*$")
+_POSSESSIVE: Final = regex("['’]s?$")
 _DERIVED: Final = regex("(?:ing|ed|ly|tion|ment|ness|able|ful)$")
 _CALENDAR: Final = frozenset(almanac.NAMES) - beside.GIVEN_NAMES
 

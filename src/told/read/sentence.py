@@ -71,6 +71,11 @@ class Sentence:
 # ------------------------------------------------------------------------------------------------------------- spelling
 
 
+def is_han(letter: str) -> bool:
+    """Whether a letter is Chinese; a pattern of so many letters would take milliseconds to compile."""
+    return "\u3400" <= letter[:1] <= "\u9fff"
+
+
 def _spelt(text: str) -> str:
     """The text in the letters of the almanac, each in its place."""
     return text.lower() if text.isascii() else "".join(map(_letter, text))

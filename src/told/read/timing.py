@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from told.core import almanac, beside
+from told.core import almanac, beside, forms
+from told.core.forms import Fit
 from told.core.lazy import regex
 from told.core.tongue import language
 from told.core.when import PRECISIONS, Interval, to_us
@@ -43,7 +44,7 @@ def times(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> tupl
 
 # -------------------------------------------------------------------------------------------------------------- finding
 
-_WORD: Final = regex("[a-z]+|[0-9]+|[\u3040-\u30ff\u3400-\u9fff]")
+_WORD: Final = regex(r"[a-z]+|[0-9]+|[^\x00-\x7f]")
 
 
 @cache
@@ -55,20 +56,20 @@ def _starters() -> frozenset[str]:
         almanac.WORDS,
         almanac.NAMES,
         almanac.EDGES,
-        beside.ORDINALS,
+        almanac.ORDINALS,
     )
     words = chain.from_iterable(map(str, table) for table in (*tables, beside.OPENERS))
     return frozenset(match[0] for word in words if (match := _WORD.match(word)))
 
 
-@cache
-def _core_rules() -> tuple[almanac.Rule, ...]:
-    return tuple(rule for rule in almanac.rules() if rule.form in MAY_BE)
+@lru_cache(maxsize=256)
+def _core_rules(letter: str) -> tuple[forms.Rule, ...]:
+    return tuple(rule for rule in forms.rules_for(letter) if rule.form in MAY_BE)
 
 
 @cache
-def _shape(template: str) -> almanac.Shape:
-    return almanac.Shape.of(template)
+def _shape(template: str) -> forms.Shape:
+    return forms.Shape.of(template)
 
 
 def _found(sentence: Sentence) -> Iterator[Time]:
@@ -76,7 +77,7 @@ def _found(sentence: Sentence) -> Iterator[Time]:
     end, starters = 0, _starters()
     for word in _WORD.finditer(sentence.plain):
         start = word.start()
-        if start < end or not (word[0] in starters or word[0].isdecimal()) or not _begins(sentence.plain, start):
+        if start < end or not (word[0] in starters or "0" <= word[0][0] <= "9") or not _begins(sentence.plain, start):
             continue
         if found := _prefixed(sentence, start) or _plain_time(sentence, start):
             end = found.end
@@ -98,29 +99,29 @@ def _plain_time(sentence: Sentence, start: int, *, is_led: bool = False) -> Time
         return plain
     text = sentence.plain
     fits = [
-        (rule.form, m)
-        for rule in _core_rules()
-        if (m := rule.shape.match(text, start)) and _ends(text, m.end())
+        (rule.form, fit)
+        for rule in _core_rules(text[start : start + 1])
+        if (fit := rule.shape.fit(text, start)) and _ends(text, fit.end)
     ]
     if not fits:
         return _bare_year(sentence, start, is_led=is_led)
-    form, match = max(fits, key=lambda fit: fit[1].end())
-    if not is_at_home(sentence, match) or not (MAY_BE[form](sentence, match) or (is_led and form == "name")):
+    form, fit = max(fits, key=lambda one: one[1].end)
+    if not is_at_home(sentence, fit) or not (MAY_BE[form](sentence, fit) or (is_led and form == "name")):
         return None
-    return _with_part(sentence, _resolved(sentence, form, match))
+    return _with_part(sentence, _resolved(sentence, form, fit))
 
 
-def _resolved(sentence: Sentence, form: str, match: re.Match[str]) -> Time | None:
-    said, words = match.groupdict(default=""), match[0]
+def _resolved(sentence: Sentence, form: str, fit: Fit) -> Time | None:
+    said, words = fit.said, fit.words
     unit = almanac.NAMES[said["name"]].unit if form == "name" else ""
     if form in ("date", "numbered_date") and not said["year"]:
         unit = "month"
     if unit and (span := _ahead(sentence, form, unit, words)):
-        return Time(match.start(), match.end(), form, span, unit)
+        return Time(fit.start, fit.end, form, span, unit)
     span = _vague(sentence, said) if form == "ago" and said["n"] in beside.VAGUE else sentence.read(words)
-    if form == "turn" and said["turn"] == "last" and beside.UP_TO_NOW.search(sentence.left(match.start())):
+    if form == "turn" and said["turn"] == "last" and beside.UP_TO_NOW.search(sentence.left(fit.start)):
         span = sentence.read(f"past {said['thing']}")
-    return Time(match.start(), match.end(), form, span, unit) if span else None
+    return Time(fit.start, fit.end, form, span, unit) if span else None
 
 
 def _vague(sentence: Sentence, said: Mapping[str, str]) -> Interval | None:
@@ -150,19 +151,18 @@ def _with_part(sentence: Sentence, found: Time | None) -> Time | None:
     if found is None or found.span.precision != "day":
         return found
     for template in beside.PART_OF_DAY:
-        match = _shape(template).match(sentence.plain, found.end)
-        if match and _ends(sentence.plain, match.end()):
-            said = match.groupdict()
+        fit = _shape(template).fit(sentence.plain, found.end)
+        if fit and _ends(sentence.plain, fit.end):
             day = sentence.at(found.span.start or 0).date().isoformat()
-            span = sentence.read(f"{day} {said['part'] or said['clock']}")
-            return replace(found, end=match.end(), span=span, unit="") if span else found
+            span = sentence.read(f"{day} {fit.said.get('part') or fit.said['clock']}")
+            return replace(found, end=fit.end, span=span, unit="") if span else found
     return found
 
 
 def _turned_part(sentence: Sentence, start: int) -> Time | None:
-    match = _shape(beside.TURNED_PART).match(sentence.plain, start)
-    span = sentence.read(match[0]) if match and _ends(sentence.plain, match.end()) else None
-    return Time(start, match.end(), "part", span) if match and span else None
+    fit = _shape(beside.TURNED_PART).fit(sentence.plain, start)
+    span = sentence.read(fit.words) if fit and _ends(sentence.plain, fit.end) else None
+    return Time(start, fit.end, "part", span) if fit and span else None
 
 
 # ------------------------------------------------------------------------------------------------------ dates in digits
@@ -174,6 +174,8 @@ _YEAR: Final = regex(r"\d{4}")
 
 def _written_date(sentence: Sentence, start: int) -> Time | None:
     """A date such as 2023-05-08, 2023/5/8 or 23.5.2023; whether the day or the month comes first must be clear."""
+    if not sentence.plain[start : start + 1].isdecimal():
+        return None
     if (match := _ISO.match(sentence.plain, start)) and _ends(sentence.plain, match.end()):
         year, _, month, day = match.groups()
         tail = sentence.plain[match.end(4) : match.end()] if day else ""
@@ -192,13 +194,12 @@ def _written_date(sentence: Sentence, start: int) -> Time | None:
 def _days(sentence: Sentence, start: int) -> Time | None:
     """Several days of one month: "May 8-10, 2023" or "from 8 to 10 May"."""
     for template in beside.DAYS:
-        match = _shape(template).match(sentence.plain, start)
-        if match and _ends(sentence.plain, match.end()):
-            first, last = (
-                sentence.read(f"{match[d]} {match['month']} {match['year'] or ''}") for d in ("first", "last")
-            )
+        fit = _shape(template).fit(sentence.plain, start)
+        if fit and _ends(sentence.plain, fit.end):
+            said = fit.said
+            first, last = (sentence.read(f"{said[d]} {said['month']} {said['year']}") for d in ("first", "last"))
             span = _between(first, last)
-            return Time(start, match.end(), "days", span) if span else None
+            return Time(start, fit.end, "days", span) if span else None
     return None
 
 
@@ -221,9 +222,9 @@ def _bare_year(sentence: Sentence, start: int, *, is_led: bool) -> Time | None:
 def _prefixed(sentence: Sentence, start: int) -> Time | None:
     """A part of a period: its edge, its third week, or the week that holds a day."""
     for template, part in _PARTS.items():
-        if match := _shape(template).match(sentence.plain, start):
-            whole = _plain_time(sentence, match.end(), is_led=True) or _present_unit(sentence, match.end())
-            span = part(sentence, match, whole) if whole and is_at_home(sentence, match) else None
+        if fit := _shape(template).fit(sentence.plain, start):
+            whole = _plain_time(sentence, fit.end, is_led=True) or _present_unit(sentence, fit.end)
+            span = part(sentence, fit, whole) if whole and is_at_home(sentence, fit) else None
             if whole and span:
                 return Time(start, whole.end, "part", span)
     return None
@@ -240,9 +241,9 @@ def _present_unit(sentence: Sentence, start: int) -> Time | None:
     return Time(start, match.end(), "turn", span) if match and span else None
 
 
-def _edge(sentence: Sentence, match: re.Match[str], whole: Time) -> Interval | None:
+def _edge(sentence: Sentence, fit: Fit, whole: Time) -> Interval | None:
     """The first, middle or last third of a period; of a day or less, all of it."""
-    if match["edge"] in beside.EDGES_WITH_OF and not match["of"] and sentence.language not in ("fr", "de"):
+    if fit.said["edge"] in beside.EDGES_WITH_OF and not fit.said["of"] and sentence.language not in ("fr", "de"):
         return None
     if whole.span.start is None or whole.span.end is None:
         return None
@@ -250,17 +251,17 @@ def _edge(sentence: Sentence, match: re.Match[str], whole: Time) -> Interval | N
     third = (end - first) / 3
     if third < _DAY:
         return whole.span
-    place = almanac.EDGES[match["edge"]] * 2
+    place = almanac.EDGES[fit.said["edge"]] * 2
     return sentence.days(first + third * place, first + third * (place + 1) if place < 2 else end)
 
 
-def _nth(sentence: Sentence, match: re.Match[str], whole: Time) -> Interval | None:
+def _nth(sentence: Sentence, fit: Fit, whole: Time) -> Interval | None:
     """The so-manieth week, weekend, weekday, month or half of a longer period."""
     if whole.span.start is None or whole.span.end is None or whole.span.precision not in ("month", "year"):
         return None
     first, end = (sentence.at(us).date() for us in (whole.span.start, whole.span.end))
-    nth, thing = beside.ORDINALS[match["nth"]], match["thing"]
-    if not thing:
+    nth, thing = almanac.ORDINALS[fit.said["nth"]], fit.said.get("thing")
+    if thing is None:
         middle = first + (end - first) / 2
         return sentence.days(first, middle) if nth == 1 else sentence.days(middle, end) if nth in (2, -1) else None
     if name := almanac.NAMES.get(thing):
@@ -274,15 +275,16 @@ def _nth(sentence: Sentence, match: re.Match[str], whole: Time) -> Interval | No
     return sentence.days(day, almanac.moved(day, unit, 1)) if first <= day < end else None
 
 
-def _week_of(sentence: Sentence, match: re.Match[str], whole: Time) -> Interval | None:
+def _week_of(sentence: Sentence, fit: Fit, whole: Time) -> Interval | None:
     if whole.span.precision != "day" or whole.span.start is None:
         return None
-    if match["thing"] == "week":
+    if fit.said["thing"] == "week":
         return sentence.read("this week", sentence.at(whole.span.start))
     return sentence.read("this weekend", sentence.at(whole.span.start))
 
 
-_PARTS: Final[Mapping[str, Callable[[Sentence, re.Match[str], Time], Interval | None]]] = {
+_PARTS: Final[Mapping[str, Callable[[Sentence, Fit, Time], Interval | None]]] = {
+    beside.NTH_HALF: _nth,
     beside.NTH: _nth,
     beside.OF_WEEK: _week_of,
     beside.EDGE: _edge,
@@ -367,10 +369,16 @@ def _placed(sentence: Sentence, found: list[Time]) -> Iterator[Time]:
         elif match := beside.LEAD.search(sentence.left(this.start)):
             way = beside.LEADS[match["lead"]]
             yield (way in ("before", "after") and _offset(sentence, this, way)) or _open(this, way)
-        elif match := beside.TRAIL.match(sentence.plain, this.end):
-            yield _open(this, beside.TRAILS[match["trail"]])
+        elif trail := _trail(sentence.plain, this.end):
+            yield _open(this, beside.TRAILS[trail])
         else:
             yield this
+
+
+def _trail(plain: str, end: int) -> str:
+    """The word that turns the time before it; those there are have no Latin letters."""
+    match = None if plain[end : end + 1].isascii() else beside.TRAIL.match(plain, end)
+    return match[0] if match else ""
 
 
 def _open(this: Time, way: str) -> Time:
@@ -390,12 +398,12 @@ def _open(this: Time, way: str) -> Time:
 
 def _offset(sentence: Sentence, this: Time, way: str) -> Time | None:
     """A time counted from this one: "two weeks before 9 June", "the Sunday after 25 May 2023"."""
-    match = _shape(beside.OFFSET).search(sentence.plain, max(0, this.start - 48), this.start)
-    if match is None or this.span.start is None or this.span.end is None:
+    fit = _counted(sentence.plain[: this.start])
+    if fit is None or this.span.start is None or this.span.end is None:
         return None
     is_before = way == "before"
     anchor = sentence.at(this.span.start if is_before else this.span.end - 1)
-    n, thing = match["n"], match["thing"]
+    n, thing = fit.said.get("n"), fit.said["thing"]
     if n and thing in almanac.UNITS:
         span = sentence.read(f"{n} {thing} {'ago' if is_before else 'from now'}", anchor)
     elif thing in almanac.NAMES:
@@ -405,4 +413,16 @@ def _offset(sentence: Sentence, this: Time, way: str) -> Time | None:
         span = sentence.days(*((day - 7 * _DAY, day) if is_before else (day, day + 7 * _DAY)))
     else:
         span = sentence.read(f"1 {thing} {'ago' if is_before else 'from now'}", anchor)
-    return replace(this, start=match.start(), span=span) if span else None
+    return replace(this, start=fit.start, span=span) if span else None
+
+
+def _counted(left: str) -> Fit | None:
+    """What is counted at the end of a text, from the first word on that leads there: "two weeks before "."""
+    starts = (word.start() for word in _WORD.finditer(left, max(0, len(left) - 48)))
+    fits = (
+        _shape(template).fit(left, start, whole=True)
+        for start in starts
+        for template in beside.OFFSETS
+        if not re.match("[a-z0-9]", left[start - 1 : start])
+    )
+    return next(filter(None, fits), None)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
@@ -26,6 +25,9 @@ from told.backends.sqlite.scan import (
     sketched,
 )
 from told.core.score import UNIT
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 NO_DOCS: Final = np.zeros(0, np.uint32)
 SUMMED_AT_ONCE: Final = 4096

@@ -440,7 +440,7 @@ DELETE FROM note WHERE account = ?
 SELECT count(*) FROM task WHERE account = ?
 
 -- name: behind
-SELECT view FROM behind WHERE account = ? ORDER BY view
+SELECT view FROM behind WHERE account = (SELECT id FROM account WHERE name = ?) ORDER BY view
 -- name: caught_up
 DELETE FROM behind WHERE account = ? AND view IN (SELECT value FROM json_each(?))
 -- name: drop_account_behind

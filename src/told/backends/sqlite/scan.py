@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import sqrt
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from told.backends.sqlite.partition import Answer, Listing, Speaker
 from told.backends.sqlite.vectors import asked, code_of
@@ -21,10 +20,13 @@ from told.core.query import Mark, Marks
 from told.core.question import Question
 from told.core.score import K1, REACH, TF_CAP, B, Centre, Corpus, centre, norm
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Array: TypeAlias = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
+Array: TypeAlias = "npt.NDArray[Any]"
 
 RESCORED_LEAST: Final = 400
 RESCORED_SHARE: Final = 50

@@ -112,9 +112,8 @@ class SqliteStore(SqliteOverlay):
 
     def scrub(self) -> Sequence[str]:
         """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
-        with self._database.reading() as db:
-            if not run(db, "scrub_owed").get:
-                return ()
+        if not self._write.glance(lambda db: run(db, "scrub_owed").get):
+            return ()
         return self._write.alone(lambda db: care.scrub(db, vacuum=self._vacuum))
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
@@ -125,15 +124,13 @@ class SqliteStore(SqliteOverlay):
 
     def behind(self, account: str) -> Sequence[View]:
         """The views that an account of an older file was never folded into."""
-        with self._in(account) as (db, number):
-            return tuple(view for (view,) in run(db, "behind", number))
+        return tuple(view for (view,) in self._write.glance(lambda db: run(db, "behind", account).fetchall()))
 
     # The ledger -------------------------------------------------------------------------------------------------------
 
     def accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""
-        with self._database.reading() as db:
-            return [name for (name,) in run(db, "accounts")]
+        return [name for (name,) in self._write.glance(lambda db: run(db, "accounts").fetchall())]
 
     def head(self, account: str) -> Head:
         """The end of the account's ledger."""
