@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 import typer
 
 from told.core.errors import InvalidInput
+from told.faces.cli.streams import piped
 
 SCOPE = "Whose memory"
 TIME = "When"
@@ -228,9 +229,9 @@ def _message(line: str, number: int, name: str) -> Any:
         raise InvalidInput(f"Line {number} of {name} is not JSON: {error}.") from error
 
 
-def read_text(path: Path, stdin: Any) -> str:
+def read_text(path: Path) -> str:
     """A file as text, or standard input for `-`."""
     try:
-        return str(stdin.read()) if str(path) == "-" else path.read_text("utf-8")
+        return piped() if str(path) == "-" else path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8 text: {error}.") from error
