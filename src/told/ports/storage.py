@@ -382,6 +382,9 @@ class Store(Blobs, Overlay, Turns, Protocol):
     def check(self) -> Sequence[str]:
         """Problems of the file and of the derived index, none when all is well."""
 
+    def mistyped(self) -> Sequence[str]:
+        """Which rows hold what cannot be there, so that whoever reads them stumbles; found without a full check."""
+
     def stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from told.backends.sqlite import blobs, care, health, ledger, turns, vectors
+from told.backends.sqlite import blobs, care, health, ledger, strays, turns, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named
 from told.backends.sqlite.folded import folded
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
@@ -393,6 +393,11 @@ class SqliteStore(SqliteOverlay):
         """Problems of the file and of the index."""
         with self._database.reading() as db:
             return health.check(db)
+
+    def mistyped(self) -> Sequence[str]:
+        """The tables with values in them that no row of theirs can have."""
+        with self._database.reading() as db:
+            return list(strays.mistyped(db))
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""

@@ -74,6 +74,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "notes": lambda s, _: s.notes(ACCOUNT, "c"),
     "note": lambda s, _: s.note(ACCOUNT, "c", {"k": b"x"}),
     "check": lambda s, _: s.check(),
+    "mistyped": lambda s, _: s.mistyped(),
     "stats": lambda s, _: s.stats(ACCOUNT),
 }
 
