@@ -422,11 +422,6 @@ class RamStore(RamOverlay, RamTurns):
     # Recalls
 
     @locked
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Count recalls; an account without a ledger has no thread to recall."""
-        self._account(account).touch(recalls)
-
-    @locked
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often threads were recalled."""
         known = self._account(account).recalls

@@ -372,9 +372,6 @@ class Store(Blobs, Overlay, Turns, Protocol):
         """What consumers could not do."""
 
     # recalls: an overlay that no view, export or proof knows of
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Add recalls of threads to those counted; one of a thread that has no version here, or no more, is dropped."""
-
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often each of these threads was recalled; those that never were are left out."""
 

@@ -33,7 +33,6 @@ from told.core.fact import NEVER, Fact, Link, Witness, together
 from told.core.fork import at_fork
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
-from told.core.recall import Left
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Known, Row, Tally, Turn, View
 
@@ -376,10 +375,6 @@ class SqliteStore(SqliteOverlay):
         return self._write(lambda db: blobs.drop(db, account, hash))
 
     # Recalls ----------------------------------------------------------------------------------------------------------
-
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Count recalls of threads that are there; what an erasure took meanwhile does not come back as a number."""
-        self.write_down(account, Left(counts=recalls))
 
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often threads were recalled."""
