@@ -111,6 +111,11 @@ def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program
     assert err.count(b"\n") == 1
 
 
+def test_a_terminal_as_wide_as_nothing_is_one_of_unknown_width(program, held, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert SAID.encode() in program(["list", "-u", "alice"])[1]
+
+
 def test_the_program_speaks_in_the_c_locale(held):
     done = subprocess.run([TOLD, "get", held], capture_output=True, env={**os.environ, **LANG_C}, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

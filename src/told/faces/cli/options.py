@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypedDict
@@ -29,10 +30,12 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def file_or_pipe(text: str) -> Path:
-    """The path of a file that is there, or `-` for standard input."""
+    """The path of a file or a pipe that is there, or `-` for standard input."""
     path = Path(text)
-    if text != "-" and not path.is_file():
+    if text != "-" and not os.access(path, os.F_OK):
         raise typer.BadParameter(f"there is no file {text!r}")
+    if path.is_dir():
+        raise typer.BadParameter(f"{text!r} is a folder")
     return path
 
 

@@ -24,6 +24,8 @@ SPELLING = "told-spelled"
 def settle() -> None:
     """Make every stream one that can be used: a character it has no code for is spelled, and a closed one is there."""
     codecs.register_error(SPELLING, _spelled)
+    if os.environ.get("COLUMNS") == "0":  # as wide as nothing, which would print nothing
+        del os.environ["COLUMNS"]
     nowhere = Path(os.devnull)
     sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
     # Opened to be read: what is printed there is an error, as on a full disk.

@@ -144,6 +144,7 @@ def delete(
         if memory_id is not None:
             done = memory.delete(memory_id, **ids)
         else:
+            memory.engine.scope(ids)
             shell.sure(f"Delete everything of {_named(ids)}?", yes=yes)
             done = memory.delete_all(**ids)
     shell.show(done, views.receipt)
@@ -158,7 +159,7 @@ def _doomed(memory: Memory, memory_id: str | None, ids: Ids) -> dict[str, Any]:
 
 
 def _named(ids: Ids) -> str:
-    return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value) or "no one"
+    return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value)
 
 
 @command(app, rich_help_panel=PANEL)
