@@ -32,7 +32,6 @@ steps = st.one_of(
     st.tuples(st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))),
     st.tuples(st.just("meet"), pairs),
     st.tuples(st.just("write_down"), left),
-    st.tuples(st.just("recalled"), st.lists(recalls, max_size=4), st.integers(1, 3)),
     st.tuples(st.just("enqueue"), st.lists(tasks, max_size=4), st.integers(0, 20)),
     st.tuples(st.just("claim"), small, st.integers(0, 3), st.integers(0, 20)),
     st.tuples(st.just("done"), st.lists(st.integers(1, 9), max_size=2)),

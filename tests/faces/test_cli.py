@@ -1,7 +1,9 @@
 """The command line: every verb does what the SDK does, says it well to people and exactly to machines."""
 
 import json
+import os
 import re
+import threading
 
 import pytest
 
@@ -57,6 +59,18 @@ def test_add_reads_messages_from_a_file_or_a_pipe(text, told, sdk, tmp_path):
     assert [row["event"] for row in first["results"]] == ["ADD", "ADD"]
     assert [row["event"] for row in again["results"]] == ["NONE", "NONE"]
     assert [row.get("actor_id") for row in sdk("get_all", user_id="alice")["results"]] == [None, "bot"]
+
+
+def test_a_pipe_with_a_name_is_read_like_a_file_and_a_folder_is_called_one(told, sdk, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=['[{"role": "user", "content": "I like tea"}]'])
+    writer.start()
+    told("add", "-f", str(pipe), "-u", "alice")
+    writer.join()
+    assert [row["memory"] for row in sdk("get_all", user_id="alice")["results"]] == ["I like tea"]
+    assert "is a folder" in told("add", "-f", str(tmp_path), "-u", "alice", code=2).err
+    assert "told blob sync" in told("blob", "upload", str(tmp_path), "-u", "alice", code=1).err
 
 
 def test_add_passes_everything_on_to_the_sdk(told, sdk):
@@ -142,6 +156,10 @@ def test_delete_all_asks_first(told, sdk, moved):
     assert sdk("get", moved) is not None
     told("delete", "--all", "-u", "alice", stdin="y\n")
     assert sdk("get", moved) is None
+
+
+def test_nobody_is_asked_about_everything_of_no_one(told, moved):
+    assert "--user" in told("delete", "--all", code=2).err
 
 
 def test_nobody_to_ask_is_bad_usage_with_the_way_out(told, sdk, moved):

@@ -128,6 +128,18 @@ def test_users_are_listed_for_people_and_for_machines(told, sdk):
     assert "Did you mean 'user'?" in told("users", "-t", "users", code=2).err
 
 
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_names_of_users_are_whole_and_their_figures_readable_on_a_narrow_terminal(columns, told, monkeypatch):
+    name = "01a1e2a4-b797-7104-87b3-8bd6b6ba0da4"
+    for user in (name, "bob"):
+        told("add", "I like tea", "-u", user)
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = [line.strip() for line in told("users").out.splitlines()]
+    assert name in lines
+    assert any(line.startswith("user, 1 memory, 20") for line in lines)
+    assert max(map(len, lines)) <= int(columns)
+
+
 def test_who_erases_nobody_is_told_where_to_look(told):
     assert "`told users`" in told("erase", "-u", "nobody", "--yes", code=1).err
 

@@ -109,3 +109,8 @@ def test_who_has_no_kinds_of_their_own_has_nothing_to_check(told, home, monkeypa
     assert "No kinds of your own" in told("kinds", "check").out
     monkeypatch.setenv("TOLD_KINDS", str(home / "absent"))
     assert "absent" in told("kinds", "check", code=3).out
+
+
+@pytest.mark.parametrize("verb", ["retry", "drop"])
+def test_a_fault_that_is_not_there_is_not_found(verb, told):
+    assert "no fault 9" in told("faults", verb, "9", code=1).err

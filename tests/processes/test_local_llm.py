@@ -5,6 +5,10 @@
 
 import asyncio
 import json
+import os
+import platform
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -120,3 +124,25 @@ def test_each_model_has_its_task(monkeypatch):
         open_llm("local:minilm", SETTINGS)
     with pytest.raises(ConfigError, match="smollm2 embeds nothing; it answers"):
         embedder("smollm2")
+
+
+FORKED = """
+import atexit, os, signal, sys
+from told.backends.local.llm import serve
+serve("smollm2")
+number = os.fork()
+if not number:
+    signal.alarm(30)
+    atexit.register(print, "the child said goodbye")
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
+"""
+
+
+@needed
+@alone
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="elsewhere it must end with os._exit")
+def test_a_child_forked_with_a_model_loaded_ends_as_any_other():
+    env = {**os.environ, "TOLD_MODELS": str(MACHINE)}
+    done = subprocess.run([sys.executable, "-c", FORKED], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["the child said goodbye", "7"]), done.stderr[-2000:]

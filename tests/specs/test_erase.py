@@ -16,7 +16,7 @@ from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import NotFoundError, StoreBusy
 from told.core.query import Touch
-from told.core.recall import Reason, Recalled, Task
+from told.core.recall import Left, Reason, Recalled, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import hashing_embedder
@@ -261,7 +261,7 @@ def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> 
 def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(memory: Memory, folder: Path) -> None:
     first, second = (memory.add(text, user_id="alice")["results"][0]["id"] for text in ("green tea", "red bicycle"))
     store = memory.engine.store
-    store.recalled("default", [Recalled(first, 1, query="Numbat1query"), Recalled(second, 1)], 10)
+    store.write_down("default", Left(recalls=[Recalled(first, 1, query="Numbat1query"), Recalled(second, 1)], keep=10))
     store.enqueue("default", [Task(first, Reason.RECALL), Task(second, Reason.RECALL)], 0)
     store.meet("default", {(first, second): Touch(1, 1)})
     store.note("default", "topics", {first: b"Numbat2note", second: b"kept"})

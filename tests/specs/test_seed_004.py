@@ -168,6 +168,18 @@ def test_8_everything_of_a_scope_is_listed(memory):
     assert listed(memory) == ["one", "two", "three"]
 
 
+def test_pages_at_one_position_have_everything_once_whoever_writes_meanwhile(memory):
+    ids = [memory.add(f"note {number}", user_id="alice", infer=False)["results"][0]["id"] for number in range(7)]
+    here, seen = f"#{memory.stats()['entries']}", []
+    while page := memory.get_all(user_id="alice", as_of=here, offset=len(seen), limit=2)["results"]:
+        memory.update(page[0]["id"], f"{page[0]['memory']} again")
+        memory.add(f"something new after {len(seen)}", user_id="alice", infer=False)
+        memory.delete(ids[len(seen) + 1] if len(seen) + 1 < len(ids) else ids[0])
+        seen += page
+    assert [row["id"] for row in seen] == ids
+    assert [row["memory"] for row in seen] == [f"note {number}" for number in range(7)]
+
+
 @pytest.mark.parametrize("spelling", ["text", "data"])
 def test_9_10_an_update_overwrites_text_hash_and_instant(memory, spelling):
     [made] = added(memory, "old text", metadata=WORK)

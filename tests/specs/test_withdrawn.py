@@ -14,6 +14,7 @@ class Far:
         self.up = False
         self.asked = []
         self.meanwhile = None
+        self.answer = ""
 
     def ask(self, system, user, *, schema=None):
         if not self.up:
@@ -21,6 +22,8 @@ class Far:
         self.asked.append(user)
         if self.meanwhile:
             self.meanwhile()
+        if self.answer:
+            return self.answer
         return '{"facts": ["User plays the cello"]}' if "cello" in user else '{"facts": ["User has a code"]}'
 
 
@@ -140,3 +143,38 @@ def test_what_a_later_message_took_back_is_still_asked_about(opened):
     far.up = True
     memory.wait()
     assert len("".join(far.asked).split("I play the cello")) > 1
+
+
+@pytest.mark.parametrize("answer", [
+    '{"facts": ["User lives in Lisbon", "User works at Acme"]}',
+    '{"facts": ["User lives in Lisbon", "User works at Acme as a cook"]}',
+    '{"facts": ["User lives in Lisbon", "User works for Acme"]}',
+])  # fmt: skip
+def test_one_fact_of_a_message_that_was_deleted_stays_so_and_the_other_is_held(answer, opened):
+    memory, far = opened
+    memory.add("I live in Lisbon and work at Acme", user_id="u")
+    [work] = [row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]]
+    memory.delete(work)
+    far.answer = answer
+    assert understood(memory, far) == ["User lives in Lisbon"]
+    assert far.asked
+    assert memory.faults()["results"] == []
+    assert memory.verify()["ok"]
+
+
+def test_what_was_deleted_of_a_message_and_is_said_in_another_is_held_again(opened):
+    memory, far = opened
+    memory.add("I live in Lisbon and work at Acme", user_id="u")
+    [work] = [row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]]
+    memory.delete(work)
+    memory.add("I work at Acme", user_id="u")
+    far.answer = '{"facts": ["User works at Acme"]}'
+    assert sorted(understood(memory, far)) == ["User lives in Lisbon", "User works at Acme"]
+
+
+def test_what_rules_held_is_not_taken_back_by_a_later_message(opened):
+    memory, far = opened
+    memory.add("I live in Lisbon and play the cello", user_id="u")
+    memory.add("I moved to Porto", user_id="u")
+    far.answer = '{"facts": []}'
+    assert sorted(understood(memory, far)) == ["User lives in Porto", "User plays cello"]

@@ -233,7 +233,7 @@ def test_a_closed_store_fails_no_read():
 
 def test_what_is_pending_counts_as_recalled():
     overlay, store = Overlay(), store_of("t1", "t2", "t3")
-    store.touch("acme", {"t1": Touch(4, 10), "t2": Touch(1, 99)})
+    store.write_down("acme", Left({"t1": Touch(4, 10), "t2": Touch(1, 99)}))
     overlay.note("acme", ALICE, facts(1, 3), 20)
     found = run(touched(store, overlay, "acme", ["t1", "t2", "t3", "t4"]))
     assert found == {"t1": Touch(5, 20), "t2": Touch(1, 99), "t3": Touch(1, 20)}

@@ -10,6 +10,7 @@ from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import LLMError
 from told.core.kind import Kind, Ontology, load_kind, load_ontology
 from told.core.query import Touch
+from told.core.recall import Left
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch, Usage
@@ -47,7 +48,7 @@ def store():
         Draft(Linked("t-bob", "relates_to", "t-engineer"), BOB),
     ]
     made.commit(Batch("default", drafts), fold_all)
-    made.touch("default", {"t-engineer": Touch(3, A_MONDAY)})
+    made.write_down("default", Left({"t-engineer": Touch(3, A_MONDAY)}))
     yield made
     made.close()
 

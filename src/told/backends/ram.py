@@ -422,11 +422,6 @@ class RamStore(RamOverlay, RamTurns):
     # Recalls
 
     @locked
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Count recalls; an account without a ledger has no thread to recall."""
-        self._account(account).touch(recalls)
-
-    @locked
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often threads were recalled."""
         known = self._account(account).recalls
@@ -438,6 +433,11 @@ class RamStore(RamOverlay, RamTurns):
     def check(self) -> Sequence[str]:
         """What does not fit together, account by account."""
         return [problem for _, account in sorted(self._accounts.items()) for problem in account.problems()]
+
+    @locked
+    def mistyped(self) -> Sequence[str]:
+        """Nothing: rows are values of the right types."""
+        return ()
 
     @locked
     def stats(self, account: str) -> Mapping[str, Any]:

@@ -43,11 +43,12 @@ class RamOverlay(Shelf):
     def write_down(self, account: str, left: Left) -> None:
         """Count recalls and topics that met, note recalls and queue tasks."""
         storable(*(recall.query for recall in left.recalls if left.keep))
-        self._account(account).touch(left.counts)
+        here = self._account(account)
+        here.touch(left.counts)
         self.meet(account, left.met)
         self.enqueue(account, left.tasks, left.window)
         if left.keep:
-            self.recalled(account, left.recalls, left.keep)
+            here.beside.recalled(left.recalls, left.keep, here.threads())
 
     # Topics that came up together
 
@@ -64,13 +65,6 @@ class RamOverlay(Shelf):
         return {pair: touch for pair, touch in sorted(self._account(account).beside.met.items()) if asked & set(pair)}
 
     # Recalls one by one
-
-    @locked
-    def recalled(self, account: str, recalls: Sequence[Recalled], keep: int) -> None:
-        """Note recalls and what each made of its thread."""
-        storable(*(recall.query for recall in recalls))
-        here = self._account(account)
-        here.beside.recalled(recalls, keep, here.threads())
 
     @locked
     def recalls(self, account: str, thread: str) -> Sequence[Recalled]:

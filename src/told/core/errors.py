@@ -34,7 +34,11 @@ A docstring is the message when none is given; `hint` says what to do next; `det
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
+
+NAMED = 3
+"""How many accounts a way out names."""
 
 
 class ToldError(Exception):
@@ -233,3 +237,12 @@ class ReaderMissing(MediaError):
     """What reads this is not installed."""
 
     code, status = "E802", 503
+
+
+def rebuild_of(accounts: Sequence[str]) -> str:
+    """What to type so that accounts are put right; what is of none of them, any account's rebuild clears away."""
+    from shlex import quote
+
+    typed = [f"`told rebuild --account {quote(name)}`" for name in accounts[:NAMED]] or ["`told rebuild`"]
+    more = len(accounts) - NAMED
+    return " and ".join([*typed, *([f"so for {more} more accounts"] if more > 0 else [])])

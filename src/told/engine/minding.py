@@ -63,6 +63,7 @@ class Minding(Base):
     def retry_faults(self, chosen: Any = None) -> Flow[Mapping[str, int]]:
         """Ask again about what failed."""
         ids = _numbers(chosen)
+        yield from self._faults(ids)
         done = yield from understand.retry(
             self.store, self.account, understanding(self.desk), ids, self.settings.consumer_attempts, self.mind.alone
         )
@@ -75,11 +76,15 @@ class Minding(Base):
     def drop_faults(self, chosen: Any = None) -> Flow[int]:
         """Forget what failed; the words are kept."""
         ids = _numbers(chosen)
+        return (yield from call(self.store.settle, self.account, (yield from self._faults(ids))))
+
+    def _faults(self, ids: Sequence[int]) -> Flow[list[int]]:
+        """The faults of these ids, or all; one of them at least must be there."""
         faults = yield from call(self.store.faults, self.account)
         known = [fault.id for fault in faults if not ids or fault.id in ids]
         if not known and ids:
             raise NotFoundError(f"There is no fault {ids[0]}.", hint="List them with faults().")
-        return (yield from call(self.store.settle, self.account, known))
+        return known
 
     @verb(Action.READ_CONTENT)
     def contradictions(self, ids: Mapping[str, Any]) -> Flow[Sequence[Contradiction]]:

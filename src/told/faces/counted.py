@@ -6,7 +6,6 @@ from typing import Any
 
 from told.faces import counting
 from told.faces.opened import Opened
-from told.flow import arun, run
 
 
 class Counted(Opened):
@@ -14,11 +13,11 @@ class Counted(Opened):
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes."""
-        return run(counting.stats(self.engine))
+        return self._run(counting.stats(self.engine))
 
     def users(self, *, type: str | None = None) -> dict[str, Any]:
         """Every user, agent and run, or those of one type: how many memories are theirs, and since when."""
-        return run(counting.users(self.engine, type=type))
+        return self._run(counting.users(self.engine, type=type))
 
 
 class AsyncCounted(Opened):
@@ -26,8 +25,8 @@ class AsyncCounted(Opened):
 
     async def stats(self) -> dict[str, Any]:
         """Counts and sizes."""
-        return await arun(counting.stats(self.engine))
+        return await self._arun(counting.stats(self.engine))
 
     async def users(self, *, type: str | None = None) -> dict[str, Any]:
         """Every user, agent and run, or those of one type: how many memories are theirs, and since when."""
-        return await arun(counting.users(self.engine, type=type))
+        return await self._arun(counting.users(self.engine, type=type))

@@ -7,7 +7,6 @@ from typing import Any
 from told.faces import fading
 from told.faces.opened import Opened
 from told.faces.verbs import scope_ids
-from told.flow import arun, run
 
 
 class Faded(Opened):
@@ -22,21 +21,21 @@ class Faded(Opened):
         Readings are turns or days since it was first said. `clock` draws it as if its kind faded by another clock.
         """
         ids = scope_ids(user_id, agent_id, run_id)
-        return run(fading.decay(self.engine, memory_id, ids, points=points, clock=clock, as_of=as_of))
+        return self._run(fading.decay(self.engine, memory_id, ids, points=points, clock=clock, as_of=as_of))
 
     def about(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         as_of: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What is remembered of somebody: each memory with its words, how strong it is, and when it will fade."""
-        return run(fading.about(self.engine, scope_ids(user_id, agent_id, run_id), as_of=as_of))
+        return self._run(fading.about(self.engine, scope_ids(user_id, agent_id, run_id), as_of=as_of))
 
     def forget(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
-        return run(fading.forget(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return self._run(fading.forget(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
 
 class AsyncFaded(Opened):
@@ -51,18 +50,18 @@ class AsyncFaded(Opened):
         Readings are turns or days since it was first said. `clock` draws it as if its kind faded by another clock.
         """
         ids = scope_ids(user_id, agent_id, run_id)
-        return await arun(fading.decay(self.engine, memory_id, ids, points=points, clock=clock, as_of=as_of))
+        return await self._arun(fading.decay(self.engine, memory_id, ids, points=points, clock=clock, as_of=as_of))
 
     async def about(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         as_of: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What is remembered of somebody: each memory with its words, how strong it is, and when it will fade."""
-        return await arun(fading.about(self.engine, scope_ids(user_id, agent_id, run_id), as_of=as_of))
+        return await self._arun(fading.about(self.engine, scope_ids(user_id, agent_id, run_id), as_of=as_of))
 
     async def forget(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
-        return await arun(fading.forget(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(fading.forget(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))

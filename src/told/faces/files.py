@@ -14,6 +14,7 @@ from told.core.text import shown, snippet
 
 DATABASE = b"SQLite format 3\0"
 OWNERS_ALONE = 0o600
+INTO_IT = "Choose another name, or write into it as it stands, such as `told export - > FILE`."
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
@@ -59,14 +60,32 @@ def _whole(place: Path, named: Path) -> Iterator[BinaryIO]:
     """A file that goes to its place once all of it is on the disk."""
     part = _beside(place)
     try:
-        with _open(part, named, NEW, "wb") as file:
+        with _fresh(part, place, named) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        part.replace(place)
+        _put(part, place, named)
         _remember(place)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _fresh(part: Path, place: Path, named: Path) -> BinaryIO:
+    """A new file beside a place; where nothing can be made, what is there already may yet be written into."""
+    try:
+        return _open(part, named, NEW, "wb")
+    except InvalidInput as error:
+        error.hint = f"Nothing can be made beside it. {INTO_IT}" if place.is_file() else error.hint
+        raise
+
+
+def _put(part: Path, place: Path, named: Path) -> None:
+    """Give a file its name; one that is mounted there, or that is not ours to take away, can only be written into."""
+    try:
+        part.replace(place)
+    except OSError as error:
+        what = f"{_brief(named)} cannot be replaced: {error.strerror or error}."
+        raise StoreError(what, hint=f"It is as it was. {INTO_IT}") from error
 
 
 @contextmanager

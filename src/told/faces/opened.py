@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Final, Self, TypeVar
 
 from told.core.echo import Echoes
-from told.core.errors import ConfigError, InvalidInput, StoreClosed
+from told.core.errors import ConfigError, InvalidInput, StoreClosed, StoreCorrupt
 from told.core.fact import Fact
 from told.core.ids import Mint
 from told.core.scope import ID_LIMIT, Caller, identifier
@@ -15,12 +15,12 @@ from told.core.text import label, shown
 from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import Worker
-from told.flow import Flow, run
+from told.flow import Flow, arun, call, run
 from told.ledger.consume import Failure, attempt
 from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
 from told.open.around import Meter, metered
 from told.open.llm import open_llm
-from told.ports import LLM, Embedder
+from told.ports import LLM, Embedder, Store
 from told.read.cache import Overlay
 from told.read.guard import Guard
 from told.read.recalling import Recalls
@@ -29,8 +29,12 @@ from told.write.extract.names import NAMES
 from told.write.mind import CURATE, Mind
 from told.write.path import PENDING
 
+T = TypeVar("T")
 VAULTS = "told.vaults"
 ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
+
+STUMBLED: Final = (TypeError, AttributeError)
+"""What becomes of a verb that meets a value where none of its type can be."""
 
 
 class Opened:
@@ -104,6 +108,22 @@ class Opened:
         engine = self.engine
         return engine if embedder is None else replace(engine, embedder=open_embedder(embedder, engine.store))
 
+    def _run(self, flow: Flow[T]) -> T:
+        """Do what a verb says, and block until it is done."""
+        try:
+            return run(flow)
+        except STUMBLED as error:
+            run(_blame_the_file(self.engine.store, error))
+            raise
+
+    async def _arun(self, flow: Flow[T]) -> T:
+        """Do what a verb says without blocking the event loop."""
+        try:
+            return await arun(flow)
+        except STUMBLED as error:
+            await arun(_blame_the_file(self.engine.store, error))
+            raise
+
     def close(self) -> None:
         """Write down what was recalled and release the store; closing twice is fine."""
         if self._engine is not None:
@@ -135,6 +155,13 @@ class Opened:
         if (receipt.get("extraction") == PENDING and self.engine.mind.remote) or self._judging:
             self._worker.wake()
         return receipt
+
+
+def _blame_the_file(store: Store, error: Exception) -> Flow[None]:
+    """Raise that the store is damaged, if a verb failed because a row holds what cannot be there."""
+    found = yield from call(store.mistyped)
+    if found:
+        raise StoreCorrupt(f"The store's file is damaged: {found[0]}.", hint="`told verify` says more.") from error
 
 
 def _mind(

@@ -12,7 +12,7 @@ from told.engine import Engine
 from told.engine.reflecting import Waiting
 from told.faces import shapes
 from told.faces.opened import Opened
-from told.flow import Flow, arun, run
+from told.flow import Flow
 from told.tend.delta import as_json
 
 # Flows ----------------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Reflected(Opened):
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """When a memory was recalled, at which rank and with which score, and how much it was in use."""
-        return run(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+        return self._run(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
 
     def enqueue(
         self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
@@ -86,21 +86,21 @@ class Reflected(Opened):
     ) -> dict[str, Any]:  # fmt: skip
         """Queue a memory to be thought over by `reflect()`."""
         ids = _ids(user_id, agent_id, run_id)
-        return run(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
+        return self._run(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
 
     def queue(self, *, limit: int | None = None) -> dict[str, Any]:
         """What is to be thought over, the most urgent first, with the reasons why somebody should look at it."""
-        return run(queue(self.engine, limit))
+        return self._run(queue(self.engine, limit))
 
     def reflect(self, *, limit: int | None = None) -> dict[str, Any]:
         """Think over what is queued and due; what comes of it stands beside the memories it came from."""
-        return run(reflect(self.engine, limit))
+        return self._run(reflect(self.engine, limit))
 
     def apply_delta(
         self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
-        return run(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+        return self._run(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
 
 
 class AsyncReflected(Opened):
@@ -110,7 +110,7 @@ class AsyncReflected(Opened):
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """When a memory was recalled, at which rank and with which score, and how much it was in use."""
-        return await arun(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+        return await self._arun(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
 
     async def enqueue(
         self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
@@ -118,21 +118,21 @@ class AsyncReflected(Opened):
     ) -> dict[str, Any]:  # fmt: skip
         """Queue a memory to be thought over by `reflect()`."""
         ids = _ids(user_id, agent_id, run_id)
-        return await arun(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
+        return await self._arun(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
 
     async def queue(self, *, limit: int | None = None) -> dict[str, Any]:
         """What is to be thought over, the most urgent first, with the reasons why somebody should look at it."""
-        return await arun(queue(self.engine, limit))
+        return await self._arun(queue(self.engine, limit))
 
     async def reflect(self, *, limit: int | None = None) -> dict[str, Any]:
         """Think over what is queued and due; what comes of it stands beside the memories it came from."""
-        return await arun(reflect(self.engine, limit))
+        return await self._arun(reflect(self.engine, limit))
 
     async def apply_delta(
         self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
-        return await arun(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+        return await self._arun(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
 
 
 def _ids(user_id: str | None, agent_id: str | None, run_id: str | None) -> dict[str, str | None]:

@@ -15,7 +15,6 @@ from told.faces.reflected import AsyncReflected, Reflected
 from told.faces.tiered import AsyncTiered, Tiered
 from told.faces.topical import AsyncTopical, Topical
 from told.faces.verbs import UNSET, scope_ids
-from told.flow import arun, run
 from told.ports import View
 
 
@@ -35,7 +34,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return self._put_off(run(verbs.add(
+        return self._put_off(self._run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
@@ -50,7 +49,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
-        return run(verbs.search(
+        return self._run(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -66,7 +65,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
-        return run(verbs.context(
+        return self._run(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
@@ -81,7 +80,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
-        return run(verbs.explain(
+        return self._run(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -96,7 +95,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
-        return run(verbs.why_not(
+        return self._run(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -108,7 +107,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any] | None:  # fmt: skip
         """One memory, now or as it was; None when there is none."""
-        return run(verbs.get(
+        return self._run(verbs.get(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
@@ -119,7 +118,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
-        return run(verbs.get_all(
+        return self._run(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
             kinds=kinds, belief=belief,
@@ -131,7 +130,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """A new version of a memory; the earlier one stays in its history."""
-        return run(verbs.update(
+        return self._run(verbs.update(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
             expiration_date=expiration_date, timestamp=timestamp,
         ))  # fmt: skip
@@ -140,47 +139,47 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory; its history stays. To destroy content use erase()."""
-        return run(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up everything a scope holds."""
-        return run(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     def retract(
         self, memory_id: str, *, why: str = "retracted", user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory and say why."""
-        return run(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
+        return self._run(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
 
     def history(
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Everything that happened to a memory, in order."""
-        return run(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     def timeline(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         limit: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope came to believe or gave up, in order."""
-        return run(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+        return self._run(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
 
     def diff(
         self, before: Any, after: Any = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What changed in a scope between two moments."""
-        return run(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
 
     def link(
         self, src: str, rel: str, dst: str, *, weight: float = 1.0, metadata: Mapping[str, Any] | None = None,
         user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Say that one memory bears on another."""
-        return run(verbs.link(
+        return self._run(verbs.link(
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
 
@@ -190,7 +189,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
-        return run(verbs.upload(
+        return self._run(verbs.upload(
             self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
             media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
         ))  # fmt: skip
@@ -199,51 +198,51 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The bytes of a document or an image that came with evidence of the scope, in base64."""
-        return run(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
 
     def blobs(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Every document and image that came with evidence of the scope."""
-        return run(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return self._run(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Destroy content and everything derived from it, and return the certificate; a dry run only looks."""
-        return run(verbs.erase(
+        return self._run(verbs.erase(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run,
         ))  # fmt: skip
 
     def reset(self) -> dict[str, Any]:
         """Destroy everything in the account and begin anew."""
-        return run(verbs.reset(self.engine))
+        return self._run(verbs.reset(self.engine))
 
     def verify(self) -> dict[str, Any]:
         """Prove that the ledger is what it was when it was written."""
-        return run(verbs.verify(self.engine))
+        return self._run(verbs.verify(self.engine))
 
     def rebuild(self, views: Sequence[View] | None = None) -> dict[str, Any]:
         """Drop views and fold them again from the ledger."""
-        return run(verbs.rebuild(self.engine, views))
+        return self._run(verbs.rebuild(self.engine, views))
 
     def export(self, target: Any) -> dict[str, Any]:
         """Write the ledger as one portable JSONL to a path or a binary file."""
-        return run(verbs.export(self.engine, target))
+        return self._run(verbs.export(self.engine, target))
 
     def import_(self, source: Any) -> dict[str, Any]:
         """Append an exported ledger from a path, bytes or a binary file."""
-        return run(verbs.import_(self.engine, source))
+        return self._run(verbs.import_(self.engine, source))
 
     def backup(self, target: Any) -> dict[str, Any]:
         """Write a consistent copy of the store while others go on."""
-        return run(verbs.backup(self.engine, target))
+        return self._run(verbs.backup(self.engine, target))
 
     def reindex(self, embedder: Any = None) -> dict[str, Any]:
         """Embed everything with another model, or what has no vector yet with this one; searches go on."""
         engine = self._adopt(embedder)
-        report = run(verbs.reindex(engine, engine.embedder))
+        report = self._run(verbs.reindex(engine, engine.embedder))
         self._engine = engine
         return report
 
@@ -272,7 +271,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return self._put_off(await arun(verbs.add(
+        return self._put_off(await self._arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
@@ -287,7 +286,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The memories that answer a query best, each with its score."""
-        return await arun(verbs.search(
+        return await self._arun(verbs.search(
             self.engine, query, scope_ids(user_id, agent_id, run_id), explain=explain, threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -303,7 +302,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         belief: str | None = None, lens: str | None = None,
     ) -> Bundle:  # fmt: skip
         """A block of memories for a prompt that never costs more tokens than its budget."""
-        return await arun(verbs.context(
+        return await self._arun(verbs.context(
             self.engine, query, scope_ids(user_id, agent_id, run_id), budget=budget, format=format, tail=tail,
             filters=filters, kinds=kinds, limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of,
             valid_at=valid_at, threshold=threshold, min_score=min_score, rerank=rerank, reference_date=reference_date,
@@ -318,7 +317,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a search finds what it finds: every candidate, its scores, and what became of it."""
-        return await arun(verbs.explain(
+        return await self._arun(verbs.explain(
             self.engine, query, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, rerank=rerank, reference_date=reference_date, filters=filters, kinds=kinds,
             limit=limit, top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -333,7 +332,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         belief: str | None = None, lens: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What keeps a memory out of a search, or where it stands in it."""
-        return await arun(verbs.why_not(
+        return await self._arun(verbs.why_not(
             self.engine, query, memory_id, scope_ids(user_id, agent_id, run_id), threshold=threshold,
             min_score=min_score, reference_date=reference_date, filters=filters, kinds=kinds, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
@@ -345,7 +344,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any] | None:  # fmt: skip
         """One memory, now or as it was; None when there is none."""
-        return await arun(verbs.get(
+        return await self._arun(verbs.get(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), as_of=as_of, valid_at=valid_at,
         ))  # fmt: skip
 
@@ -356,7 +355,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         kinds: Any = None, belief: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope holds, oldest first."""
-        return await arun(verbs.get_all(
+        return await self._arun(verbs.get_all(
             self.engine, scope_ids(user_id, agent_id, run_id), offset=offset, filters=filters, limit=limit,
             top_k=top_k, show_expired=show_expired, as_of=as_of, valid_at=valid_at,
             kinds=kinds, belief=belief,
@@ -368,7 +367,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """A new version of a memory; the earlier one stays in its history."""
-        return await arun(verbs.update(
+        return await self._arun(verbs.update(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), text=text, data=data, metadata=metadata,
             expiration_date=expiration_date, timestamp=timestamp,
         ))  # fmt: skip
@@ -377,47 +376,47 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory; its history stays. To destroy content use erase()."""
-        return await arun(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.delete(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     async def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up everything a scope holds."""
-        return await arun(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.delete_all(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def retract(
         self, memory_id: str, *, why: str = "retracted", user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Give up a memory and say why."""
-        return await arun(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
+        return await self._arun(verbs.retract(self.engine, memory_id, scope_ids(user_id, agent_id, run_id), why=why))
 
     async def history(
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Everything that happened to a memory, in order."""
-        return await arun(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.history(self.engine, memory_id, scope_ids(user_id, agent_id, run_id)))
 
     async def timeline(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         limit: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Everything a scope came to believe or gave up, in order."""
-        return await arun(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+        return await self._arun(verbs.timeline(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
 
     async def diff(
         self, before: Any, after: Any = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What changed in a scope between two moments."""
-        return await arun(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.diff(self.engine, before, after, scope_ids(user_id, agent_id, run_id)))
 
     async def link(
         self, src: str, rel: str, dst: str, *, weight: float = 1.0, metadata: Mapping[str, Any] | None = None,
         user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Say that one memory bears on another."""
-        return await arun(verbs.link(
+        return await self._arun(verbs.link(
             self.engine, src, rel, dst, scope_ids(user_id, agent_id, run_id), weight=weight, metadata=metadata,
         ))  # fmt: skip
 
@@ -427,7 +426,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Remember a document: a path, bytes, a binary file or a URL; one of the same source is revised."""
-        return await arun(verbs.upload(
+        return await self._arun(verbs.upload(
             self.engine, content, scope_ids(user_id, agent_id, run_id), name=name, source=source,
             media_type=media_type, metadata=metadata, timestamp=timestamp, expiration_date=expiration_date,
         ))  # fmt: skip
@@ -436,51 +435,51 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         self, hash: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The bytes of a document or an image that came with evidence of the scope, in base64."""
-        return await arun(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.blob(self.engine, hash, scope_ids(user_id, agent_id, run_id)))
 
     async def blobs(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Every document and image that came with evidence of the scope."""
-        return await arun(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(verbs.blobs(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def erase(
         self, memory_id: str | None = None, *, user_id: str | None = None, agent_id: str | None = None,
         run_id: str | None = None, source: str | None = None, why: str = "requested", dry_run: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Destroy content and everything derived from it, and return the certificate; a dry run only looks."""
-        return await arun(verbs.erase(
+        return await self._arun(verbs.erase(
             self.engine, memory_id, scope_ids(user_id, agent_id, run_id), source=source, why=why, dry_run=dry_run,
         ))  # fmt: skip
 
     async def reset(self) -> dict[str, Any]:
         """Destroy everything in the account and begin anew."""
-        return await arun(verbs.reset(self.engine))
+        return await self._arun(verbs.reset(self.engine))
 
     async def verify(self) -> dict[str, Any]:
         """Prove that the ledger is what it was when it was written."""
-        return await arun(verbs.verify(self.engine))
+        return await self._arun(verbs.verify(self.engine))
 
     async def rebuild(self, views: Sequence[View] | None = None) -> dict[str, Any]:
         """Drop views and fold them again from the ledger."""
-        return await arun(verbs.rebuild(self.engine, views))
+        return await self._arun(verbs.rebuild(self.engine, views))
 
     async def export(self, target: Any) -> dict[str, Any]:
         """Write the ledger as one portable JSONL to a path or a binary file."""
-        return await arun(verbs.export(self.engine, target))
+        return await self._arun(verbs.export(self.engine, target))
 
     async def import_(self, source: Any) -> dict[str, Any]:
         """Append an exported ledger from a path, bytes or a binary file."""
-        return await arun(verbs.import_(self.engine, source))
+        return await self._arun(verbs.import_(self.engine, source))
 
     async def backup(self, target: Any) -> dict[str, Any]:
         """Write a consistent copy of the store while others go on."""
-        return await arun(verbs.backup(self.engine, target))
+        return await self._arun(verbs.backup(self.engine, target))
 
     async def reindex(self, embedder: Any = None) -> dict[str, Any]:
         """Embed everything with another model, or what has no vector yet with this one; searches go on."""
         engine = self._adopt(embedder)
-        report = await arun(verbs.reindex(engine, engine.embedder))
+        report = await self._arun(verbs.reindex(engine, engine.embedder))
         self._engine = engine
         return report
 

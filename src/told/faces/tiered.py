@@ -7,7 +7,6 @@ from typing import Any
 from told.faces import tiering
 from told.faces.opened import Opened
 from told.faces.verbs import scope_ids
-from told.flow import arun, run
 
 
 class Tiered(Opened):
@@ -21,20 +20,20 @@ class Tiered(Opened):
 
         With no id it is done for everybody in the account.
         """
-        return run(tiering.consolidate(self.engine, scope_ids(user_id, agent_id, run_id), force=force))
+        return self._run(tiering.consolidate(self.engine, scope_ids(user_id, agent_id, run_id), force=force))
 
     def tiers(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Where the turns of a scope are: tail, index, hot buffer, registry and topics."""
-        return run(tiering.tiers(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return self._run(tiering.tiers(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     def registry(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         limit: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The exchanges that were filed and were said last, the newest first, each with a summary."""
-        return run(tiering.registry(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+        return self._run(tiering.registry(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
 
 
 class AsyncTiered(Opened):
@@ -48,17 +47,17 @@ class AsyncTiered(Opened):
 
         With no id it is done for everybody in the account.
         """
-        return await arun(tiering.consolidate(self.engine, scope_ids(user_id, agent_id, run_id), force=force))
+        return await self._arun(tiering.consolidate(self.engine, scope_ids(user_id, agent_id, run_id), force=force))
 
     async def tiers(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Where the turns of a scope are: tail, index, hot buffer, registry and topics."""
-        return await arun(tiering.tiers(self.engine, scope_ids(user_id, agent_id, run_id)))
+        return await self._arun(tiering.tiers(self.engine, scope_ids(user_id, agent_id, run_id)))
 
     async def registry(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
         limit: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The exchanges that were filed and were said last, the newest first, each with a summary."""
-        return await arun(tiering.registry(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))
+        return await self._arun(tiering.registry(self.engine, scope_ids(user_id, agent_id, run_id), limit=limit))

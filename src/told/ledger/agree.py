@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from told.core.entry import Entry, Erased
-from told.core.errors import StoreCorrupt
+from told.core.errors import StoreCorrupt, rebuild_of
 from told.core.fact import NEVER, Fact, Link, Passage, Tick, Witness
 from told.flow import Flow, call
 from told.ports import CloseThread, EndVersion, Row, RowOp, Store, View
 from told.views import fold_all, folding
 
 PAGE: Final = 2000
-REBUILD: Final = "run `told rebuild`"
 VERSIONS: Final = folding(("facts",))
 VIEW_OF: Final[Mapping[type[RowOp], View]] = {
     Fact: "facts", Link: "links", Witness: "evidence", Passage: "passages", Tick: "ticks",
@@ -77,6 +76,7 @@ class Fates:
 def disagreements(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]:
     """Which views say something else than a ledger that was read, each with the first entry it is wrong about."""
     wrong: dict[View, int] = {}
+    way = f"run {rebuild_of([account])}"
     try:
         for start in range(0, fates.end, PAGE):
             told, found = yield from _compared(store, account, start, fates)
@@ -85,8 +85,8 @@ def disagreements(store: Store, account: str, fates: Fates) -> Flow[tuple[str, .
                     gone = (view, seq) not in found and (yield from _erased(store, account, seq))
                     wrong |= {} if gone else {view: seq}
     except StoreCorrupt as error:
-        return (f"views: {error.message.rstrip('.')}; {REBUILD}",)
-    problems = [f"{view}: entry {seq} is not there as the ledger has it; {REBUILD}" for view, seq in wrong.items()]
+        return (f"views: {error.message.rstrip('.')}; {way}",)
+    problems = [f"{view}: entry {seq} is not there as the ledger has it; {way}" for view, seq in wrong.items()]
     return (*problems, *(yield from _unburied(store, account, fates)))
 
 
@@ -143,5 +143,6 @@ def _unburied(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]
         digests = {fates.empty[seq]: seq for seq in erased[start : start + PAGE]}
         buried = yield from call(store.tombstoned, account, list(digests))
         if left := digests.keys() - buried:
-            return (f"tombstones: that of entry {min(map(digests.__getitem__, left))} is missing; {REBUILD}",)
+            first = min(map(digests.__getitem__, left))
+            return (f"tombstones: that of entry {first} is missing; run {rebuild_of([account])}",)
     return ()

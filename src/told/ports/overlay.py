@@ -23,9 +23,12 @@ class Overlay(Protocol):
 
     # what reads leave behind
     def write_down(self, account: str, left: Left) -> None:
-        """Count recalls and topics that met, note recalls and queue tasks, as the methods for each do, or none of it.
+        """Count recalls and topics that met, note recalls and queue tasks, or none of it.
 
-        No recall is noted where none is to be kept, and then none that was noted before is let go.
+        Recalls are added to those counted. Each that is noted closes the state of its thread with a new one, and the
+        newest `keep` of a thread stay; where none is to be kept none is noted, and none that was noted before is let
+        go. Topics that met and tasks are what `meet` and `enqueue` make of them. Whatever is of a thread that has no
+        version here, or no more, is dropped.
         """
 
     # topics that came up together
@@ -36,12 +39,6 @@ class Overlay(Protocol):
         """How often any of these topics came up together with others; of each pair the lesser id is first."""
 
     # recalls one by one
-    def recalled(self, account: str, recalls: Sequence[Recalled], keep: int) -> None:
-        """Note recalls, and close the state of each thread with a new one; the newest `keep` of a thread stay.
-
-        Threads that have no version here are dropped.
-        """
-
     def recalls(self, account: str, thread: str) -> Sequence[Recalled]:
         """The recalls of a thread that are still noted, oldest first."""
 

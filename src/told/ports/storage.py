@@ -372,15 +372,15 @@ class Store(Blobs, Overlay, Turns, Protocol):
         """What consumers could not do."""
 
     # recalls: an overlay that no view, export or proof knows of
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Add recalls of threads to those counted; one of a thread that has no version here, or no more, is dropped."""
-
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often each of these threads was recalled; those that never were are left out."""
 
     # care
     def check(self) -> Sequence[str]:
         """Problems of the file and of the derived index, none when all is well."""
+
+    def mistyped(self) -> Sequence[str]:
+        """Which rows hold what cannot be there, so that whoever reads them stumbles; found without a full check."""
 
     def stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes."""

@@ -18,13 +18,16 @@ from told.ports import Guard, Intact, Step, Usage
 from told.write import chunk
 from told.write.curate.graph import plan_graph
 from told.write.curate.plan import Place, Written, bounded, plan_claims
+from told.write.curate.slots import tells
 from told.write.desk import FACT, Desk, Plan, settle
 from told.write.extract.ground import Ground
 from told.write.extract.parse import DUPLICATE
 from told.write.extract.verbatim import KindExtractor
 from told.write.hearing import Piece
 from told.write.shape import Decision, Extracted, Extractor, Found, Heard
-from told.write.understand import Case, Overtaken, Understand, Understood, intact
+from told.write.understand import Case, Overtaken, Understand, Understood, intact, taken_back
+
+TAKEN_BACK = "it was given up before a model was asked"
 
 
 def curated(
@@ -133,7 +136,11 @@ def understanding(desk: Desk) -> Understand:
             first = step is not None  # whoever is asked once more has been counted as a witness
             plan = Plan([], guards, [], evidence=list(case.evidence), fresh=[first] * len(case.evidence))
             expires = case.ask.get("expires")
-            asked = yield from curated(desk, plan, heard, found, extractor, case.parts, expires, seen)
+            gone = yield from taken_back(desk.store, account, case)
+            again = [one for one in found.claims if any(tells(one.claim, each) for each in gone[one.turn])]
+            plan.skipped += [{**_row(TAKEN_BACK, one.claim.text), "role": one.claim.role} for one in again]
+            kept = replace(found, claims=tuple(one for one in found.claims if one not in again))
+            asked = yield from curated(desk, plan, heard, kept, extractor, case.parts, expires, seen)
             usage = usage + asked
             receipt = yield from settle(desk, case.scope, plan, seen, step=step)
             return receipt, plan

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from told.core import size
-from told.core.entry import Asserted, Draft, Entry, Observed, Retracted
+from told.core.entry import Asserted, Claim, Draft, Entry, Observed, Retracted
 from told.core.errors import ToldError
 from told.core.fact import UNLISTED
 from told.core.query import Event
@@ -184,13 +184,30 @@ def _withdrawn(store: Store, account: str, asked: Sequence[Entry]) -> Flow[set[i
     """What was given up by whoever said it before anybody asked a model about it; what tends itself is not that."""
     found: set[int] = set()
     for entry in asked:
-        gone = listed = False
-        for thread in (yield from call(store.derived, account, [_said(entry).id])):
-            given_up = _given_up(entry, (yield from call(store.thread, account, thread)))
-            gone, listed = gone or given_up is True, listed or given_up is False
-        if gone and not listed:
+        fates = [_given_up(entry, life) for life in (yield from _lives(store, account, entry))]
+        if True in fates and False not in fates:
             found.add(entry.seq)
     return found
+
+
+def taken_back(store: Store, account: str, case: Case) -> Flow[list[list[Claim]]]:
+    """What rules had understood of each part of a case and whoever said it gave up; nothing, where it is said again."""
+    found: list[list[Claim]] = []
+    for part in case.parts:
+        entries = (yield from call(store.scan, account, case.seqs[part.place] - 1, 1)) if case.seqs else ()
+        lives = (yield from _lives(store, account, entries[0])) if entries and waits(entries[0]) else ()
+        verbs = [each.verb for life in lives if _given_up(entries[0], life) for each in life]
+        claims = [verb.claim for verb in verbs if isinstance(verb, Asserted)]
+        found.append([claim for claim in claims if claim.kind not in UNLISTED])
+    return found
+
+
+def _lives(store: Store, account: str, said: Entry) -> Flow[list[Sequence[Entry]]]:
+    """The entries of every memory that was taken from what was said."""
+    lives: list[Sequence[Entry]] = []
+    for thread in (yield from call(store.derived, account, [_said(said).id])):
+        lives += [(yield from call(store.thread, account, thread))]
+    return lives
 
 
 def _given_up(said: Entry, life: Sequence[Entry]) -> bool | None:

@@ -11,7 +11,7 @@ from told.backends.http.openai import OpenAI
 from told.backends.http.openai import openai as adapter
 from told.backends.local import registry
 from told.core.errors import ConfigError, ModelMissing
-from told.core.fork import freed
+from told.core.fork import at_fork, freed
 
 RUNTIME = "xllamacpp"
 CONTEXT = 4096
@@ -28,11 +28,25 @@ class Server:
         params.n_ctx, params.n_parallel, params.cpuparams.n_threads = context, 1, threads
         params.warmup, params.ui, params.verbosity = False, False, -1
         self._server = xllamacpp.Server(params)
+        at_fork(self, in_child="abandon")
 
     @property
     def base_url(self) -> str:
         """Where it answers, in the OpenAI way of speaking."""
         return f"{self._server.listening_address}/v1"
+
+    def abandon(self) -> None:
+        """Destroy nothing of it when this process ends: in a child the threads that it would wait for are not there.
+
+        That of the server is one reference that is never given back. What llama.cpp itself destroys at the end of every
+        process is not come to, where the system lets a process end before that with the code it was ending with.
+        """
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+        system = ctypes.CDLL(None)
+        if hasattr(system, "on_exit"):
+            system.on_exit(system["_exit"], None)
 
 
 _lock = freed(threading.Lock())

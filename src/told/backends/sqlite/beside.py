@@ -53,13 +53,8 @@ def _meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Tou
 # Recalls one by one ---------------------------------------------------------------------------------------------------
 
 
-def recalled(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int) -> None:
-    """Note recalls and what each made of its thread, then let go of the oldest of both."""
-    _note_recalls(db, account, recalls, max(keep, 0), _known(db, account, {recall.thread for recall in recalls}))
-
-
 def _note_recalls(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int, known: Known) -> None:
-    """Note recalls thread by thread, for so each page of a table is written to once."""
+    """Note recalls and what each made of its thread, then let go of the oldest of both; by thread, a page at a time."""
     noted = sorted([recall for recall in recalls if recall.thread in known], key=attrgetter("thread"))
     run_many(db, "add_recall", [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in noted])
     last = _moved(db, account, noted)

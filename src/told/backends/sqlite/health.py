@@ -17,7 +17,7 @@ from told.backends.sqlite.care import STILL_READ
 from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import part_span
 from told.backends.sqlite.shred import repack
-from told.backends.sqlite.strays import REBUILD
+from told.backends.sqlite.strays import REBUILD, advice, owner
 from told.core.fact import together
 from told.core.ids import text_hash
 from told.core.text import terms
@@ -37,16 +37,21 @@ def check(db: apsw.Connection) -> list[str]:
 def _index(db: apsw.Connection) -> Iterator[str]:
     """What of the index is not what the views say."""
     for _, part, number, what in _bad_blocks(db):
-        yield f"block {number} of partition {part} {what}; {REBUILD}"
+        yield f"block {number} of partition {part} {what}; {_way(db, part)}"
     for part, number in _missing_blocks(db):
-        yield f"block {number} of partition {part} is missing; {REBUILD}"
+        yield f"block {number} of partition {part} is missing; {_way(db, part)}"
     if changed := sum(1 for _ in strays.changed(db)):
-        yield f"vectors: {changed} are not what their block has of them; {REBUILD}"
+        yield f"vectors: {changed} are not what their block has of them; {_way(db)}"
     for part, _, *shape in run(db, "part_shapes").fetchall():
         if what := _misfit(db, part, *shape):
-            yield f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {REBUILD}"
+            yield f"{what}: those of partition {part} are not what its {SOURCES[what]} say; {_way(db, part)}"
     for (part,) in run(db, "homeless_postings"):
-        yield f"postings: those of partition {part} belong to nothing; {REBUILD}"
+        yield f"postings: those of partition {part} belong to nothing; {_way(db)}"
+
+
+def _way(db: apsw.Connection, *parts: int) -> str:
+    """What to type to put partitions right."""
+    return advice(db, REBUILD, [owner(db, part) for part in parts])
 
 
 def _blobs(db: apsw.Connection) -> Iterator[str]:

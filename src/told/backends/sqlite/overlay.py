@@ -79,10 +79,6 @@ class SqliteOverlay:
 
     # Recalls one by one -----------------------------------------------------------------------------------------------
 
-    def recalled(self, account: str, recalls: Sequence[Recalled], keep: int) -> None:
-        """Note recalls and what each made of its thread."""
-        self._within(account, lambda db, number: beside.recalled(db, number, recalls, keep))
-
     def recalls(self, account: str, thread: str) -> Sequence[Recalled]:
         """The recalls of a thread, oldest first."""
         with self._in(account) as (db, number):

@@ -13,6 +13,10 @@ SELECT id, seq, at, hash FROM account WHERE name = ?
 INSERT INTO account (name, seq, at, hash) VALUES (?, 0, 0, ?)
 -- name: move_head
 UPDATE account SET seq = ?, at = ?, hash = ? WHERE id = ?
+-- name: account_names
+SELECT id, name FROM account
+-- name: part_account
+SELECT account FROM part WHERE id = ?
 -- name: accounts
 SELECT name FROM account WHERE seq > 0 ORDER BY id
 
@@ -290,8 +294,8 @@ WHERE p.id >= ?3 AND p.id < ?4 AND typeof(e.code) = 'blob' AND length(e.code) = 
 -- name: block_numbers
 SELECT number FROM block WHERE model = ? AND part = ?
 -- name: misfit_vectors
-SELECT count(*) FROM embedding e LEFT JOIN model m ON m.id = e.model
-WHERE m.id IS NULL OR typeof(e.code) <> 'blob' OR length(e.code) <> m.dim
+SELECT NULL, count(*) FROM embedding e LEFT JOIN model m ON m.id = e.model
+WHERE m.id IS NULL OR typeof(e.code) <> 'blob' OR length(e.code) <> m.dim GROUP BY 1
 -- name: drop_misfit_vectors
 DELETE FROM embedding WHERE NOT EXISTS (
     SELECT 1 FROM model m WHERE m.id = embedding.model AND typeof(code) = 'blob' AND length(code) = m.dim)
@@ -305,13 +309,14 @@ WHERE p.id >= ? AND p.id < ? ORDER BY p.id
 -- name: part_postings
 SELECT term, chunk, docs FROM posting WHERE part = ?
 -- name: facts_without_passage
-SELECT count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
+SELECT f.id >> 40, count(*) FROM fact f WHERE f.kind NOT IN ('quarantine', 'topic')
     AND (NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.first AND p.fact = f.id)
         OR NOT EXISTS (SELECT 1 FROM passage p WHERE p.id = f.last AND p.fact = f.id))
+GROUP BY 1
 -- name: misplaced_spaces
-SELECT count(*) FROM space s LEFT JOIN part p ON p.id = s.part AND p.account = s.account
+SELECT s.account, count(*) FROM space s LEFT JOIN part p ON p.id = s.part AND p.account = s.account
 WHERE p.home IS NOT CASE WHEN s.user_id IS NOT NULL THEN 'u:' || s.user_id
-    WHEN s.agent_id IS NOT NULL THEN 'a:' || s.agent_id ELSE 'r:' || s.run_id END
+    WHEN s.agent_id IS NOT NULL THEN 'a:' || s.agent_id ELSE 'r:' || s.run_id END GROUP BY 1
 -- name: all_blocks
 SELECT b.model, b.part, b.number, b.epoch, b.builder, b.sha256, b.codes, p.epoch
 FROM block b LEFT JOIN part p ON p.id = b.part ORDER BY b.part, b.number
@@ -634,36 +639,46 @@ FROM evidence e CROSS JOIN space s ON s.id = e.space CROSS JOIN tick t ON t.part
 WHERE e.id > ? AND e.id <= ? ORDER BY e.id
 
 -- name: shapes
-SELECT name, 'SELECT count(*) ' || misfits, 'DELETE ' || misfits FROM (
-    SELECT m.name, 'FROM "' || m.name || '" WHERE ' || group_concat('typeof("' || c.name || '") NOT IN ('''
-        || lower(c.type) || iif(c."notnull" OR c.pk, ''')', ''', ''null'')'), ' OR ') AS misfits
+SELECT name, 'SELECT ' || account || ', count(*) ' || misfits || ' GROUP BY 1',
+    'DELETE ' || misfits || ' AND ifnull((SELECT a.id FROM account a WHERE a.id = ' || account || '), ?1) = ?1' FROM (
+    SELECT m.name, 'FROM "' || m.name || '" WHERE (' || group_concat('typeof("' || c.name || '") NOT IN ('''
+        || lower(c.type) || iif(c."notnull" OR c.pk, ''')', ''', ''null'')'), ' OR ') || ')' AS misfits,
+        CASE WHEN m.name IN ('entry', 'fact', 'link', 'evidence', 'holding') THEN m.name || '.id >> 40'
+            WHEN m.name = 'passage' THEN '(SELECT p.account FROM part p WHERE p.id = passage.id >> 32)'
+            WHEN max(c.name = 'account') THEN m.name || '.account'
+            WHEN max(c.name = 'part') THEN '(SELECT p.account FROM part p WHERE p.id = ' || m.name || '.part)'
+            ELSE 'NULL' END AS account
     FROM sqlite_schema m JOIN pragma_table_info(m.name) c
     WHERE m.type = 'table' AND c.type <> '' AND m.name IN (SELECT value FROM json_each(?)) GROUP BY m.name)
 -- name: homeless_entries
-SELECT count(*) FROM entry WHERE id >> 40 NOT IN (SELECT id FROM account)
+SELECT NULL, count(*) FROM entry WHERE id >> 40 NOT IN (SELECT id FROM account) GROUP BY 1
 -- name: stray_facts
-SELECT count(*) FROM fact f LEFT JOIN entry e ON e.id = f.id AND e.sort = 'asserted' AND e.envelope IS NOT NULL
-WHERE e.id IS NULL
+SELECT f.id >> 40, count(*) FROM fact f
+    LEFT JOIN entry e ON e.id = f.id AND e.sort = 'asserted' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL GROUP BY 1
 -- name: stray_links
-SELECT count(*) FROM link l LEFT JOIN entry e ON e.id = l.id AND e.sort = 'linked' AND e.envelope IS NOT NULL
-WHERE e.id IS NULL
+SELECT l.id >> 40, count(*) FROM link l
+    LEFT JOIN entry e ON e.id = l.id AND e.sort = 'linked' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL GROUP BY 1
 -- name: stray_evidence
-SELECT count(*) FROM evidence v LEFT JOIN entry e ON e.id = v.id AND e.sort = 'observed' AND e.envelope IS NOT NULL
-WHERE e.id IS NULL
+SELECT v.id >> 40, count(*) FROM evidence v
+    LEFT JOIN entry e ON e.id = v.id AND e.sort = 'observed' AND e.envelope IS NOT NULL
+WHERE e.id IS NULL GROUP BY 1
 -- name: stray_holdings
-SELECT count(*) FROM holding h LEFT JOIN evidence e ON e.id = h.id WHERE e.id IS NULL
+SELECT h.id >> 40, count(*) FROM holding h LEFT JOIN evidence e ON e.id = h.id WHERE e.id IS NULL GROUP BY 1
 -- name: stray_ticks
-SELECT count(*) FROM tick t LEFT JOIN evidence e ON e.id = t.id LEFT JOIN space s ON s.id = e.space
-WHERE (t.part, t.space) IS NOT (s.part, e.space)
+SELECT t.id >> 40, count(*) FROM tick t LEFT JOIN evidence e ON e.id = t.id LEFT JOIN space s ON s.id = e.space
+WHERE (t.part, t.space) IS NOT (s.part, e.space) GROUP BY 1
 -- name: stray_passages
-SELECT count(*) FROM passage WHERE id >> 32 NOT IN (SELECT id FROM part)
+SELECT NULL, count(*) FROM passage WHERE id >> 32 NOT IN (SELECT id FROM part) GROUP BY 1
 -- name: tick_sums
 SELECT part, turns, tokens, turns_so_far, tokens_so_far FROM tick ORDER BY part, id
 -- name: empty_spaces
-SELECT count(*) FROM space s WHERE NOT EXISTS (SELECT 1 FROM fact WHERE space = s.id)
+SELECT s.account, count(*) FROM space s WHERE NOT EXISTS (SELECT 1 FROM fact WHERE space = s.id)
     AND NOT EXISTS (SELECT 1 FROM evidence WHERE space = s.id) AND NOT EXISTS (SELECT 1 FROM link WHERE space = s.id)
+GROUP BY 1
 -- name: empty_parts
-SELECT count(*) FROM part WHERE id NOT IN (SELECT part FROM space)
+SELECT account, count(*) FROM part WHERE id NOT IN (SELECT part FROM space) GROUP BY 1
 -- name: all_tickets
 SELECT t.account, t.seq = 0 AND a.id IS NOT NULL OR ifnull(e.tx <> ifnull(n.tx, 0), 0), t.key, t.digest, t.outcome, t.seq
 FROM ticket t LEFT JOIN account a ON a.id = t.account LEFT JOIN entry e ON t.seq > 0 AND e.id = (a.id << 40) + t.seq
@@ -672,16 +687,18 @@ FROM ticket t LEFT JOIN account a ON a.id = t.account LEFT JOIN entry e ON t.seq
 SELECT count(*) FROM json_each(?1) j
 WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.thread = j.value AND e.id > ?2 AND e.id <= ?3)
 -- name: homeless_blobs
-SELECT count(*) FROM blob WHERE account NOT IN (SELECT id FROM account)
+SELECT NULL, count(*) FROM blob WHERE account NOT IN (SELECT id FROM account) GROUP BY 1
 -- name: cursors_astray
-SELECT count(*) FROM cursor c LEFT JOIN account a ON a.id = c.account WHERE c.seq < 0 OR c.seq > ifnull(a.seq, -1)
+SELECT c.account, count(*) FROM cursor c LEFT JOIN account a ON a.id = c.account
+WHERE c.seq < 0 OR c.seq > ifnull(a.seq, -1) GROUP BY 1
 -- name: lost_vectors
-SELECT count(*) FROM passage p WHERE p.ready IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM embedding e WHERE e.model = (SELECT id FROM model WHERE current) AND e.hash = p.hash)
+SELECT (SELECT h.account FROM part h WHERE h.id = p.id >> 32), count(*) FROM passage p
+WHERE p.ready IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM embedding e WHERE e.model = (SELECT id FROM model WHERE current) AND e.hash = p.hash) GROUP BY 1
 -- name: stray_vectors
-SELECT count(*) FROM embedding WHERE hash NOT IN (SELECT hash FROM passage)
+SELECT NULL, count(*) FROM embedding WHERE hash NOT IN (SELECT hash FROM passage) GROUP BY 1
 -- name: models_too_many
-SELECT max(count(*), 1) - 1 FROM model WHERE current
+SELECT NULL, count(*) - 1 FROM model WHERE current HAVING count(*) > 1
 -- name: said_at
 SELECT hash, earlier, text FROM wording WHERE id = ?
 -- name: mend_vector

@@ -97,10 +97,14 @@ def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
 
 def _meta(text: str) -> dict[str, Any]:
     """Metadata as it was stored; most has nothing in it."""
+    if text == "{}":
+        return {}
     try:
-        found: dict[str, Any] = {} if text == "{}" else json.loads(text)
-    except (ValueError, TypeError) as error:
-        raise StoreCorrupt("The metadata of a row is damaged.", hint="Run `told rebuild`.") from error
+        found = json.loads(text)
+    except (ValueError, TypeError):
+        found = None
+    if not isinstance(found, dict):
+        raise StoreCorrupt("The metadata of a row is damaged.", hint="Run `told rebuild`.")
     return found
 
 

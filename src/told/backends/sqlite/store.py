@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from told.backends.sqlite import blobs, care, health, ledger, turns, vectors
+from told.backends.sqlite import blobs, care, health, ledger, strays, turns, vectors
 from told.backends.sqlite.connect import Database, path_of, run, run_named
 from told.backends.sqlite.folded import folded
 from told.backends.sqlite.index import Cache, SqliteIndex, visible
@@ -33,7 +33,6 @@ from told.core.fact import NEVER, Fact, Link, Witness, together
 from told.core.fork import at_fork
 from told.core.ids import Mint
 from told.core.query import LATEST, AsOf, Find, Touch
-from told.core.recall import Left
 from told.core.scope import Scope
 from told.ports import Batch, Fault, Fold, Head, Known, Row, Tally, Turn, View
 
@@ -376,10 +375,6 @@ class SqliteStore(SqliteOverlay):
 
     # Recalls ----------------------------------------------------------------------------------------------------------
 
-    def touch(self, account: str, recalls: Mapping[str, Touch]) -> None:
-        """Count recalls of threads that are there; what an erasure took meanwhile does not come back as a number."""
-        self.write_down(account, Left(counts=recalls))
-
     def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
         """How often threads were recalled."""
         with self._in(account) as (db, number):
@@ -392,6 +387,11 @@ class SqliteStore(SqliteOverlay):
         """Problems of the file and of the index."""
         with self._database.reading() as db:
             return health.check(db)
+
+    def mistyped(self) -> Sequence[str]:
+        """The tables with values in them that no row of theirs can have."""
+        with self._database.reading() as db:
+            return list(strays.mistyped(db))
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""

@@ -5,8 +5,8 @@ A vector that was lost or changed comes back from the block it was copied to, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import apsw
 
@@ -16,37 +16,40 @@ from told.backends.sqlite.connect import run
 from told.backends.sqlite.rows import SEQ_MASK, base, json_list, part_span, position, span
 from told.backends.sqlite.sql import tables
 from told.core.entry import Entry, Erased
-from told.core.errors import StoreCorrupt
+from told.core.errors import StoreCorrupt, rebuild_of
 from told.core.fact import together
 from told.core.ids import text_hash
 from told.ports import VIEWS, Ticket, View
 
-REBUILD: Final = "run `told rebuild`"
-REINDEX: Final = "run `told rebuild`, then `told reindex`"
+REBUILD: Final = "run {}"
+REINDEX: Final = "run {}, then `told reindex`"
 RESTORE: Final = "restore the last backup"
 IRREPLACEABLE: Final = frozenset({"account", "entry", "blob"})
 """The tables whose rows nothing else can stand in for."""
 
+Counts: TypeAlias = dict[int | None, int]
+"""How many there are, by account; None for those that are of none."""
+
 COUNTS: Final = {
-    "homeless_entries": f"ledger: {{}} entries are of no account; {RESTORE}",
-    "homeless_blobs": f"blobs: {{}} are of no account; {RESTORE}",
-    "misplaced_spaces": f"spaces: {{}} are not in the partition of their name; {REBUILD}",
-    "empty_spaces": f"spaces: {{}} hold nothing; {REBUILD}",
-    "empty_parts": f"partitions: {{}} are of no space; {REBUILD}",
-    "stray_facts": f"facts: {{}} are of no entry that says so; {REBUILD}",
-    "stray_links": f"links: {{}} are of no entry that says so; {REBUILD}",
-    "stray_evidence": f"evidence: {{}} rows are of no entry that says so; {REBUILD}",
-    "stray_holdings": f"evidence: {{}} blobs are held by none; {REBUILD}",
-    "stray_ticks": f"ticks: {{}} are not where their evidence is; {REBUILD}",
-    "stray_passages": f"passages: {{}} are of no partition; {REBUILD}",
-    "facts_without_passage": f"passages: {{}} facts lack theirs; {REBUILD}",
-    "cursors_astray": f"cursors: {{}} are not within their ledger; {REBUILD}",
-    "models_too_many": f"models: {{}} more than one are searched; {REBUILD}",
-    "misfit_vectors": f"vectors: {{}} are not of their model's size; {REINDEX}",
-    "stray_vectors": f"vectors: {{}} are of no text that is here; {REBUILD}",
-    "lost_vectors": f"vectors: {{}} are no longer there; {REINDEX}",
+    "homeless_entries": ("ledger: {} entries are of no account", RESTORE),
+    "homeless_blobs": ("blobs: {} are of no account", RESTORE),
+    "misplaced_spaces": ("spaces: {} are not in the partition of their name", REBUILD),
+    "empty_spaces": ("spaces: {} hold nothing", REBUILD),
+    "empty_parts": ("partitions: {} are of no space", REBUILD),
+    "stray_facts": ("facts: {} are of no entry that says so", REBUILD),
+    "stray_links": ("links: {} are of no entry that says so", REBUILD),
+    "stray_evidence": ("evidence: {} rows are of no entry that says so", REBUILD),
+    "stray_holdings": ("evidence: {} blobs are held by none", REBUILD),
+    "stray_ticks": ("ticks: {} are not where their evidence is", REBUILD),
+    "stray_passages": ("passages: {} are of no partition", REBUILD),
+    "facts_without_passage": ("passages: {} facts lack theirs", REBUILD),
+    "cursors_astray": ("cursors: {} are not within their ledger", REBUILD),
+    "models_too_many": ("models: {} more than one are searched", REBUILD),
+    "misfit_vectors": ("vectors: {} are not of their model's size", REINDEX),
+    "stray_vectors": ("vectors: {} are of no text that is here", REBUILD),
+    "lost_vectors": ("vectors: {} are no longer there", REINDEX),
 }
-"""What must not be there, by the query that counts it."""
+"""What must not be there and the way out, by the query that counts it, account by account."""
 
 HOMELESS: Final = ("facts", "links", "evidence", "holdings", "passages", "postings", "blocks", "cursors", "tickets")
 """What is cleared away wherever it is of no account, entry or partition."""
@@ -54,27 +57,40 @@ HOMELESS: Final = ("facts", "links", "evidence", "holdings", "passages", "postin
 
 def mistyped(db: apsw.Connection) -> Iterator[str]:
     """The tables with values in them that no row of theirs can have: whoever reads on would stumble over them."""
-    for table, count, _ in _mistyped(db):
+    for table, counts, _ in _mistyped(db):
         way = RESTORE if table in IRREPLACEABLE else REINDEX if table in ("embedding", "model") else REBUILD
-        yield f"{table}: {count} rows hold what cannot be there; {way}"
+        yield f"{table}: {sum(counts.values())} rows hold what cannot be there; {advice(db, way, counts)}"
 
 
-def _mistyped(db: apsw.Connection) -> list[tuple[str, int, str]]:
-    """The tables with rows that are not of the types they were declared with, how many, and what drops them."""
+def _mistyped(db: apsw.Connection) -> list[tuple[str, Counts, str]]:
+    """The tables with rows of other types than they were declared with, how many, and what drops an account's."""
     own = json_list(sorted(tables()))
-    counts = [(table, db.execute(count).get, drop) for table, count, drop in run(db, "shapes", own).fetchall()]
+    counts = [(table, dict(db.execute(count)), drop) for table, count, drop in run(db, "shapes", own).fetchall()]
     return [each for each in counts if each[1]]
+
+
+def advice(db: apsw.Connection, way: str, accounts: Iterable[int | None]) -> str:
+    """A way out as it is typed, which names the accounts that must go it."""
+    names = dict(run(db, "account_names").fetchall())
+    return way.format(rebuild_of([names[account] for account in accounts if account in names]))
 
 
 def strays(db: apsw.Connection) -> Iterator[str]:
     """What is there and should not be, or the other way round."""
-    for query, problem in COUNTS.items():
-        if count := run(db, query).get:
-            yield problem.format(count)
+    for query, (problem, way) in COUNTS.items():
+        if counts := dict(run(db, query)):
+            yield f"{problem.format(sum(counts.values()))}; {advice(db, way, counts)}"
     if (part := _miscounted(db)) is not None:
-        yield f"ticks: those of partition {part} do not add up; {REBUILD}"
+        yield f"ticks: those of partition {part} do not add up; {advice(db, REBUILD, [owner(db, part)])}"
     if tickets := list(_void(db)):
-        yield f"tickets: {len(tickets)} tell of what is not in the ledger; {REBUILD}"
+        accounts = dict.fromkeys(account for account, _ in tickets)
+        yield f"tickets: {len(tickets)} tell of what is not in the ledger; {advice(db, REBUILD, accounts)}"
+
+
+def owner(db: apsw.Connection, part: int) -> int | None:
+    """The account that a partition is of."""
+    found: int | None = run(db, "part_account", part).get
+    return found
 
 
 def _miscounted(db: apsw.Connection) -> int | None:
@@ -88,9 +104,10 @@ def _miscounted(db: apsw.Connection) -> int | None:
     return None
 
 
-def _void(db: apsw.Connection) -> Iterator[tuple[int, str]]:
+def _void(db: apsw.Connection, only: int | None = None) -> Iterator[tuple[int, str]]:
     """The tickets, by account and key, that cannot be read or that tell of something their ledger does not have."""
-    for account, whole, *row in run(db, "all_tickets").fetchall():
+    rows = run(db, "all_tickets").fetchall()
+    for account, whole, *row in rows if only is None else [row for row in rows if row[0] == only]:
         ticket = Ticket(*row)
         threads = ticket.threads()
         upto = position(account, ticket.seq or SEQ_MASK)
@@ -108,7 +125,7 @@ def clear(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
     Rows that cannot be read and spaces that are not where they belong go only if every view is folded again.
     """
     if every(views):
-        _clear_mistyped(db)
+        _clear_mistyped(db, account)
         run(db, "drop_misplaced_spaces", account)
         run(db, "drop_empty_parts")
     elif "passages" in views and run(db, "misplaced_spaces").get:
@@ -126,11 +143,11 @@ def every(views: Sequence[View]) -> bool:
     return set(views) >= set(VIEWS)
 
 
-def _clear_mistyped(db: apsw.Connection) -> None:
+def _clear_mistyped(db: apsw.Connection, account: int) -> None:
     for table, _, drop in _mistyped(db):
         if table in IRREPLACEABLE:
             raise StoreCorrupt(f"The table {table} holds what cannot be there.", hint="Restore the last backup.")
-        db.execute(drop)
+        db.execute(drop, (account,))
 
 
 def settle(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
@@ -140,8 +157,8 @@ def settle(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
             run(db, query, account)
         for query in ("drop_empty_parts", "search_one_model"):
             run(db, query)
-        for owner, key in [each for each in _void(db) if each[0] == account]:
-            run(db, "drop_ticket", owner, key)
+        for _, key in list(_void(db, account)):
+            run(db, "drop_ticket", account, key)
     if "passages" in views and not run(db, "facts_without_passage").get:  # another account may want its vectors back
         run(db, "orphan_embeddings")
 

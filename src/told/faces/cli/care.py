@@ -123,13 +123,14 @@ def users(shell: Shell, type: Type = None) -> None:
 @command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
     """Write the ledger as portable JSON Lines, to a file or into a pipe."""
-    from told.faces.cli.views import counted
+    from told.faces.cli.views import counted, many
     from told.faces.files import replaced
 
     if str(target) == "-":
         with shell.words() as memory:
             done = memory.export(sys.stdout.buffer)
-        shell.note(f"{done['entries']} entries")
+        sys.stdout.flush()
+        shell.note(many(done["entries"], "entry", "entries"))
         return
     _overwrite(shell, target, yes)
     with shell.words() as memory, replaced(target) as file, _bar(shell, memory, "Exporting", "entries") as tick:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypedDict
@@ -10,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 import typer
 
 from told.core.errors import InvalidInput
+from told.faces.cli.streams import piped
 
 SCOPE = "Whose memory"
 TIME = "When"
@@ -28,10 +30,12 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def file_or_pipe(text: str) -> Path:
-    """The path of a file that is there, or `-` for standard input."""
+    """The path of a file or a pipe that is there, or `-` for standard input."""
     path = Path(text)
-    if text != "-" and not path.is_file():
+    if text != "-" and not os.access(path, os.F_OK):
         raise typer.BadParameter(f"there is no file {text!r}")
+    if path.is_dir():
+        raise typer.BadParameter(f"{text!r} is a folder")
     return path
 
 
@@ -228,9 +232,9 @@ def _message(line: str, number: int, name: str) -> Any:
         raise InvalidInput(f"Line {number} of {name} is not JSON: {error}.") from error
 
 
-def read_text(path: Path, stdin: Any) -> str:
+def read_text(path: Path) -> str:
     """A file as text, or standard input for `-`."""
     try:
-        return str(stdin.read()) if str(path) == "-" else path.read_text("utf-8")
+        return piped() if str(path) == "-" else path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8 text: {error}.") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from told.faces.cli.options import Agent, Limit, MemoryId, Run, User, argument, messages, option, scope
 from told.faces.cli.shell import Shell, command, print_help
+from told.faces.cli.streams import piped
 
 app = typer.Typer()
 group = typer.Typer()
@@ -107,7 +107,7 @@ def apply(
     """Do what a delta says, an operation or a list of them: all of it, or nothing."""
     from told.faces.cli import views
 
-    words = messages(sys.stdin.read() if delta == "-" else delta, "the delta")
+    words = messages(piped() if delta == "-" else delta, "the delta")
     with shell.memory() as memory:
         done = memory.apply_delta(words, **scope(user, agent, run))
     shell.show(done, views.receipt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from told.core.errors import InvalidInput, ScopeError, ToldError
 from told.core.lazy import regex
 from told.faces.cli.app import SPELLED, app
 from told.faces.cli.shell import FAILED, INTERRUPTED, MISUSED, OK
+from told.faces.cli.streams import json_for, settle
 
 NAME_ONE = "Pass --user, --agent or --run, or set TOLD_USER."
 
@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     words = list(sys.argv[1:] if argv is None else argv)
     if not _given("--debug", words):
         sys.excepthook = _unexpected
+    settle()
     sys.exit(run(words))
 
 
@@ -51,11 +52,20 @@ def run(words: Sequence[str]) -> int:
         if _given("--debug", words):
             traceback.print_exception(error)
         _say(_as_dict(error), as_json=_given("--json", words))
+        _drain()
         return _code(error)
     except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return code
+
+
+def _drain() -> None:
+    """Print what is left; where that cannot be, the error has been that."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _unheard()
 
 
 def _unheard() -> int:
@@ -105,7 +115,7 @@ def _refusal(error: UsageError) -> dict[str, Any]:
 
 def _say(error: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(error, ensure_ascii=False, default=str), file=sys.stderr)
+        print(json_for(sys.stderr, error, default=str), file=sys.stderr)
         return
     message, hint = str(error["message"]), _spelled(error.get("hint", ""))
     words = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from told.core.errors import InvalidInput
 from told.core.reading import meant
+from told.faces.cli.streams import json_for
 from told.settings import Loaded, load, store_file
 
 if TYPE_CHECKING:
@@ -104,9 +104,7 @@ class Shell:
 
     def print_json(self, value: Any) -> None:
         """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""
-        ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
-        indent = 2 if sys.stdout.isatty() else None
-        print(json.dumps(value, ensure_ascii=ascii_only, indent=indent))
+        print(json_for(sys.stdout, value, indent=2 if sys.stdout.isatty() else None))
 
     def note(self, text: str) -> None:
         """A remark beside the result, on standard error."""

@@ -18,6 +18,7 @@ from told.faces.chat import Chat, Reply
 from told.faces.cli import curves, reasons, tiers, views
 from told.faces.cli.options import Ids
 from told.faces.cli.shell import FAILED, OK, Shell
+from told.faces.cli.streams import decoded
 from told.faces.sdk import Memory
 from told.open.llm import open_llm
 
@@ -53,12 +54,13 @@ class Lines:
         """The next line without its end, or nothing at the end."""
         if self._again:
             return self._again.pop()
+        if not self.typed:
+            line = sys.stdin.buffer.readline()
+            return decoded(line).rstrip("\r\n") if line else None
         try:
-            return input(prompt) if self.typed else next(sys.stdin).rstrip("\r\n")
-        except (EOFError, StopIteration):
+            return input(prompt)
+        except EOFError:
             return None
-        except UnicodeDecodeError as error:
-            raise InvalidInput(f"What is piped in is not UTF-8 text: {error}.") from error
 
     def put_back(self, line: str) -> None:
         """Read this line again."""

@@ -22,6 +22,9 @@ CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WIDE = 110
 """From this many columns on, ids have a column of their own."""
 
+ENDLESS = 10_000
+"""Columns enough for any name."""
+
 GAP = 2
 BAR = 12
 COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
@@ -270,19 +273,36 @@ def counts(body: Mapping[str, Any]) -> RenderableType:
     return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
 
 
+class Users:
+    """Whose memories there are: a table, or where that would break a name to pieces, the rest below each name."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The rows for this much room."""
+        table = self._table()
+        unbroken = console.measure(table, options=options.update(max_width=ENDLESS)).maximum
+        yield table if unbroken <= options.max_width else Text("\n").join(map(self._lines, self.rows))
+
+    def _table(self) -> Table:
+        table = grid("who", "name", "memories", "first", "last")
+        table.columns[2].justify = "right"
+        for row in self.rows:
+            first, last = row["created_at"][:10], minute(row["updated_at"])
+            table.add_row(safe(row["type"], "dim"), safe(row["name"]), str(row["total_memories"]),
+                          safe(first, "green"), safe(last, "green"))  # fmt: skip
+        return table
+
+    def _lines(self, row: Mapping[str, Any]) -> Text:
+        count = many(row["total_memories"], "memory", "memories")
+        first, last = row["created_at"][:10], minute(row["updated_at"])
+        return Text("\n").join([safe(row["name"]), safe(f"  {row['type']}, {count}, {first} to {last}", "dim")])
+
+
 def users(body: Mapping[str, Any]) -> RenderableType:
     """Whose memories there are."""
-    if not body["results"]:
-        return quiet("There is nobody to show.")
-    table = grid("who", "name", "memories", "first", "last")
-    for column in table.columns:
-        column.no_wrap = column.header != "name"
-    table.columns[2].justify = "right"
-    for row in body["results"]:
-        first, last = row["created_at"][:10], minute(row["updated_at"])
-        table.add_row(safe(row["type"], "dim"), safe(row["name"]), str(row["total_memories"]),
-                      safe(first, "green"), safe(last, "green"))  # fmt: skip
-    return table
+    return Users(body["results"]) if body["results"] else quiet("There is nobody to show.")
 
 
 def counted(noun: str, nouns: str) -> Any:

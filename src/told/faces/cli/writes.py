@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +27,7 @@ from told.faces.cli.options import (
     scope,
 )
 from told.faces.cli.shell import Shell, command
+from told.faces.cli.streams import piped
 
 if TYPE_CHECKING:
     from told.faces.sdk import Memory
@@ -78,14 +78,14 @@ def _said(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
     if (file is None) == (not texts):
         raise InvalidInput("Give texts or a --file, one of them.", hint="`told add -` reads standard input.")
     if file is not None:
-        return options.messages(options.read_text(file, sys.stdin), str(file))
+        return options.messages(options.read_text(file), str(file))
     contents = [_piped() if text == "-" else text for text in texts]
     return [{**speaker, "content": content} for content in contents]
 
 
 def _piped() -> str:
     """Standard input without the end of its last line, which belongs to the pipe and not to what was said."""
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    return piped().removesuffix("\n")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -144,6 +144,7 @@ def delete(
         if memory_id is not None:
             done = memory.delete(memory_id, **ids)
         else:
+            memory.engine.scope(ids)
             shell.sure(f"Delete everything of {_named(ids)}?", yes=yes)
             done = memory.delete_all(**ids)
     shell.show(done, views.receipt)
@@ -158,7 +159,7 @@ def _doomed(memory: Memory, memory_id: str | None, ids: Ids) -> dict[str, Any]:
 
 
 def _named(ids: Ids) -> str:
-    return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value) or "no one"
+    return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value)
 
 
 @command(app, rich_help_panel=PANEL)

@@ -12,7 +12,7 @@ from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, 
 from told.core.errors import Conflict, StoreClosed
 from told.core.fact import Passage
 from told.core.query import Probe, Touch
-from told.core.recall import Left, Reason, Recalled, Task
+from told.core.recall import Left, Reason, Task
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, CloseThread, EndVersion, Row, RowOp, Step, Store
 from told.testing.contract.erasing import erase
@@ -53,7 +53,6 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "scopes": lambda s, _: s.scopes(ACCOUNT),
     "tallies": lambda s, _: s.tallies(ACCOUNT),
     "settle": lambda s, _: s.settle(ACCOUNT, [1]),
-    "touch": lambda s, _: s.touch(ACCOUNT, {"t": Touch(1, 1)}),
     "touched": lambda s, _: s.touched(ACCOUNT, ["t"]),
     "put_blob": lambda s, _: s.put_blob(ACCOUNT, b"x", "text/plain"),
     "blob": lambda s, _: s.blob(ACCOUNT, "x"),
@@ -64,7 +63,6 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "write_down": lambda s, _: s.write_down(ACCOUNT, Left({"t": Touch(1, 1)})),
     "meet": lambda s, _: s.meet(ACCOUNT, {("t", "u"): Touch(1, 1)}),
     "met": lambda s, _: s.met(ACCOUNT, ["t"]),
-    "recalled": lambda s, _: s.recalled(ACCOUNT, [Recalled("t", 1)], 1),
     "recalls": lambda s, _: s.recalls(ACCOUNT, "t"),
     "states": lambda s, _: s.states(ACCOUNT, ["t"]),
     "enqueue": lambda s, _: s.enqueue(ACCOUNT, [Task("t", Reason.RECALL)], 1),
@@ -74,6 +72,7 @@ CALLS: dict[str, Callable[[Store, Scribe], Any]] = {
     "notes": lambda s, _: s.notes(ACCOUNT, "c"),
     "note": lambda s, _: s.note(ACCOUNT, "c", {"k": b"x"}),
     "check": lambda s, _: s.check(),
+    "mistyped": lambda s, _: s.mistyped(),
     "stats": lambda s, _: s.stats(ACCOUNT),
 }
 

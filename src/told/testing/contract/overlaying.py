@@ -55,7 +55,7 @@ def fill(book: Scribe, account: str = ACCOUNT) -> None:
     """Something of every sort about t1, t2 and t3."""
     store = book.store
     store.meet(account, {("t1", "t2"): Touch(1, 1), ("t3", "t1"): Touch(2, 2), ("t2", "t3"): Touch(3, 3)})
-    store.recalled(account, [Recalled(thread, 5, query="q") for thread in ("t1", "t2", "t3")], 10)
+    store.write_down(account, Left(recalls=[Recalled(thread, 5, query="q") for thread in ("t1", "t2", "t3")], keep=10))
     store.enqueue(account, [Task(thread, Reason.RECALL) for thread in ("t1", "t2", "t3")], 0)
     store.note(account, "topics", {"t1": b"one", "t2": b"two", "all": b"three"})
 
@@ -194,7 +194,7 @@ class OverlayLaws(Laws):
 
     def test_where_no_recall_is_kept_none_is_noted_and_the_rest_is_written_down(self, book: Scribe) -> None:
         known(book, "t1")
-        book.store.recalled(ACCOUNT, [Recalled("t1", 1)], 10)
+        book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t1", 1)], keep=10))
         book.store.write_down(ACCOUNT, Left({"t1": Touch(1, 2)}, recalls=[Recalled("t1", 2)]))
         assert [recall.at for recall in book.store.recalls(ACCOUNT, "t1")] == [1]
         assert dict(book.store.touched(ACCOUNT, ["t1"])) == {"t1": Touch(1, 2)}
@@ -213,8 +213,9 @@ class OverlayLaws(Laws):
     def test_recalls_are_kept_as_they_were_oldest_first(self, book: Scribe) -> None:
         known(book, "t1", "t2")
         late, early = Recalled("t1", 20, 1, 0.25, "abc", Access.CITED), Recalled("t1", 10)
-        book.store.recalled(ACCOUNT, [late, Recalled("t2", 5), Recalled("t9", 5), Recalled(HALF, 5)], 10)
-        book.store.recalled(ACCOUNT, [early], 10)
+        others = [Recalled("t2", 5), Recalled("t9", 5), Recalled(HALF, 5)]
+        book.store.write_down(ACCOUNT, Left(recalls=[late, *others], keep=10))
+        book.store.write_down(ACCOUNT, Left(recalls=[early], keep=10))
         assert list(book.store.recalls(ACCOUNT, "t1")) == [early, late]
         assert list(book.store.recalls(ACCOUNT, "t2")) == [Recalled("t2", 5)]
         for account, thread in ((ACCOUNT, "t9"), (ACCOUNT, HALF), (THEIRS, "t1")):
@@ -223,8 +224,8 @@ class OverlayLaws(Laws):
 
     def test_each_recall_closes_a_state_and_opens_a_stronger_one(self, book: Scribe) -> None:
         known(book, "t1", "t2")
-        book.store.recalled(ACCOUNT, [Recalled("t1", 10), Recalled("t2", 15)], 10)
-        book.store.recalled(ACCOUNT, [Recalled("t1", 20), Recalled("t1", 30)], 10)
+        book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t1", 10), Recalled("t2", 15)], keep=10))
+        book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t1", 20), Recalled("t1", 30)], keep=10))
         assert list(book.store.states(ACCOUNT, ["t2", "t1", "t9"])) == [
             RecallState("t1", 10, 20, 1, 0.1), RecallState("t1", 20, 30, 2, 0.2), RecallState("t1", 30, NEVER, 3, 0.3),
             RecallState("t2", 15, NEVER, 1, 0.1),
@@ -232,15 +233,15 @@ class OverlayLaws(Laws):
 
     def test_a_recall_told_late_opens_no_state_before_the_open_one(self, book: Scribe) -> None:
         known(book, "t1")
-        book.store.recalled(ACCOUNT, [Recalled("t1", 20), Recalled("t1", 10)], 10)
+        book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t1", 20), Recalled("t1", 10)], keep=10))
         found = [(state.since, state.until, state.count) for state in book.store.states(ACCOUNT, ["t1"])]
         assert found == [(20, 20, 1), (20, NEVER, 2)]
 
     def test_the_newest_recalls_stay_and_strength_ends_at_one(self, book: Scribe) -> None:
         known(book, "t1", "t2")
-        book.store.recalled(ACCOUNT, [Recalled("t2", 1)], 3)
+        book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t2", 1)], keep=3))
         for at in range(12):
-            book.store.recalled(ACCOUNT, [Recalled("t1", at)], 3)
+            book.store.write_down(ACCOUNT, Left(recalls=[Recalled("t1", at)], keep=3))
         assert [recall.at for recall in book.store.recalls(ACCOUNT, "t1")] == [9, 10, 11]
         states = list(book.store.states(ACCOUNT, ["t1"]))
         assert [(state.since, state.until, state.count) for state in states] == [

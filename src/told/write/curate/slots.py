@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from told.core.alike import words
+from told.core.alike import Likeness, compare, words
 from told.core.entry import Claim
 from told.core.fact import Fact
 from told.core.lazy import regex
@@ -75,6 +75,16 @@ def described(row: Claim | Fact) -> str:
     if not isinstance(relation, str) or relation.lower() in value.lower().split():
         return value
     return f"{relation} named {value}"
+
+
+def tells(claim: Claim, other: Claim) -> bool:
+    """Whether a claim says what another says, in as many words or more, or in fewer."""
+    if compare(claim.text, other.text) is not Likeness.OTHER:
+        return True
+    if claim.object is None or other.object is None or claim.polarity != other.polarity:
+        return False
+    alike = claim.subject == other.subject and slot_of(claim.predicate or "") == slot_of(other.predicate or "")
+    return alike and compare(described(claim), described(other)) is not Likeness.OTHER
 
 
 def about(claim: Claim) -> tuple[tuple[str, str], ...]:

@@ -66,6 +66,9 @@ def document(found: Pages, data: bytes, kind: str, name: str) -> Document:
 def file_bytes(path: Path, limit: int) -> bytes:
     """The bytes of a plain file that is not too large."""
     try:
+        if path.is_dir():
+            hint = "`told blob sync FOLDER` remembers every document in a folder."
+            raise MediaError(f"{snippet(str(path), 200)} is a folder.", hint=hint)
         if not path.is_file():
             raise MediaError(f"There is no file {snippet(str(path), 200)}.", hint="Check the path.")
         if path.stat().st_size > limit:

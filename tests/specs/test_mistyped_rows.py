@@ -1,0 +1,138 @@
+"""A file damaged by hand: cells of a type that no row of theirs can have are damage that is named, with the way out."""
+
+import asyncio
+
+import apsw
+import pytest
+
+from told import AsyncMemory, Memory
+from told.core.errors import StoreCorrupt
+from told.faces import doctor
+
+BLOB = b"\xff\x00"
+ODD = [
+    ("fact", "thread"), ("fact", "text"), ("fact", "created_at"), ("fact", "expires"),
+    ("fact", "role"), ("fact", "confidence"), ("link", "weight"),
+]  # fmt: skip
+READS = {
+    "get_all": lambda m: m.get_all(user_id="alice"), "search": lambda m: m.search("where do I live", user_id="alice"),
+    "context": lambda m: m.context("where do I live", user_id="alice"), "about": lambda m: m.about(user_id="alice"),
+    "timeline": lambda m: m.timeline(user_id="alice"), "relations": lambda m: m.relations("Acme", user_id="alice"),
+}  # fmt: skip
+
+
+def url(path):
+    return f"sqlite:///{path}"
+
+
+def spoil(path, sql, *values):
+    db = apsw.Connection(str(path))
+    db.execute(sql, values)
+    db.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A store of two accounts that hold the same."""
+    path = tmp_path / "memory.db"
+    for account in ("acme", "two words"):
+        with Memory(url(path), embedder="none", account=account) as memory:
+            memory.add("I live in Lisbon and work at Acme", user_id="alice", idempotency_key="k")
+            one, other = (row["id"] for row in memory.get_all(user_id="alice")["results"])
+            memory.link(one, "relates_to", other, user_id="alice")
+    return path
+
+
+def failures(path, account="acme"):
+    """What each read ends with, if not with an answer."""
+    found = []
+    with Memory(url(path), embedder="none", account=account) as memory:
+        for read in READS.values():
+            try:
+                read(memory)
+            except StoreCorrupt as error:
+                found.append(error)
+    return found
+
+
+@pytest.mark.parametrize(("table", "column"), ODD)
+def test_what_stumbles_over_a_cell_says_that_the_file_is_damaged(table, column, file):
+    spoil(file, f"UPDATE {table} SET {column} = ?", BLOB)  # no other error passes through failures()
+    assert failures(file)
+    for error in failures(file):
+        assert "told rebuild --account acme" in str(error)
+        assert "told verify" in str(error)
+
+
+def test_metadata_that_is_no_object_is_damage(file):
+    spoil(file, "UPDATE fact SET meta = '7.5'")
+    assert failures(file)
+
+
+def test_both_colours_say_so(file):
+    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
+
+    async def listed():
+        async with AsyncMemory(url(file), embedder="none", account="acme") as memory:
+            await memory.get_all(user_id="alice")
+
+    with pytest.raises(StoreCorrupt, match="told rebuild"):
+        asyncio.run(listed())
+
+
+def test_a_fault_that_is_not_the_files_stays_what_it_is(file):
+    def guard(_):
+        raise TypeError("mine")
+
+    guarded = Memory(url(file), embedder="none", account="acme", guard=guard)
+    with guarded as memory, pytest.raises(TypeError, match="mine"):
+        memory.search("where do I live", user_id="alice")
+
+
+@pytest.mark.parametrize("sql", [
+    "UPDATE fact SET created_at = x'00'", "UPDATE ticket SET seq = x'00'", "UPDATE space SET part = 99",
+    "UPDATE fact SET id = id + 1000", "UPDATE passage SET length = 0",
+    "INSERT INTO cursor (account, consumer, seq) SELECT id, 'x', 99 FROM account",
+])  # fmt: skip
+def test_what_is_wrong_in_two_accounts_names_both_as_they_are_typed(sql, file):
+    spoil(file, sql)
+    with Memory(url(file), embedder="none", account="acme") as memory:
+        advised = " ".join(memory.verify()["index_problems"])
+    assert "`told rebuild --account acme`" in advised
+    assert "`told rebuild --account 'two words'`" in advised
+    for account in ("acme", "two words"):
+        with Memory(url(file), embedder="none", account=account) as memory:
+            memory.rebuild()
+    for account in ("acme", "two words"):
+        with Memory(url(file), embedder="none", account=account) as memory:
+            assert memory.verify()["ok"], memory.verify()
+            assert len(memory.get_all(user_id="alice")["results"]) == 2
+
+
+def test_one_accounts_rebuild_leaves_the_others_to_theirs(file):
+    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
+    with Memory(url(file), embedder="none", account="acme") as memory:
+        memory.rebuild()
+        (problem,) = memory.verify()["index_problems"]
+    assert "acme" not in problem
+    assert "`told rebuild --account 'two words'`" in problem
+
+
+def test_many_accounts_are_counted_and_a_few_named(tmp_path):
+    path = tmp_path / "memory.db"
+    for number in range(5):
+        with Memory(url(path), embedder="none", account=f"a{number}") as memory:
+            memory.add("I live in Lisbon", user_id="alice")
+    spoil(path, "UPDATE fact SET created_at = ?", BLOB)
+    with Memory(url(path), embedder="none", account="a0") as memory:
+        (problem,) = memory.verify()["index_problems"]
+    assert problem.count("--account") == 3
+    assert problem.endswith("and so for 2 more accounts")
+
+
+def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
+    spoil(file, "UPDATE fact SET created_at = ? WHERE id >> 40 = 2", BLOB)
+    checks = doctor.examine(store=url(file), embedder="none", account="acme")
+    (found,) = [check for check in checks if check.name == "index"]
+    assert found.fix == "Run `told rebuild --account 'two words'`."
+    assert "told rebuild" not in found.what
