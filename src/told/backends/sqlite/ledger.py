@@ -212,7 +212,8 @@ def _broken(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guar
 def _breaks(db: apsw.Connection, memo: Memo, account: int, guard: Guard) -> bool:
     match guard:
         case ThreadAt(thread=thread, seq=seq):
-            latest = run(db, "held", thread, *span(account)).fetchone()
+            lo, hi = span(account)
+            latest = run(db, "held", thread, hi, lo).fetchone()
             return bool(latest != (None if seq is None else (position(account, seq), thread)))
         case NoFact(scope=scope, md5s=md5s):
             space = memo.spaces.get(scope) or space_of(db, account, scope)
