@@ -238,8 +238,8 @@ class Writer:
                     if self._queue and len(jobs) < self.limit:
                         jobs += map(deque.popleft, (self._queue,))
                 self.growth.settle(db)
-            except Exception:
-                if self._apart or len(jobs) == 1:
+            except BaseException as error:
+                if self._apart or len(jobs) == 1 or not isinstance(error, Exception):
                     raise
                 self._apart = True
                 return None
