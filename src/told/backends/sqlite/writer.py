@@ -231,18 +231,13 @@ class Writer:
             db.execute("BEGIN IMMEDIATE")
             self.memo, self.growth = self.memo.at(db.data_version()), Growth(self.watch)
             self.watch("begun")
-            try:
-                for job in jobs:
-                    if not self._perform(db, job):
-                        return job
-                    if self._queue and len(jobs) < self.limit:
-                        jobs += map(deque.popleft, (self._queue,))
-                self.growth.settle(db)
-            except BaseException as error:
-                if self._apart or len(jobs) == 1 or not isinstance(error, Exception):
-                    raise
-                self._apart = True
-                return None
+            for job in jobs:
+                if not self._perform(db, job):
+                    return self._spoiler(job, jobs)
+                if self._queue and len(jobs) < self.limit:
+                    jobs += map(deque.popleft, (self._queue,))
+            if not self._perform(db, last := Job(_nothing, keeps=True, gathers=False)):
+                return self._spoiler(last, jobs)
             self.watch("written")
             try:
                 db.execute("COMMIT")
@@ -262,16 +257,32 @@ class Writer:
             if self._apart:
                 self.growth.settle(db)
         except BaseException as error:
-            if not isinstance(error, Exception) or (self.growth.broken and not self._apart):
+            if not isinstance(error, Exception):
                 raise
             job.error = error
         if not job.keeps or (job.error is not None and not job.gathers):
             self.memo = Memo()
-        return job.error is None or (db.in_transaction and self._traces(db) == before)
+        if job.error is None:
+            return True
+        return not self.growth.broken and db.in_transaction and self._traces(db) == before
+
+    def _spoiler(self, failed: Job[Any], jobs: list[Job[Any]]) -> Job[Any] | None:
+        """Whose fault it is that a job failed; nobody knows if it was in writing what several had gathered."""
+        if self._apart or not self.growth.broken:
+            return failed
+        if len(jobs) > 1:
+            self._apart, failed.error = True, None
+            return None
+        jobs[0].error = failed.error
+        return jobs[0]
 
     def _traces(self, db: apsw.Connection) -> tuple[int, int]:
         """What jobs have done so far: the rows they changed by themselves, and how often they gathered."""
         return db.total_changes() - self.growth.written, self.growth.gathered
+
+
+def _nothing(db: apsw.Connection) -> None:
+    """What is left to do once everybody's work is done: whatever they gathered is written before it."""
 
 
 class Ended:
