@@ -92,6 +92,14 @@ def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_au
     assert decode("observed", "acme", encode(draft)) == draft
 
 
+@given(said=evidence, names=st.lists(st.integers(0, 9).map(lambda number: f"sha256:{number:064}"), max_size=3))
+@tried(60)
+def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_and_when(said, names):
+    said = replace(said, meta={**said.meta, "blobs": names})
+    parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
+    assert said.digest() == sha256(canonical([*parts, sorted(set(names))] if names else parts))
+
+
 def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
     tea = Evidence("I like tea", meta={"blobs": ["sha256:" + "0" * 64]})
     assert tea.digest() == tea.digest() == replace(tea).digest() != replace(tea, meta={}).digest()

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from told.core.errors import InvalidInput
@@ -35,14 +36,32 @@ def _encode_once() -> Callable[[Any, int], Iterable[str]]:
 
 
 _encode = _encode_once()
+quoted: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def canonical(value: Any) -> bytes:
     """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN."""
+    return utf8(written(value))
+
+
+def written(value: Any) -> str:
+    """The canonical form of a JSON value, as text."""
     try:
-        return "".join(_encode(value, 0)).encode("utf-8")
+        return "".join(_encode(value, 0))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.") from error
+        raise _unfit(error) from error
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of what was written as JSON."""
+    try:
+        return text.encode("utf-8")
+    except ValueError as error:
+        raise _unfit(error) from error
+
+
+def _unfit(error: Exception) -> InvalidInput:
+    return InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.")
 
 
 def tagged(data: bytes) -> str:
@@ -65,8 +84,15 @@ _TIME = (1 << 48) - 1
 
 def uuid7(milliseconds: int, random: bytes) -> str:
     """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
-    time, noise = f"{milliseconds & _TIME:012x}", random.hex()
-    return f"{time[:8]}-{time[8:]}-7{noise[1:4]}-{'89ab'[random[2] >> 4 & 3]}{noise[5:8]}-{noise[8:20]}"
+    noise = random.hex()
+    return f"{_moment(milliseconds)}{noise[1:4]}-{'89ab'[random[2] >> 4 & 3]}{noise[5:8]}-{noise[8:20]}"
+
+
+@lru_cache(maxsize=16)
+def _moment(milliseconds: int) -> str:
+    """How every id of a millisecond begins."""
+    time = f"{milliseconds & _TIME:012x}"
+    return f"{time[:8]}-{time[8:]}-7"
 
 
 def made_at(id: str) -> int | None:

@@ -39,13 +39,11 @@ def version(entry: Entry, draft: Draft, scope: Scope, said: Asserted) -> Fact:
     began = valid.start
     if began is None and valid.end is None and valid.precision == "open":
         began = entry.at if claim.said_at is None else claim.said_at
-    return Fact(
-        id=said.thread, seq=entry.seq, tx=entry.tx, scope=scope, text=claim.text, md5=md5(claim.text), kind=claim.kind,
-        created_at=entry.at if said.since is None else said.since, updated_at=entry.at,
-        valid_from=-NEVER if began is None else began, valid_to=NEVER if valid.end is None else valid.end,
-        precision=valid.precision,
-        expires=NEVER if claim.expires is None else claim.expires, said_at=claim.said_at, role=claim.role,
-        actor=claim.actor, author=draft.author, evidence=claim.evidence, source=claim.source, subject=claim.subject,
-        predicate=claim.predicate, object=claim.object, polarity=claim.polarity, modality=claim.modality,
-        confidence=claim.confidence, after=claim.after, meta=claim.meta,
+    return Fact(  # by position: to name them all takes thrice the time
+        said.thread, entry.seq, entry.tx, scope, claim.text, md5(claim.text), claim.kind, NEVER, NEVER,
+        entry.at if said.since is None else said.since, entry.at,
+        -NEVER if began is None else began, NEVER if valid.end is None else valid.end, valid.precision,
+        NEVER if claim.expires is None else claim.expires, claim.said_at, claim.role, claim.actor, draft.author,
+        claim.evidence, claim.source, claim.subject, claim.predicate, claim.object, claim.polarity, claim.modality,
+        claim.confidence, claim.after, claim.meta,
     )  # fmt: skip

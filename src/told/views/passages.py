@@ -16,7 +16,8 @@ def fold(entry: Entry) -> Sequence[RowOp]:
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
-    return [_passage(entry.seq, draft.scope, draft.verb, *each) for each in indexed(draft.verb.claim)]
+    said, scope, seq = draft.verb, draft.scope, entry.seq
+    return [_passage(seq, scope, said, slot, text) for slot, text in indexed(said.claim)]
 
 
 def _passage(seq: int, scope: Scope, said: Asserted, slot: int, text: str) -> Passage:
@@ -24,9 +25,9 @@ def _passage(seq: int, scope: Scope, said: Asserted, slot: int, text: str) -> Pa
     claim = said.claim
     expires = NEVER if claim.expires is None else claim.expires
     if slot:
-        return Passage(seq, scope, text, slot, expires=expires)
+        return Passage(seq, scope, text, slot, None, None, NEVER, expires)
     thread = said.thread if claim.actor and said.since is None else None
-    return Passage(seq, scope, text, slot, thread, claim.after, expires=expires)
+    return Passage(seq, scope, text, slot, thread, claim.after, NEVER, expires)
 
 
 def indexed(claim: Claim) -> list[tuple[int, str]]:

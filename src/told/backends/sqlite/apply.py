@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from sys import byteorder
+from itertools import repeat
+from struct import Struct
 from typing import Any, Final, TypeAlias, assert_never
 
 import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import run, run_many, run_rows
-from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, position, space_of, span, spoken
+from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, space_of, span, spoken
 from told.core.errors import ScopeError
 from told.core.fact import Fact, Link, Passage, Tick, Witness, together
 from told.core.ids import text_hash
@@ -42,6 +41,8 @@ Said: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
 """A fact, until when it is the latest of its thread, what it says, and its row if that is not written yet."""
 NOBODY: Final[Said] = (0, None, None, None)
 
+_posting: Final = Struct("<I").pack
+
 
 @dataclass(slots=True)
 class Grower:
@@ -67,6 +68,10 @@ class Grower:
     turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
     recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
     latest: Said = NOBODY
+    base: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.base, _ = span(self.account)
 
     def grow(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
@@ -76,7 +81,7 @@ class Grower:
                     self._fact(op)
                 case Passage():
                     space, part = self.space(op.scope)
-                    self.index(part, position(self.account, op.seq), space, op, self._before(space, op))
+                    self.index(part, self.base + op.seq, space, op, self._before(space, op))
                 case Witness():
                     self._witness(op)
                 case Tick():
@@ -155,7 +160,7 @@ class Grower:
         if fact.id in self.ends:
             self._flush()
         self.ends[fact.id] = fact.seq
-        row = fact_row(fact, self.account, self.space(fact.scope)[0])
+        row = fact_row(fact, self.base + fact.seq, self.space(fact.scope)[0])
         self.gathered["add_fact"].append(row)
         self.latest = (row[0], fact.until, spoken(fact), row)
 
@@ -167,22 +172,22 @@ class Grower:
 
     def _end(self, ends: Mapping[str, int]) -> None:
         """End the latest version of each of some threads at a position."""
-        lo, hi = span(self.account)
-        for id_, thread in run_many(self.db, "held", [(thread, lo, hi) for thread in ends]).fetchall():
-            self.facts.pop((self.name, id_ - lo), None)
+        threads = ((thread, self.base + seq) for thread, seq in ends.items())
+        for id_, thread in run_rows(self.db, "held", threads, len(ends), self.base):
+            self.facts.pop((self.name, id_ - self.base), None)
             run(self.db, "close_fact", ends[thread], id_)
             closed = run(self.db, "close_passages", ends[thread], id_).fetchall()
             self.touched.update(part for (part,) in closed)
 
     def _link(self, link: Link) -> None:
         space, _ = self.space(link.scope)
-        id_ = position(self.account, link.seq)
+        id_ = self.base + link.seq
         row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta))
         self.gathered["add_link"].append(row)
 
     def _witness(self, witness: Witness) -> None:
         space, _ = self.space(witness.scope)
-        id_ = position(self.account, witness.seq)
+        id_ = self.base + witness.seq
         self.gathered["add_evidence"].append((id_, witness.id, space, witness.digest, witness.source))
         if witness.blobs:
             run_rows(self.db, "add_holding", ((id_, name) for name in witness.blobs), len(witness.blobs))
@@ -191,8 +196,7 @@ class Grower:
         space, part = self.space(tick.scope)
         turns, tokens = self.clocks.get(part) or run(self.db, "last_tick", part).fetchone() or (0, 0)
         clock = self.clocks[part] = (min(turns + tick.turns, MOST), min(tokens + tick.tokens, MOST))
-        row = (position(self.account, tick.seq), space, part, tick.at, tick.turns, tick.tokens, *clock)
-        self.gathered["add_tick"].append(row)
+        self.gathered["add_tick"].append((self.base + tick.seq, space, part, tick.at, tick.turns, tick.tokens, *clock))
 
     def _size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
@@ -229,12 +233,13 @@ class Grower:
             self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
         else:
             row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
-        ready = 1 if digest in self.fresh else None
-        if ready:
-            self.vectors[digest] = self.fresh[digest]
+        vector = self.fresh.get(digest)
+        if vector is not None:
+            self.vectors[digest] = vector
         self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
-            len(words), digest, None if text == passage.text else passage.text, ready, None,
+            len(words), digest, None if text == passage.text else passage.text,
+            None if vector is None else 1, None,
         ])  # fmt: skip
         self.rows[part] = ordinal + 1
         turn = (ordinal, passage.text)
@@ -255,15 +260,16 @@ def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dic
     lo, _ = part_span(part)
     written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
     for chunk in range(folded >> CHUNK_BITS, (goal - 1 >> CHUNK_BITS) + 1):
-        postings: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
+        postings: dict[str, bytes] = {}
         for ordinal in range(max(folded, chunk << CHUNK_BITS), min(goal, chunk + 1 << CHUNK_BITS)):
             place = ordinal << TF_BITS
+            once = _posting(place | 1)
             for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
-                postings[term].append(place | count)
-        if byteorder == "big":  # they are kept little-endian, whatever the machine
-            for docs in postings.values():
-                docs.byteswap()
-        rows = ((part, term, chunk, postings[term]) for term in sorted(postings))
+                posting = once if count == 1 else _posting(place | count)
+                before = postings.get(term)
+                postings[term] = posting if before is None else before + posting
+        ordered = sorted(postings)
+        rows = zip(repeat(part), ordered, repeat(chunk), map(postings.__getitem__, ordered))
         run_rows(db, "add_posting", rows, len(postings))
     run(db, "drop_terms", lo + folded, lo + goal)
 

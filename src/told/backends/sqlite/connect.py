@@ -413,7 +413,7 @@ def run_named(db: Any, name: str, params: Mapping[str, Any] | tuple[Any, ...]) -
     try:
         found: Result = db.execute(QUERIES[name], params)
     except UnicodeEncodeError:
-        if QUERIES[name].startswith("SELECT"):
+        if QUERIES[name].startswith(("SELECT", "WITH")):
             return Nothing()
         raise
     return found

@@ -203,7 +203,8 @@ def _check(db: apsw.Connection, memo: Memo, account: int, guards: Sequence[Guard
     for guard in guards:
         match guard:
             case ThreadAt(thread=thread, seq=seq):
-                latest = run(db, "held", thread, *span(account)).fetchone()
+                lo, hi = span(account)
+                latest = run(db, "held", thread, hi, lo).fetchone()
                 broken = latest != (None if seq is None else (position(account, seq), thread))
             case NoFact(scope=scope, md5s=md5s):
                 space = memo.spaces.get(scope) or space_of(db, account, scope)

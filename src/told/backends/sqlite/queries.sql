@@ -98,8 +98,9 @@ UPDATE fact SET first = p.first, last = p.last
 FROM (SELECT fact, min(id) AS first, max(id) AS last FROM passage WHERE fact > ?1 AND fact < ?2 GROUP BY fact) p
 WHERE fact.id = p.fact
 -- name: held
-SELECT f.id, e.thread FROM entry e CROSS JOIN fact f ON f.id = e.id
-WHERE e.thread = ? AND e.id > ? AND e.id < ? AND f.until = 4611686018427387904
+WITH wanted (thread, before) AS (VALUES (?, ?))
+SELECT f.id, e.thread FROM wanted w CROSS JOIN entry e ON e.thread = w.thread AND e.id < w.before AND e.id > ?
+    CROSS JOIN fact f ON f.id = e.id WHERE f.until = 4611686018427387904
 -- name: close_fact
 UPDATE fact SET until = ? WHERE id = ?
 -- name: close_passages

@@ -68,10 +68,10 @@ def meta_text(meta: Mapping[str, Any]) -> str:
     return canonical(meta).decode() if meta else "{}"
 
 
-def fact_row(fact: Fact, account: int, space: int) -> list[Any]:
+def fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
     """A fact for the fact table; where its first and last passages stand is yet to be said."""
     return [
-        position(account, fact.seq), fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
+        id_, fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
         *_middle(fact), meta_text(fact.meta), None, None,
     ]  # fmt: skip
 
