@@ -60,9 +60,13 @@ def guard(random: Random, scope: Scope) -> Guard:
             return Intact(seq)
 
 
-def commit(random: Random) -> Deed:
-    """A commit of a few verbs, some of which cannot be done."""
+def commit(random: Random, store: Store) -> Deed:
+    """A commit of a few verbs, some of which cannot be done; what it saw just now, it saw truly."""
     scope = random.choice(SCOPES)
+    head = store.head(scope.account).seq
+    seen, guards = random.choice((-1, head)), [guard(random, scope)] if random.random() < 0.6 else []
+    if seen == head and tried(store, lambda store: store.commit(Batch(scope.account, [], guards), fold_all)):
+        guards = []
     drafts = [Draft(verb(random), scope) for _ in range(random.randrange(1, 4))]
     texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
     vectors = {text_hash(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
@@ -70,7 +74,7 @@ def commit(random: Random) -> Deed:
         drafts.append(Draft(Asserted("t9", Claim(odd := f"odd {random.random()}")), scope))
         vectors[text_hash(odd)] = [1.0, 0.5, 0.5]
     batch = Batch(
-        scope.account, drafts, [guard(random, scope)] if random.random() < 0.5 else (), random.choice((-1, 0, 3)),
+        scope.account, drafts, guards, seen,
         ticket(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
         step=Step("graph", 0, random.randrange(1, 9)) if random.random() < 0.05 else None,
     )  # fmt: skip
@@ -82,7 +86,7 @@ def commit(random: Random) -> Deed:
     return lambda store: store.commit(batch, fold)
 
 
-def other(random: Random) -> Deed:
+def other(random: Random, _: Store) -> Deed:
     """A write that is no commit."""
     account, seq = random.choice(ACCOUNTS), random.randrange(1, 9)
     return random.choice((
@@ -144,7 +148,8 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
     one_by_one, together = stores
     writer = together._write
     for _ in range(4):
-        deeds = [(other if random.random() < 0.06 else commit)(random) for _ in range(random.randrange(2, 24))]
+        kinds = [other if random.random() < 0.06 else commit for _ in range(random.randrange(2, 24))]
+        deeds = [kind(random, one_by_one) for kind in kinds]
         alone = [outcome(tried(one_by_one, deed)) for deed in deeds]
         gathering = together._write = Gathering(writer)  # type: ignore[assignment]
         for deed in deeds:

@@ -173,7 +173,7 @@ class RamStore(RamOverlay, RamTurns):
         self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
         hashes: Sequence[bytes] = (), *, last: bool = False,
     ) -> Known:  # fmt: skip
-        """What exactly this scope already holds, a key's ticket, which hashes have a vector, and the last turn."""
+        """What exactly this scope already holds, a ticket, which hashes have a vector, the last turn, the model."""
         account = self._account(scope.account)
         facts = {md5: account.held(scope, md5) for md5 in md5s}
         evidence = {digest: account.witness(scope, digest) for digest in digests}
@@ -185,6 +185,7 @@ class RamStore(RamOverlay, RamTurns):
             ticket,
             account.newest(scope) if last else None,
             self.cached(hashes),
+            self.model(),
         )
 
     @locked

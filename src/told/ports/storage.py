@@ -191,6 +191,7 @@ class Known:
 
     `last` is the turn last written where the scope is at home, if it is of exactly this scope, held and unchanged.
     What is there may be newer than the head: a guard that the writer drew from it is then looked at by the commit.
+    The model is the one the store is indexed with; it may be left out for an account that was never written to.
     """
 
     seen: int
@@ -199,6 +200,7 @@ class Known:
     ticket: Ticket | None = None
     last: Fact | None = None
     vectors: frozenset[bytes] = frozenset()
+    model: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ PAGE = 256
 
 
 class Looked(NamedTuple):
-    """The texts a write has looked up already, with their hashes, and which of these have a vector."""
+    """The texts a write has looked up already, with their hashes, which of these have a vector, and of which model."""
 
     asked: Mapping[str, bytes]
     found: frozenset[bytes]
+    model: tuple[str, int] | None = None
 
 
 NO_VECTORS: Mapping[bytes, Vector] = {}
@@ -72,13 +73,13 @@ def _vectors(
     wanted = {key: text for key, text in texts.items() if key not in found} if found else texts
     if not wanted:
         return {}
-    yield from _bound(store, embedder)
+    yield from _bound(store, embedder, looked.model)
     return (yield from embedded(embedder, wanted))
 
 
-def _bound(store: Store, embedder: Embedder) -> Flow[None]:
+def _bound(store: Store, embedder: Embedder, seen: tuple[str, int] | None = None) -> Flow[None]:
     """Refuse vectors for a store that somebody has switched to another model since it was opened."""
-    model = yield from call(store.model)
+    model = seen or (yield from call(store.model))
     if model is not None and model != (embedder.model, embedder.dim):
         raise ModelMismatch(
             f"The store is indexed with {model[0]} ({model[1]} dimensions), not {embedder.model} ({embedder.dim}).",

@@ -153,7 +153,7 @@ def _written(
         plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=ask, anew=anew)
         plan.blobs, plan.vectors = wanted.blobs, given
         plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
-        plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors)
+        plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors, known.model)
         if extractor is not None and heard is not None and found is not NOTHING:
             yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
             if not asks_model and wanted.ask.by != CLOSED:

@@ -63,18 +63,19 @@ def account_of(db: apsw.Connection, name: str) -> Account:
     if row is None:
         run(db, "add_account", name, GENESIS)
         row = run(db, "account", name).fetchone()
-    return Account(row[0], name, *row[1:])
+    id_, seq, at, hash_ = row
+    return Account(id_, name, seq, at, hash_, since=seq)
 
 
 def known(
     db: apsw.Connection, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
     hashes: Sequence[bytes], *, last: bool,
 ) -> Known:  # fmt: skip
-    """What exactly this scope already holds of some texts and evidence, a key's ticket, vectors, and the last turn.
+    """What exactly this scope already holds of texts and evidence, a key's ticket, vectors, the last turn, the model.
 
     The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
     """
-    seen, ticket, home = None, None, None
+    seen, ticket, home, model = None, None, None, None
     evidence: dict[bytes, str] = {}
     vectors: set[bytes] = set()
     held: list[int] = []
@@ -86,16 +87,17 @@ def known(
     for row in found:
         if seen is None:
             seen, home, ticket = row[0], row[1], None if row[2] is None else Ticket(*row[2:6])
-        if row[6] is not None:
-            evidence[row[6]] = row[7]
+            model = None if row[6] is None else (row[6], row[7])
         if row[8] is not None:
-            vectors.add(row[8])
-        if row[9] is not None:
-            held.append(row[9])
+            evidence[row[8]] = row[9]
+        if row[10] is not None:
+            vectors.add(row[10])
+        if row[11] is not None:
+            held.append(row[11])
     rows = sorted(run(db, "versions", json_list(held))) if held else ()
     facts = {fact.md5: fact for fact in (fact_of(row, scope) for row in rows)}
     turn = _last(db, scope, home) if last and home is not None else None
-    return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors))
+    return Known(seen or 0, facts, evidence, ticket, turn, frozenset(vectors), model)
 
 
 def held(
@@ -144,7 +146,7 @@ def commit(db: apsw.Connection, memo: Memo, growth: Growth, mint: Mint, batch: B
     account = memo.accounts.get(batch.account) or account_of(db, batch.account)
     if batch.ticket is not None and run(db, "ticket", account.id, batch.ticket.key).fetchone():
         raise Conflict()
-    guards = batch.guards if batch.seen != account.seq else ()
+    guards = [guard for guard in batch.guards if not memo.vouches(account, guard, batch.seen)]
     if growth.bears_on(guards) or _broken(db, memo, account.id, guards):
         growth.settle(db)
         if _broken(db, memo, account.id, guards):
@@ -158,6 +160,7 @@ def commit(db: apsw.Connection, memo: Memo, growth: Growth, mint: Mint, batch: B
     grower = growth.of(account, lambda: Grower(db, account.id, account.name, model, {}, *known))
     grower.fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
     entries = _sealed(mint, account, batch.drafts)
+    memo.note(account, batch.drafts)
     grower.entries += [_row(account.id, entry) for entry in entries]
     grower.gather(fold(entries))
     if batch.blobs:

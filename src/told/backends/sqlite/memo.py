@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from told.backends.sqlite.vectors import Model
+from told.core.entry import Draft
 from told.core.fact import Fact
 from told.core.scope import Scope
+from told.ports import Guard, NoEvidence, NoFact
 
 UNKNOWN: Final = -1
 MANY: Final = 4096
@@ -18,13 +20,14 @@ LONG: Final = 2048
 
 @dataclass(slots=True)
 class Account:
-    """An account inside a transaction; its head moves with every entry."""
+    """An account inside a transaction; its head moves with every entry, and all that came since a position is known."""
 
     id: int
     name: str
     seq: int
     at: int
     hash: bytes
+    since: int
 
 
 @dataclass(slots=True)
@@ -42,12 +45,29 @@ class Memo:
     clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
     model: tuple[Model | None] | None = None
     facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
+    moved: dict[Scope | None, int] = field(default_factory=dict)
 
     def at(self, version: int) -> Memo:
         """The memo to use for a transaction on this version of the file."""
         memo = self if self.version == version and len(self.spaces) < MANY else Memo()
         memo.version = UNKNOWN
         return memo
+
+    def note(self, account: Account, drafts: Iterable[Draft]) -> None:
+        """Note that something was written to the scopes of some drafts."""
+        last: object = self
+        for draft in drafts:
+            if draft.scope is not last:
+                last = draft.scope
+                self.moved[draft.scope] = account.seq
+
+    def vouches(self, account: Account, guard: Guard, seen: int) -> bool:
+        """Whether a guard is known to hold: nothing was written since, or nothing to the scope that it watches."""
+        if seen == account.seq:
+            return True
+        return (
+            isinstance(guard, NoFact | NoEvidence) and seen >= account.since and self.moved.get(guard.scope, 0) <= seen
+        )
 
     def keep(self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]) -> None:
         """Note facts that were just read, given their rows; those noted before make room once there are many."""

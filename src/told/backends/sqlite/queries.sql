@@ -36,12 +36,14 @@ SELECT digest FROM tombstone WHERE digest IN (SELECT unhex(value) FROM json_each
 
 -- name: known
 WITH mark (md5, digest, hash) AS (VALUES (?, ?, ?))
-SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, e.digest, e.name, v.hash, f.id FROM mark m CROSS JOIN account a
+SELECT a.seq, s.part, t.key, t.digest, t.outcome, t.seq, c.name, c.dim, e.digest, e.name, v.hash, f.id
+FROM mark m CROSS JOIN account a
+LEFT JOIN model c ON c.current
 LEFT JOIN ticket t ON t.account = a.id AND t.key = ?
 LEFT JOIN space s ON s.account = a.id AND s.user_id IS ? AND ifnull(s.agent_id, '') = ifnull(?, '')
     AND ifnull(s.run_id, '') = ifnull(?, '')
 LEFT JOIN evidence e ON e.space = s.id AND e.digest = m.digest
-LEFT JOIN embedding v ON v.model = (SELECT id FROM model WHERE current) AND v.hash = m.hash
+LEFT JOIN embedding v ON v.model = c.id AND v.hash = m.hash
 LEFT JOIN fact f ON f.space = s.id AND f.md5 = m.md5 AND f.until = 4611686018427387904
 WHERE a.name = ?
 -- name: ticket
