@@ -9,9 +9,10 @@ import pytest
 
 from told import Memory
 from told.core.entry import Asserted, Claim, Draft
-from told.core.errors import InvalidInput
+from told.core.errors import Conflict, InvalidInput
 from told.core.scope import Scope
-from told.ports import VIEWS, Batch
+from told.core.text import md5
+from told.ports import VIEWS, Batch, NoFact
 from told.testing import hashing_embedder
 from told.views import fold_all
 
@@ -150,3 +151,23 @@ def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
     pair[0].add("tea", user_id="alice", infer=False, metadata={"notes": "word " * 1000})
     assert store.versions("default", [2]) == store.versions("default", [2]) != {}
     assert store.versions("default", [2])[2] is not store.versions("default", [2])[2]
+
+
+@pytest.mark.parametrize("between", [(0, "alice"), (1, "alice"), (0, "bob"), (1, "bob"), None])
+def test_a_guard_is_believed_only_where_nobody_wrote_to_its_scope(
+    pair: tuple[Memory, Memory], between: tuple[int, str] | None
+) -> None:
+    one, store = pair[0], pair[0].engine.store
+    one.add("milk", user_id="alice", infer=False)
+    seen = store.known(ALICE, [md5("tea")], [], None).seen
+    one.add("water", user_id="carol", infer=False)
+    if between is not None:
+        writer, user = between
+        pair[writer].add("tea", user_id=user, infer=False)
+    batch = Batch("default", [Draft(Asserted("t", Claim("tea")), ALICE)], [NoFact(ALICE, (md5("tea"),))], seen)
+    if between is not None and between[1] == "alice":
+        with pytest.raises(Conflict):
+            store.commit(batch, fold_all)
+    else:
+        assert len(store.commit(batch, fold_all)) == 1
+    assert grown_is_rebuilt(one)

@@ -12,7 +12,7 @@ from told.backends.sqlite.connect import TOGETHER
 from told.backends.sqlite.sql import QUERIES, widened
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES, LOOKS = 300, 13, 18, 6
+ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
 MANY = 400
 
 
