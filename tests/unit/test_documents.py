@@ -284,9 +284,9 @@ def test_what_is_no_document_is_refused_with_what_would_be(data, name):
 def test_a_file_is_read_by_its_path(tmp_path):
     (tmp_path / "a.md").write_text("# Hi\n\nthere", "utf-8")
     assert read_document(tmp_path / "a.md").title == "Hi"
-    for missing in (tmp_path, tmp_path / "none.md"):
-        with pytest.raises(MediaError, match="no file"):
-            read_document(missing)
+    for path, why in ((tmp_path, "is a folder"), (tmp_path / "none.md", "no file")):
+        with pytest.raises(MediaError, match=why):
+            read_document(path)
 
 
 def test_what_is_too_large_is_refused(tmp_path):

@@ -198,6 +198,13 @@ def test_a_server_that_drips_is_cut_off():
         fetcher(dial, timeout=0.3)("http://x.org/a.png")
 
 
+def test_a_server_that_falls_silent_is_late_whichever_clock_strikes_first(monkeypatch):
+    monkeypatch.setattr("told.write.media.fetch._Pinned.cut", lambda _: None)
+    late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
+    with served(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
+        fetcher(dial, timeout=0.3)("http://x.org/a.png")
+
+
 def test_an_error_names_no_more_than_the_url():
     with pytest.raises(ToldError) as refused:
         check_url("ftp://x.org/" + "a" * 1000)

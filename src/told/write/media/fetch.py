@@ -124,7 +124,8 @@ class Fetcher:
             connection.request("GET", path, headers=headers)
             return self._read(connection, target, accept)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            why = f"it took longer than {self.timeout:g} seconds" if connection.late else type(error).__name__
+            late = connection.late or isinstance(error, TimeoutError)
+            why = f"it took longer than {self.timeout:g} seconds" if late else type(error).__name__
             raise FetchError(f"{_brief(target.geturl())} cannot be fetched: {why}.") from error
         finally:
             watch.cancel()
