@@ -303,9 +303,9 @@ def index(_: Patient, memory: Memory) -> Check:
     problems = memory.engine.store.check()
     if problems:
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-        what, _, way = problems[0].rstrip(".").partition("; ")
-        way = way or "run `told rebuild`"
-        return Check("index", "fail", f"{what}{more}", f"{way[:1].upper()}{way[1:]}.")
+        what, _sep, way = problems[0].rstrip(".").partition("; ")
+        fix = way or "run `told rebuild`"
+        return Check("index", "fail", f"{what}{more}", f"{fix[:1].upper()}{fix[1:]}.")
     return Check("index", "ok", "no problem found")
 
 
