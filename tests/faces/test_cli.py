@@ -73,6 +73,13 @@ def test_a_pipe_with_a_name_is_read_like_a_file_and_a_folder_is_called_one(told,
     assert "told blob sync" in told("blob", "upload", str(tmp_path), "-u", "alice", code=1).err
 
 
+def test_a_folder_of_that_name_takes_nothing_from_standard_input(told, sdk, tmp_path, monkeypatch):
+    (tmp_path / "-").mkdir()
+    monkeypatch.chdir(tmp_path)
+    told("add", "-f", "-", "-u", "alice", stdin='[{"role": "user", "content": "I like tea"}]')
+    assert [row["memory"] for row in sdk("get_all", user_id="alice")["results"]] == ["I like tea"]
+
+
 def test_add_passes_everything_on_to_the_sdk(told, sdk):
     told(
         "add", "The museum closes at six", "--user-id", "alice", "--agent", "guide", "--run-id", "r1",

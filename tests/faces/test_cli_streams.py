@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from told.faces.cli import main
+from told.faces.cli.talk import Lines
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"
@@ -109,6 +110,14 @@ def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program
     assert code == 2
     assert err.startswith(b"error: Standard input is not UTF-8 text:")
     assert err.count(b"\n") == 1
+
+
+def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, sdk, monkeypatch):
+    monkeypatch.setattr(Lines, "__init__", lambda self: vars(self).update(typed=True, _again=[]))
+    _, out, err = program(["chat", "-u", "bob"], stdin=b"caf\xe9\nI play the cello\n")
+    assert b"lone surrogate" in out + err
+    assert b"unexpectedly" not in err
+    assert [row["memory"] for row in sdk("get_all", user_id="bob")["results"]] == ["I play the cello"]
 
 
 def test_a_terminal_as_wide_as_nothing_is_one_of_unknown_width(program, held, monkeypatch):

@@ -6,6 +6,8 @@ import apsw
 import pytest
 
 from told import AsyncMemory, Memory
+from told.backends.sqlite.care import STILL_READ
+from told.backends.sqlite.store import SqliteStore
 from told.core.errors import StoreCorrupt
 from told.faces import doctor
 
@@ -136,3 +138,14 @@ def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
     (found,) = [check for check in checks if check.name == "index"]
     assert found.fix == "Run `told rebuild --account 'two words'`."
     assert "told rebuild" not in found.what
+
+
+@pytest.mark.parametrize(("problem", "what", "fix"), [
+    ("fact: 1 row; run `told rebuild --account 'a; b'`", "fact: 1 row", "Run `told rebuild --account 'a; b'`."),
+    (f"erasure: {STILL_READ}", f"erasure: {STILL_READ.split('; ')[0]}", STILL_READ.split("; ")[1]),
+    ("file: page 3 is twice in use", "file: page 3 is twice in use", "Run `told rebuild`."),
+])  # fmt: skip
+def test_the_doctor_parts_what_is_wrong_from_the_way_out(problem, what, fix, file, monkeypatch):
+    monkeypatch.setattr(SqliteStore, "check", lambda _: [problem])
+    checks = doctor.examine(store=url(file), embedder="none", account="acme")
+    assert [(check.what, check.fix) for check in checks if check.name == "index"] == [(what, fix)]

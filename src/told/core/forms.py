@@ -1,7 +1,8 @@
 """The almanac's forms fitted to a text: words are looked up in their tables, and only what stands between is compiled.
 
 A slot is tried with its longest word first. What stands between two slots is taken as far as it goes and never given
-back, so no word of a table begins with what a template may leave out before it.
+back, so no word of a table begins with what a template may leave out before it. In a template, words that may stand for
+one another are in a group, and a slot that words may fill is in none.
 """
 
 from __future__ import annotations

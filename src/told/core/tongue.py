@@ -77,7 +77,8 @@ def language(text: str) -> str:
 def _by_script(text: str) -> tuple[str, list[str]] | None:
     """The first script the text has letters of, with all letters that are not Latin."""
     foreign = [c for c in text if c > "\u036f"]
-    found = next((name for name, (first, last) in _LETTERS if any(first <= c <= last for c in foreign)), None)
+    each = set(foreign)
+    found = next((name for name, (first, last) in _LETTERS if any(first <= c <= last for c in each)), None)
     return (found, [*filter(str.isalpha, foreign)]) if found else None
 
 

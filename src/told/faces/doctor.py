@@ -303,8 +303,9 @@ def index(_: Patient, memory: Memory) -> Check:
     problems = memory.engine.store.check()
     if problems:
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-        what, way = problems[0].rsplit("; ", 1) if "; " in problems[0] else (problems[0], "run `told rebuild`")
-        return Check("index", "fail", f"{what}{more}", f"{way[:1].upper()}{way[1:]}.")
+        what, _sep, way = problems[0].rstrip(".").partition("; ")
+        fix = way or "run `told rebuild`"
+        return Check("index", "fail", f"{what}{more}", f"{fix[:1].upper()}{fix[1:]}.")
     return Check("index", "ok", "no problem found")
 
 

@@ -45,6 +45,7 @@ def times(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> tupl
 # -------------------------------------------------------------------------------------------------------------- finding
 
 _WORD: Final = regex(r"[a-z]+|[0-9]+|[^\x00-\x7f]")
+_BEGINNING: Final = regex(r"(?<![a-z0-9])(?:[a-z0-9]|[^\x00-\x7f])")
 
 
 @cache
@@ -418,11 +419,6 @@ def _offset(sentence: Sentence, this: Time, way: str) -> Time | None:
 
 def _counted(left: str) -> Fit | None:
     """What is counted at the end of a text, from the first word on that leads there: "two weeks before "."""
-    starts = (word.start() for word in _WORD.finditer(left, max(0, len(left) - 48)))
-    fits = (
-        _shape(template).fit(left, start, whole=True)
-        for start in starts
-        for template in beside.OFFSETS
-        if not re.match("[a-z0-9]", left[start - 1 : start])
-    )
+    starts = (word.start() for word in _BEGINNING.finditer(left, max(0, len(left) - 48)))
+    fits = (_shape(template).fit(left, start, whole=True) for start in starts for template in beside.OFFSETS)
     return next(filter(None, fits), None)

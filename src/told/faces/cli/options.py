@@ -32,7 +32,9 @@ def json_object(text: str) -> dict[str, Any]:
 def file_or_pipe(text: str) -> Path:
     """The path of a file or a pipe that is there, or `-` for standard input."""
     path = Path(text)
-    if text != "-" and not os.access(path, os.F_OK):
+    if text == "-":
+        return path
+    if not os.access(path, os.F_OK):
         raise typer.BadParameter(f"there is no file {text!r}")
     if path.is_dir():
         raise typer.BadParameter(f"{text!r} is a folder")

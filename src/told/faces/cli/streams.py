@@ -22,7 +22,10 @@ SPELLING = "told-spelled"
 
 
 def settle() -> None:
-    """Make every stream one that can be used: a character it has no code for is spelled, and a closed one is there."""
+    """Make every stream one that can be used: a character it has no code for is spelled, and a closed one is there.
+
+    What is typed and is no text comes in as surrogates, which whoever stores it refuses.
+    """
     codecs.register_error(SPELLING, _spelled)
     if os.environ.get("COLUMNS") == "0":  # as wide as nothing, which would print nothing
         del os.environ["COLUMNS"]
@@ -31,9 +34,9 @@ def settle() -> None:
     # Opened to be read: what is printed there is an error, as on a full disk.
     sys.stdout = sys.stdout or os.fdopen(os.open(nowhere, os.O_RDONLY), "w", encoding="utf-8")
     sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, SPELLING), (sys.stderr, SPELLING)):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors=SPELLING)
+            stream.reconfigure(errors=errors)
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
