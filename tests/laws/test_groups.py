@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from told.backends.sqlite.connect import translated
 from told.backends.sqlite.store import SqliteStore
 from told.backends.sqlite.writer import Job, Writer
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
@@ -67,8 +68,10 @@ def commit(random: Random) -> Deed:
     texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
     vectors = {text_hash(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
     if random.random() < 0.04:
-        drafts.append(Draft(Asserted("t9", Claim(odd := f"odd {random.random()}")), scope))
+        drafts.append(Draft(Asserted("t9", Claim(odd := random.choice((*TEXTS, "odd")))), scope))
         vectors[text_hash(odd)] = [1.0, 0.5, 0.5]
+    if random.random() < 0.04:
+        drafts.append(Draft(Asserted(random.choice(THREADS), Claim("of no day", said_at=2**70)), scope))
     batch = Batch(
         scope.account, drafts, [guard(random, scope)] if random.random() < 0.5 else (), random.choice((-1, 0, 3)),
         ticket(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
@@ -115,7 +118,14 @@ class Gathering:
 
 
 def outcome(error: BaseException | None) -> object:
-    return None if error is None else type(error).__name__
+    """The name of an error as whoever called is told of it."""
+    if error is None:
+        return None
+    try:
+        with translated():
+            raise error
+    except Exception as told:
+        return type(told).__name__
 
 
 def tried(store: Store, deed: Deed) -> BaseException | None:

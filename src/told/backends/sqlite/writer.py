@@ -267,8 +267,8 @@ class Writer:
         return not self.growth.broken and db.in_transaction and self._traces(db) == before
 
     def _spoiler(self, failed: Job[Any], jobs: list[Job[Any]]) -> Job[Any] | None:
-        """Whose fault it is that a job failed; nobody knows if it was in writing what several had gathered."""
-        if self._apart or not self.growth.broken:
+        """Whose fault it is that a job failed; nobody knows if it may have been in writing what others had gathered."""
+        if self._apart or not (failed.gathers or self.growth.broken):
             return failed
         if len(jobs) > 1:
             self._apart, failed.error = True, None
