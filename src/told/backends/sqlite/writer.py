@@ -260,7 +260,7 @@ class Writer:
             if not isinstance(error, Exception):
                 raise
             job.error = error
-        if not job.keeps or (job.error is not None and not job.gathers):
+        if not job.keeps:
             self.memo = Memo()
         if job.error is None:
             return True
