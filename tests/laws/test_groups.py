@@ -12,7 +12,7 @@ import pytest
 from told.backends.sqlite.connect import translated
 from told.backends.sqlite.store import SqliteStore
 from told.backends.sqlite.writer import Job, Writer
-from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
+from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Ruled, Verb
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.text import md5
@@ -92,6 +92,9 @@ def other(random: Random) -> Deed:
         lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
         lambda store: store.rebuild(account, VIEWS, folding(VIEWS)),
         lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0, 1.0]}, None),
+        lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0]}, None),
+        lambda store: store.switch_model("small", 2),
+        lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
         lambda store: store.advance(account, "words", seq),
     ))  # fmt: skip
 
