@@ -100,6 +100,13 @@ def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_a
     assert said.digest() == sha256(canonical([*parts, sorted(set(names))] if names else parts))
 
 
+@pytest.mark.parametrize("odd", [1, True, 1.0])
+def test_what_is_equal_but_not_written_alike_has_another_digest(odd):
+    for said in (Evidence("tea", source=1), Evidence("tea", source=odd)):
+        parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
+        assert said.digest() == sha256(canonical(parts))
+
+
 def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
     tea = Evidence("I like tea", meta={"blobs": ["sha256:" + "0" * 64]})
     assert tea.digest() == tea.digest() == replace(tea).digest() != replace(tea, meta={}).digest()

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from told.backends.sqlite.connect import translated
 from told.backends.sqlite.store import SqliteStore
 from told.backends.sqlite.writer import Job, Writer
-from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
+from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Ruled, Verb
 from told.core.ids import text_hash
 from told.core.scope import Scope
 from told.core.text import md5
@@ -71,8 +72,10 @@ def commit(random: Random, store: Store) -> Deed:
     texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
     vectors = {text_hash(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
     if random.random() < 0.04:
-        drafts.append(Draft(Asserted("t9", Claim(odd := f"odd {random.random()}")), scope))
+        drafts.append(Draft(Asserted("t9", Claim(odd := random.choice((*TEXTS, "odd")))), scope))
         vectors[text_hash(odd)] = [1.0, 0.5, 0.5]
+    if random.random() < 0.04:
+        drafts.append(Draft(Asserted(random.choice(THREADS), Claim("of no day", said_at=2**70)), scope))
     batch = Batch(
         scope.account, drafts, guards, seen,
         ticket(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
@@ -93,6 +96,9 @@ def other(random: Random, _: Store) -> Deed:
         lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
         lambda store: store.rebuild(account, VIEWS, folding(VIEWS)),
         lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0, 1.0]}, None),
+        lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0]}, None),
+        lambda store: store.switch_model("small", 2),
+        lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
         lambda store: store.advance(account, "words", seq),
     ))  # fmt: skip
 
@@ -119,7 +125,14 @@ class Gathering:
 
 
 def outcome(error: BaseException | None) -> object:
-    return None if error is None else type(error).__name__
+    """The name of an error as whoever called is told of it."""
+    if error is None:
+        return None
+    try:
+        with translated():
+            raise error
+    except Exception as told:
+        return type(told).__name__
 
 
 def tried(store: Store, deed: Deed) -> BaseException | None:

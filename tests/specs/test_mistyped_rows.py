@@ -132,6 +132,17 @@ def test_many_accounts_are_counted_and_a_few_named(tmp_path):
     assert problem.endswith("and so for 2 more accounts")
 
 
+def test_an_account_whose_name_is_damaged_cannot_be_named(file):
+    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
+    spoil(file, "UPDATE account SET name = ? WHERE name = 'acme'", BLOB)
+    spoil(file, "UPDATE ticket SET account = ? WHERE account = 1", BLOB)
+    with Memory(url(file), embedder="none", account="two words") as memory:
+        found = {problem.partition(":")[0]: problem for problem in memory.engine.store.check()}
+    assert found["account"].endswith("restore the last backup")
+    assert found["fact"].endswith("run `told rebuild --account 'two words'`")
+    assert found["ticket"].endswith("run `told rebuild`")
+
+
 def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
     spoil(file, "UPDATE fact SET created_at = ? WHERE id >> 40 = 2", BLOB)
     checks = doctor.examine(store=url(file), embedder="none", account="acme")

@@ -53,7 +53,7 @@ class Evidence(_Digested):
         return self._digest
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)  # 1 and True are equal, but not written alike
 def _origin(*said: str | int | None) -> str:
     """How the digest of evidence begins: with whatever many turns of a conversation have in common."""
     return written(said)[:-1]

@@ -255,7 +255,7 @@ class Grower:
             row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
         vector = self.fresh.get(digest)
         if vector is not None:
-            self.vectors[digest] = vector
+            self.vectors.setdefault(digest, vector)
         self.gathered["add_passage"].append([
             id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
             len(words), digest, None if text == passage.text else passage.text,

@@ -58,9 +58,7 @@ class Growth:
 
 def _bears_on(grower: Grower, guard: Guard) -> bool:
     match guard:
-        case NoFact(md5s=marks):
-            return not grower.marks.isdisjoint(marks)
-        case NoEvidence(digests=marks):
+        case NoFact(md5s=marks) | NoEvidence(digests=marks):
             return not grower.marks.isdisjoint(marks)
         case NoNews(scope=scope) | NoMore(scope=scope):
             return scope in grower.met

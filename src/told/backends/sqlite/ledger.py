@@ -151,14 +151,17 @@ def commit(db: apsw.Connection, memo: Memo, growth: Growth, mint: Mint, batch: B
         growth.settle(db)
         if _broken(db, memo, account.id, guards):
             raise Conflict()
+    model = current(db, memo)
+    fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
+    if model is not None:
+        model.check_all(fresh)
     if batch.step is not None:
         growth.settle(db)
         _take(db, account.id, batch.step)
         beside.note(db, account.id, batch.step.consumer, batch.notes)
-    model = current(db, memo)
     known = memo.spaces, memo.rows, memo.clocks, memo.facts
     grower = growth.of(account, lambda: Grower(db, account.id, account.name, model, {}, *known))
-    grower.fresh = batch.vectors if model is not None and batch.model in (None, model.name) else {}
+    grower.fresh = fresh
     entries = _sealed(mint, account, batch.drafts)
     memo.note(account, batch.drafts)
     grower.entries += [_row(account.id, entry) for entry in entries]

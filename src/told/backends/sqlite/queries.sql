@@ -14,7 +14,7 @@ INSERT INTO account (name, seq, at, hash) VALUES (?, 0, 0, ?)
 -- name: move_head
 UPDATE account SET seq = ?, at = ?, hash = ? WHERE id = ?
 -- name: account_names
-SELECT id, name FROM account
+SELECT name FROM account WHERE id IN (SELECT value FROM json_each(?)) AND typeof(name) = 'text' ORDER BY id
 -- name: part_account
 SELECT account FROM part WHERE id = ?
 -- name: accounts

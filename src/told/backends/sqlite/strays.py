@@ -71,8 +71,8 @@ def _mistyped(db: apsw.Connection) -> list[tuple[str, Counts, str]]:
 
 def advice(db: apsw.Connection, way: str, accounts: Iterable[int | None]) -> str:
     """A way out as it is typed, which names the accounts that must go it."""
-    names = dict(run(db, "account_names").fetchall())
-    return way.format(rebuild_of([names[account] for account in accounts if account in names]))
+    numbers = json_list([account for account in accounts if isinstance(account, int)])
+    return way.format(rebuild_of([name for (name,) in run(db, "account_names", numbers)]))
 
 
 def strays(db: apsw.Connection) -> Iterator[str]:

@@ -121,7 +121,6 @@ class Model:
         """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
         if not vectors:
             return []
-        self.check_all(vectors)
         rows = zip(repeat(self.id), vectors, pack(vectors.values()))
         return [digest for digest, awaited in run_rows(db, "add_embedding", rows, len(vectors)) if awaited]
 

@@ -260,15 +260,15 @@ class Writer:
             if not isinstance(error, Exception):
                 raise
             job.error = error
-        if not job.keeps or (job.error is not None and not job.gathers):
+        if not job.keeps:
             self.memo = Memo()
         if job.error is None:
             return True
         return not self.growth.broken and db.in_transaction and self._traces(db) == before
 
     def _spoiler(self, failed: Job[Any], jobs: list[Job[Any]]) -> Job[Any] | None:
-        """Whose fault it is that a job failed; nobody knows if it was in writing what several had gathered."""
-        if self._apart or not self.growth.broken:
+        """Whose fault it is that a job failed; nobody knows if it may have been in writing what others had gathered."""
+        if self._apart or not (failed.gathers or self.growth.broken):
             return failed
         if len(jobs) > 1:
             self._apart, failed.error = True, None
