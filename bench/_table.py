@@ -91,7 +91,7 @@ def _processor() -> str:
     known = Path("/proc/cpuinfo")
     lines = known.read_text("utf-8").splitlines() if known.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
+    return next(names, platform.processor()) or "a processor without a name"
 
 
 def _installed(name: str) -> str:
