@@ -61,6 +61,13 @@ def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(temp
                 assert match.end() == len(lead)
 
 
+@pytest.mark.parametrize("text", ["first week of may", "primera semana del mes", "erste woche des mai", "fin de mayo"])
+def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
+    shapes = [Shape.of(template) for template in (beside.NTH, beside.EDGE)]
+    ends = [fit.end for shape in shapes if (fit := shape.fit(text))]
+    assert text[ends[0] :] in almanac.SLOTS["thing"]
+
+
 def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() -> None:
     fit = Shape.of("{n} {unit}").fit("a couple of weeks")
     assert fit

@@ -129,7 +129,7 @@ NOT_A_TURN: Final = regex("[晚早以网線线楼地脚未后後本原起首优�
 
 # ------------------------------------------------------------------------------------------ parts, edges, ranges, tense
 
-_NTH_OF: Final = " (?:of|in|de|del|im|des|du|d')(?: the| el)?(?: month of)? ?"
+_NTH_OF: Final = " (?:of|in|im|del|des|de|du|d')(?: the| el)?(?: month of)? ?"
 NTH: Final = f"{{nth}} {{thing}}{_NTH_OF}"
 NTH_HALF: Final = f"{{nth}} half{_NTH_OF}"
 OF_WEEK: Final = "(?P<thing>week|weekend) of (?:the )?"
