@@ -14,12 +14,12 @@ from typing import Any
 from bench._corpus import DIM
 from bench._hashed import vector
 from told.core.entry import Claim
-from told.ports import Line, Purpose, Reply, Tool, ToolCall, ToolReply, Usage, Vector
+from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage, Vector
 from told.write.curate import model as curate
 from told.write.extract import apertures, closed, facts, graph
-from told.write.shape import Extracted, Heard
+from told.write.shape import ExtractionResult, ExtractionInput
 
-NOTHING_YET = Extracted()
+NOTHING_YET = ExtractionResult()
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class StandIn:
 
     def __init__(self, spent: Spent) -> None:
         self.spent = spent
-        self.heard: Heard | None = None
+        self.heard: ExtractionInput | None = None
         self.found = NOTHING_YET
         self.asked: list[tuple[str, str]] = []
         self._answers: Sequence[tuple[Mapping[str, Any], Callable[[str, str], Any]]] = (
@@ -73,7 +73,7 @@ class StandIn:
             (curate.SCHEMA, _decisions),
         )  # fmt: skip
 
-    def hear(self, heard: Heard, found: Extracted) -> None:
+    def hear(self, heard: ExtractionInput, found: ExtractionResult) -> None:
         """The turn that will be asked about."""
         self.heard, self.found, self.asked = heard, found, []
 
@@ -85,10 +85,10 @@ class StandIn:
             self.asked.append((f"{system}\n{user}\n{json.dumps(schema)}", said))
             return Reply(said, Usage(calls=1))
 
-    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The next calls."""
         with self.spent.counted():
-            calls = tuple(self._drawn() if tools[0].name == graph.ENTITIES.name else self._written(lines, tools))
+            calls = tuple(self._drawn() if tools[0].name == graph.ENTITIES_TOOL.name else self._written(lines, tools))
             offered = json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools])
             said = "\n".join(f"{line.role}: {line.text} {_dumped(line.calls)}" for line in lines)
             self.asked.append((f"{system}\n{offered}\n{said}", _dumped(calls)))
@@ -114,7 +114,7 @@ class StandIn:
             for claim, quote in (() if again else self._quoted())
         ]}  # fmt: skip
 
-    def _written(self, lines: Sequence[Line], tools: Sequence[Tool]) -> Iterator[ToolCall]:
+    def _written(self, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Iterator[ToolCall]:
         """Look first, then write everything down and be done; where there is nothing to write, be done at once."""
         offered = {tool.name: tool for tool in tools}
         wanted = [(f"extract_{claim.kind}", claim, quote) for claim, quote in self._quoted()]
@@ -129,8 +129,8 @@ class StandIn:
     def _drawn(self) -> Iterator[ToolCall]:
         entities = [{"name": one.name, "type": one.type, "description": one.description} for one in self.found.entities]
         relations = [{"source": one.src, "relation": one.rel, "target": one.dst} for one in self.found.relations]
-        yield ToolCall("0", graph.ENTITIES.name, {"entities": entities})
-        yield ToolCall("1", graph.RELATIONS.name, {"relations": relations})
+        yield ToolCall("0", graph.ENTITIES_TOOL.name, {"entities": entities})
+        yield ToolCall("1", graph.RELATIONS_TOOL.name, {"relations": relations})
 
     def _quoted(self) -> Iterator[tuple[Claim, str]]:
         """Every claim and the words that say so."""

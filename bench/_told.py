@@ -57,10 +57,10 @@ class Precomputed:
 
     def load_real(self) -> bool:
         """Take the default local model for the embedding time, if it is installed."""
-        from told.backends.local import embedder
+        from told.backends.local import open_embedder
 
         try:
-            self.real = embedder(MODEL)
+            self.real = open_embedder(MODEL)
         except ModelMissing:
             return False
         self.real.embed(["warm up"], "query")

@@ -26,9 +26,9 @@ from bench import _table
 from bench._recall.data import load
 from bench._recall.vectors import File
 from told.core.score import quantise
-from told.core.topics import Mean, Shelf, Thresholds, join
-from told.faces.eval.data import Conversation
-from told.faces.eval.vectors import Embedders, Remembering
+from told.core.topics import VectorMean, TopicIndex, Thresholds, find_topic_to_join
+from told.faces.eval.data import EvalConversation
+from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
 from told.tend import dots
 
 Floats = npt.NDArray[np.float64]
@@ -51,14 +51,14 @@ class Talk:
     evidence: list[frozenset[str]]
 
 
-def talk_of(conversation: Conversation, embedder: Remembering) -> Talk:
+def talk_of(conversation: EvalConversation, embedder: CachingEmbedder) -> Talk:
     """Embed a conversation: two turns of a session after each other are an exchange."""
     pairs: list[list[Any]] = []
     for turn in conversation.turns:
         open_ = pairs and len(pairs[-1]) == 1 and pairs[-1][0].session == turn.session
         pairs[-1].append(turn) if open_ else pairs.append([turn])
     texts = ["\n".join(f"{who}: {t.text}" for who, t in zip(("User", "Agent"), pair, strict=False)) for pair in pairs]
-    questions = [question for question in conversation.questions if question.counts]
+    questions = [question for question in conversation.questions if question.is_measurable]
     said = embedder.embed([f"{turn.speaker}: {turn.text}" for turn in conversation.turns])
     return Talk(
         [quantise(vector) for vector in embedder.embed(texts)],
@@ -75,13 +75,13 @@ def _units(vectors: Sequence[Sequence[float]]) -> Floats:
     return rows
 
 
-def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, Mean]]:
+def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, VectorMean]]:
     """The topic of each exchange, and the mean of each topic."""
-    shelf, means, topics = Shelf(products=dots.best()), dict[str, Mean](), list[str]()
+    shelf, means, topics = TopicIndex(dot_fn=dots.choose_dot_products()), dict[str, VectorMean](), list[str]()
     for number, code in enumerate(talk.codes):
-        topic = join(code, shelf, threshold) or f"{number:06}"
-        means[topic] = means.get(topic, Mean()).plus(code)
-        shelf.put(topic, means[topic].code)
+        topic = find_topic_to_join(code, shelf, threshold) or f"{number:06}"
+        means[topic] = means.get(topic, VectorMean()).add(code)
+        shelf.put_topic(topic, means[topic].code)
         topics.append(topic)
     return topics, means
 
@@ -154,7 +154,7 @@ def calibrate(folder: Path | None, names: Sequence[str]) -> None:
     if conversations is None:
         raise SystemExit("The data is not here: name its folder with --data or TOLD_EVAL_DATA.")
     kept = File(_table.RESULTS / "work-recall" / "vectors.db")
-    embedders, results = Embedders("none", kept), dict[str, Any]()
+    embedders, results = EmbedderPool("none", kept), dict[str, Any]()
     for name in names:
         embedder = embedders.get(f"local:{name}")
         if embedder is None:

@@ -103,7 +103,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Measure, print, keep."""
     asked, facts = options(), _table.machine()
-    extractor = chosen(asked.extractor)
+    extractor = chosen(asked.create_extractor)
     measured: dict[str, Any] = {}
     tables: list[str] = []
     for split in REPORTED:

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import _table
 from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Evidence, Observed
-from told.core.kind import builtin, load_kind
+from told.core.kind import load_builtin_ontology, load_kind
 from told.core.scope import Scope
 from told.ontology import MemoryStore
 from told.ports import Batch
@@ -63,20 +63,20 @@ Turn = Callable[[], None]
 def told(size: int) -> Iterator[Mapping[str, Turn]]:
     """A file that holds so many memories which fade by turns, and its two sorts of turn."""
     numbers = count()
-    kinds = builtin().plus(load_kind(KIND))
+    kinds = load_builtin_ontology().with_kinds(load_kind(KIND))
     url = f"sqlite:///{WORK / f'told{size}.db'}"
     with Memory(url, embedder="none", durability="normal", ontology=kinds) as memory:
-        store, scope = memory.engine.store, Scope.of(user_id=USER)
+        store, scope = memory.engine.store, Scope.create(user_id=USER)
         texts = (f"The visitor likes style number {number}" for number in range(size))
         for some in batches(texts, 2_000):
-            drafts = [Draft(Asserted(store.mint.id(), Claim(text, "style")), scope) for text in some]
+            drafts = [Draft(Asserted(store.mint.new_id(), Claim(text, "style")), scope) for text in some]
             store.commit(Batch("default", drafts), fold_all)
 
         def add() -> None:
             memory.add(f"We walk on to room {next(numbers)}", user_id=USER, infer=False)
 
         def tick() -> None:
-            passed = Observed(store.mint.id(), Evidence("", sort="tick", meta={"turns": 1}))
+            passed = Observed(store.mint.new_id(), Evidence("", sort="tick", meta={"turns": 1}))
             store.commit(Batch("default", [Draft(passed, scope)]), fold_all)
 
         yield {"told, add": add, "told, tick": tick}
@@ -124,9 +124,9 @@ def ontology(size: int) -> Iterator[Mapping[str, Turn]]:
     numbers = count()
     with Memory(f"sqlite:///{WORK / f'ontology{size}.db'}", embedder="none", durability="normal") as memory:
         visitor = MemoryStore(STYLES, memory=memory, user_id=USER)
-        store, scope = memory.engine.store, Scope.of(user_id=USER)
+        store, scope = memory.engine.store, Scope.create(user_id=USER)
         for some in batches(map(str, range(size)), 2_000):
-            passed = [Observed(store.mint.id(), Evidence("", sort="tick", meta={"turns": 1})) for _ in some]
+            passed = [Observed(store.mint.new_id(), Evidence("", sort="tick", meta={"turns": 1})) for _ in some]
             store.commit(Batch("default", [Draft(each, scope) for each in passed]), fold_all)
 
         def upsert() -> None:
@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--sizes", help="sizes, such as 1000,50000")
     parser.add_argument("--publish", action="store_true", help="write the table into the docs")
     options = parser.parse_args()
-    sizes = [int(size) for size in options.sizes.split(",")] if options.sizes else QUICK if options.quick else SIZES
+    sizes = [int(size) for size in options.partition_sizes.split(",")] if options.partition_sizes else QUICK if options.quick else SIZES
     facts = _table.machine()
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)

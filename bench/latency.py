@@ -297,7 +297,7 @@ def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
     effort = QUICK if asked.quick else FULL
-    sizes = [int(size) for size in (asked.sizes or ("1000,10000" if asked.quick else "1000,10000,100000")).split(",")]
+    sizes = [int(size) for size in (asked.partition_sizes or ("1000,10000" if asked.quick else "1000,10000,100000")).split(",")]
     alone = (5_000 if asked.quick else 50_000) if asked.one_user is None else asked.one_user
     facts = _table.machine()
     slow = _sync.slow(asked.sync) if asked.sync > 0 else None

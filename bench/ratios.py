@@ -42,9 +42,9 @@ from bench._sync import OWN
 from bench._told import SPEAKER, Precomputed
 from told import Memory
 from told.core.fact import NEVER
-from told.core.query import AsOf, Find, Probe
+from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
-from told.core.text import query_terms, terms
+from told.core.text import extract_query_terms, extract_terms
 
 WORK = _table.RESULTS / "work-ratios"
 ROWS = 10
@@ -106,19 +106,19 @@ class Filled:
     def recall(self, number: int) -> int:
         """The same question at the store's own door: both retrievers, then the ten facts."""
         store = self.memory.engine.store
-        words = tuple(dict.fromkeys(query_terms(self.queries.texts[number])))
+        words = tuple(dict.fromkeys(extract_query_terms(self.queries.texts[number])))
         ranked = store.index.search(self.probe(number, words, vector=True))
-        pairs = zip(ranked.near[:ROWS], ranked.words[:ROWS], strict=False)
+        pairs = zip(ranked.by_vector[:ROWS], ranked.by_terms[:ROWS], strict=False)
         best = list(dict.fromkeys(seq for pair in pairs for seq, _ in pair))
-        return len(store.versions("default", best[:ROWS]))
+        return len(store.facts_by_seq("default", best[:ROWS]))
 
-    def probe(self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH) -> Probe:
+    def probe(self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH) -> IndexQuery:
         """A question as the index takes it."""
-        find = Find(Scope.of(user_id=self.queries.users[number]), NOW)
+        find = FactQuery(Scope.create(user_id=self.queries.users[number]), NOW)
         embedder = self.memory.embedder
         assert embedder is not None
         (row,) = embedder.embed([self.queries.texts[number]], "query")
-        return Probe(find, words, row if vector else None, depth)
+        return IndexQuery(find, words, row if vector else None, depth)
 
 
     def adding(self, extra: Memories) -> Callable[[int], object]:
@@ -295,7 +295,7 @@ def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
         found = 0
         for number in range(effort.queries):
             exact = np.argsort(-(vectors @ filled.queries.vectors[number]))[:ROWS]
-            near = filled.memory.engine.store.index.search(filled.probe(number, (), vector=True, depth=ROWS)).near
+            near = filled.memory.engine.store.index.search(filled.probe(number, (), vector=True, depth=ROWS)).by_vector
             found += len({filled.stored.texts[row] for row in exact} & {text_of[seq] for seq, _ in near})
         share = found / (ROWS * effort.queries)
         yield _table.verdict(f"recall@10 of {_table.number(rows)} memories in one scope", share, ">=", 0.98, "")
@@ -321,8 +321,8 @@ def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
         texts = [SPEAKER + text for text, owner in zip(filled.stored.texts, users, strict=True) if owner == user]
         scores = reference_bm25(filled.queries.texts[number], texts)
         ranked = sorted((score for score in scores.values() if score > 0), reverse=True)[:ROWS]
-        words = tuple(dict.fromkeys(query_terms(filled.queries.texts[number])))
-        found = filled.memory.engine.store.index.search(filled.probe(number, words, vector=False, depth=ROWS)).words
+        words = tuple(dict.fromkeys(extract_query_terms(filled.queries.texts[number])))
+        found = filled.memory.engine.store.index.search(filled.probe(number, words, vector=False, depth=ROWS)).by_terms
         wanted += len(ranked)
         agreed += sum(
             abs(score - right) < 1e-9 and abs(scores[SPEAKER + text_of[seq]] - right) < 1e-9
@@ -334,10 +334,10 @@ def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
 
 def reference_bm25(query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75) -> dict[str, float]:
     """BM25 as the textbook has it, over these texts and no others."""
-    bags = {text: Counter(terms(text)) for text in texts}
+    bags = {text: Counter(extract_terms(text)) for text in texts}
     average = sum(bag.total() for bag in bags.values()) / len(bags)
     scores = dict.fromkeys(texts, 0.0)
-    for term in dict.fromkeys(query_terms(query)):
+    for term in dict.fromkeys(extract_query_terms(query)):
         holding = sum(term in bag for bag in bags.values())
         weight = log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
         for text, bag in bags.items():

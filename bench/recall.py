@@ -33,26 +33,26 @@ from bench._recall.data import FILES, load
 from bench._recall.vectors import File
 from bench.latency import empty_config
 from told.core.errors import ToldError
-from told.faces.eval.data import Conversation
-from told.faces.eval.run import Contender, Run, Variant, evaluate, knobs, measured, steps
-from told.faces.eval.vectors import Embedders, Remembering
+from told.faces.eval.data import EvalConversation
+from told.faces.eval.run import EvalTarget, EvalRun, Variant, evaluate, check_settings, measure_target, count_steps
+from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
 
 VARIABLE = "TOLD_EVAL_DATA"
 EMBEDDER = "local:e5-small"
 WORK = _table.RESULTS / "work-recall"
 MISUSED = 2
 
-Found = tuple[list[Run], list[Run]]
+Found = tuple[list[EvalRun], list[EvalRun]]
 """The contenders of a data set, and the variants of told beside them."""
 
 
-def raced(name: str, conversations: Sequence[Conversation], embedders: Embedders, asked: argparse.Namespace) -> Found:
+def raced(name: str, conversations: Sequence[EvalConversation], embedders: EmbedderPool, asked: argparse.Namespace) -> Found:
     """Every contender on one data set, and every variant of told."""
-    runs: list[Run] = []
-    variants: list[Run] = []
+    runs: list[EvalRun] = []
+    variants: list[EvalRun] = []
     if asked.only != "baselines":
         wanted = asked.variants if name in asked.ablated else asked.variants[:1]
-        tick = ticking("told", len(wanted) * steps(conversations))
+        tick = ticking("told", len(wanted) * count_steps(conversations))
         first, *variants = evaluate(conversations, wanted, embedders, misses=asked.misses, tick=tick)
         runs.append(first)
     embedder = embedders.get()
@@ -63,9 +63,9 @@ def raced(name: str, conversations: Sequence[Conversation], embedders: Embedders
     return runs, variants
 
 
-def _measured(contender: Contender, conversations: Sequence[Conversation], embedder: Remembering) -> Run:
-    tick = ticking(contender.name, steps(conversations))
-    return measured(contender, conversations, clock=lambda: perf_counter() - embedder.seconds, tick=tick)
+def _measured(contender: EvalTarget, conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> EvalRun:
+    tick = ticking(contender.name, count_steps(conversations))
+    return measure_target(contender, conversations, clock=lambda: perf_counter() - embedder.seconds, tick=tick)
 
 
 def ticking(name: str, total: int) -> Callable[[int], None]:
@@ -112,9 +112,9 @@ def arguments() -> argparse.Namespace:
 
 def variants(pairs: Sequence[str], file: Path | None) -> list[Variant]:
     """told with the settings of the run, and beside it those of a file."""
-    own = knobs(dict(pair.split("=", 1) for pair in pairs), "--knob")
+    own = check_settings(dict(pair.split("=", 1) for pair in pairs), "--knob")
     others = json.loads(file.read_text("utf-8")) if file else {}
-    return [Variant(knobs=own), *(Variant(name, {**own, **knobs(more, name)}) for name, more in others.items())]
+    return [Variant(settings=own), *(Variant(name, {**own, **check_settings(more, name)}) for name, more in others.items())]
 
 
 def main() -> int:
@@ -135,7 +135,7 @@ def main() -> int:
 def measure(asked: argparse.Namespace) -> int:
     """Every data set that is there."""
     kept = File(WORK / "vectors.db")
-    embedders = Embedders(asked.embedder, kept)
+    embedders = EmbedderPool(asked.embedder, kept)
     sets: dict[str, Found] = {}
     for name in asked.sets:
         conversations = load(asked.data, name, asked.conversations, captions=not asked.no_captions)

@@ -38,12 +38,12 @@ from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.scope import Scope
 from told.core.score import quantise
-from told.core.topics import IN_EXCHANGE, Shelf
+from told.core.topics import IN_EXCHANGE, TopicIndex
 from told.flow import run
 from told.ports import Batch, Purpose
-from told.read.limits import thresholds
+from told.read.limits import resolve_thresholds
 from told.tend import dots
-from told.tend.filing import Files, opened
+from told.tend.filing import TopicContext, begin_changes
 from told.tend.shelves import epoch_key
 from told.views import fold_all
 
@@ -77,7 +77,7 @@ def written(memory: Memory, first: int, count: int, chance: random.Random) -> No
     store, drafts = memory.engine.store, []
     for number in range(first, first + count):
         middle = number // EVERY if number % EVERY == 0 else chance.randrange(number // EVERY + 1)
-        user, agent, exchange = store.mint.id(), store.mint.id(), store.mint.id()
+        user, agent, exchange = store.mint.new_id(), store.mint.new_id(), store.mint.new_id()
         drafts += [
             Draft(Asserted(user, Claim(f"about {middle} number {number}", role="user")), SCOPE),
             Draft(Asserted(agent, Claim(f"reply {number}", role="assistant")), SCOPE),
@@ -94,20 +94,20 @@ def peak() -> float:
 def looked_up(memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40) -> tuple[float, float, float]:
     """Milliseconds to find the nearest topic, and to compare with every one; and how often both find the same."""
     engine = memory.engine
-    limits = thresholds(engine.settings, embedder)
-    files = Files(
-        engine.store, engine.store.mint, engine.settings, limits, embedder.model, embedder, engine.shelves
+    limits = resolve_thresholds(engine.settings, embedder)
+    files = TopicContext(
+        engine.store, engine.store.mint, engine.settings, limits, embedder.model, embedder, engine.topic_cache
     )  # fmt: skip
-    shelf = run(opened(files, SCOPE)).shelf
-    noted = engine.store.notes("default", "topics", [epoch_key(SCOPE)])
-    files.shelves.keep(SCOPE, noted[epoch_key(SCOPE)], shelf)
-    exact = Shelf(shelf.codes(), dots.best(), exact=len(shelf))
+    shelf = run(begin_changes(files, SCOPE)).topic_index
+    noted = engine.store.read_notes("default", "topics", [epoch_key(SCOPE)])
+    files.cache.put(SCOPE, noted[epoch_key(SCOPE)], shelf)
+    exact = TopicIndex(shelf.codes(), dots.choose_dot_products(), exact_limit=len(shelf))
     texts = [f"about {chance.randrange(len(shelf))} number {10**7 + number}" for number in range(tries)]
     codes = [quantise(vector) for vector in embedder.embed(texts)]
     begun = perf_counter()
-    near = [shelf.nearest(code) for code in codes]
+    near = [shelf.find_nearest(code) for code in codes]
     between = perf_counter()
-    whole = [exact.nearest(code) for code in codes]
+    whole = [exact.find_nearest(code) for code in codes]
     ended = perf_counter()
     right = sum(one == other for one, other in zip(near, whole, strict=True))
     return (between - begun) / tries * 1e3, (ended - between) / tries * 1e3, right / tries
@@ -142,7 +142,7 @@ def looked_at(
     memory: Memory, embedder: Mixture, chance: random.Random, done: int, each: float, mb: float
 ) -> dict[str, float]:
     """The figures of one stop, printed as they come."""
-    topics = sum(1 for _ in memory.engine.store.held(SCOPE, memory.engine.store.mint.now(), kinds=["topic"]))
+    topics = sum(1 for _ in memory.engine.store.current_facts(SCOPE, memory.engine.store.mint.now(), kinds=["topic"]))
     near, whole, right = looked_up(memory, embedder, chance)
     row = {"turns": 2 * done, "topics": topics, "ms": each, "find": near, "scan": whole, "right": right, "mb": mb}
     print({name: round(value, 3) for name, value in row.items()}, file=sys.stderr, flush=True)

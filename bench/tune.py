@@ -29,19 +29,19 @@ from bench._recall.data import FILES, load
 from bench._recall.vectors import File
 from bench.recall import EMBEDDER, VARIABLE, WORK
 from told import Memory
-from told.core.fact import LEVELS, PIECE, Fact
-from told.core.kind import builtin
-from told.core.query import LATEST, AsOf, Find, Ranked
+from told.core.fact import LEVEL_SLOTS, PASSAGE_CHARS, Fact
+from told.core.kind import load_builtin_ontology
+from told.core.query import LATEST, AsOf, FactQuery, IndexResult
 from told.core.scope import Scope
-from told.core.text import pieces
+from told.core.text import split_pieces
 from told.core.when import from_us
-from told.faces.eval.data import Conversation
-from told.faces.eval.run import Told
-from told.faces.eval.vectors import Embedders, Remembering
+from told.faces.eval.data import EvalConversation
+from told.faces.eval.run import ToldTarget
+from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
 from told.flow import run
 from told.read import gather, rank
-from told.read.asked import Asked, asked
-from told.read.tokens import counts
+from told.read.asked import QueryIntent, analyse_query
+from told.read.tokens import count_tokens_batch
 from told.settings import Settings
 
 BUDGETS = (500, 1000, 2000, 4000)
@@ -59,8 +59,8 @@ class Case:
 
     conversation: str
     answerable: bool
-    asked: Asked
-    found: Ranked
+    asked: QueryIntent
+    found: IndexResult
     facts: Mapping[int, Fact]
     prices: Mapping[tuple[int, int], int]
     gold: frozenset[int]
@@ -68,46 +68,46 @@ class Case:
 
     def recall(self, settings: Settings, spread: float) -> list[float]:
         """The share of the wanted that fits each budget, were the rest packed by the same order."""
-        scored = rank.ranked(self.found, self.asked, settings, spread)
-        if rank.wants_facts(self.asked, settings):
-            scored = rank.with_facts(scored, self.facts, {}, self.asked, builtin(), settings, 0, {})
+        scored = rank.rank_candidates(self.found, self.asked, settings, spread)
+        if rank.needs_facts(self.asked, settings):
+            scored = rank.add_fact_scores(scored, self.facts, {}, self.asked, load_builtin_ontology(), settings, 0, {})
         return [self._packed(scored, budget - FRAME) for budget in BUDGETS]
 
-    def _packed(self, scored: Sequence[rank.Scored], left: int) -> float:
+    def _packed(self, scored: Sequence[rank.ScoredCandidate], left: int) -> float:
         inside: set[int] = set()
         for one in scored:
-            price = self.prices[one.mark.seq, one.mark.slot]
+            price = self.prices[one.candidate.seq, one.candidate.slot]
             if price <= left:
                 left -= price
-                inside.add(one.mark.seq)
+                inside.add(one.candidate.seq)
         return len(inside & self.gold) / (len(self.gold) + self.missing)
 
 
-def cases(conversations: Sequence[Conversation], embedder: Remembering) -> Iterator[Case]:
+def cases(conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> Iterator[Case]:
     """Every question of some conversations with what the index offers for it."""
     with TemporaryDirectory() as folder, Memory(f"sqlite:///{folder}/told.db", embedder=embedder) as memory:
-        told = Told(memory)
+        told = ToldTarget(memory)
         for conversation in conversations:
             told.ingest(conversation)
             yield from _questions(memory, conversation)
 
 
-def _questions(memory: Memory, conversation: Conversation) -> Iterator[Case]:
+def _questions(memory: Memory, conversation: EvalConversation) -> Iterator[Case]:
     engine = memory.engine
     scope = Scope(engine.account, user_id=conversation.id)
-    facts = {fact.seq: fact for fact in engine.store.facts(Find(scope, AsOf(LATEST, engine.store.mint.now())))}
+    facts = {fact.seq: fact for fact in engine.store.find_facts(FactQuery(scope, AsOf(LATEST, engine.store.mint.now())))}
     prices = _prices(facts.values(), engine.settings)
     turns = {str(fact.meta.get("id")): fact.seq for fact in facts.values()}
     for question in conversation.questions:
-        now = engine.store.mint.now() if question.date is None else run(engine.point(question.date)).at
-        said = asked(question.text, now=from_us(now))
-        find = Find(scope, AsOf(LATEST, engine.store.mint.now()))
-        vector, _ = run(gather.vector_of(engine.eye, question.text))
-        probe = gather.probe_of(engine.eye, said, find, vector, engine.settings.depth)
-        found, _ = run(gather.ask(engine.eye, probe))
+        now = engine.store.mint.now() if question.date is None else run(engine.resolve_point(question.date)).at
+        said = analyse_query(question.text, now=from_us(now))
+        find = FactQuery(scope, AsOf(LATEST, engine.store.mint.now()))
+        vector, _ = run(gather.embed_query(engine.read_context, question.text))
+        probe = gather.build_index_query(engine.read_context, said, find, vector, engine.settings.depth)
+        found, _ = run(gather.search_index(engine.read_context, probe))
         gold = frozenset(turns[one] for one in question.evidence if one in turns)
         yield Case(
-            conversation.id, question.counts, said, found, facts, prices, gold, len(question.evidence) - len(gold)
+            conversation.id, question.is_measurable, said, found, facts, prices, gold, len(question.evidence) - len(gold)
         )
 
 
@@ -116,9 +116,9 @@ def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
     rows = [
         ((fact.seq, slot), f"8 May {fact.actor or fact.role}: {' '.join(text.split())}\n")
         for fact in facts
-        for slot, text in [*enumerate(pieces(fact.text, PIECE)), *((slot, fact.text) for slot in LEVELS)]
+        for slot, text in [*enumerate(split_pieces(fact.text, PASSAGE_CHARS)), *((slot, fact.text) for slot in LEVEL_SLOTS)]
     ]
-    return dict(zip((key for key, _ in rows), counts([line for _, line in rows], settings.encoding), strict=True))
+    return dict(zip((key for key, _ in rows), count_tokens_batch([line for _, line in rows], settings.encoding), strict=True))
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
@@ -173,13 +173,13 @@ def search(group: Sequence[Case], settings: Settings, spread: float) -> None:
 # The score that is shown ----------------------------------------------------------------------------------------------
 
 
-def slices(conversation: Conversation, size: int) -> Iterator[Conversation]:
+def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversation]:
     """A conversation in stretches of so many turns, each with the questions it answers and as many it does not."""
     others = [question for question in conversation.questions if not question.answerable]
     for number, first in enumerate(range(0, len(conversation.turns), size)):
         turns = conversation.turns[first : first + size]
         known = {turn.id for turn in turns}
-        own = tuple(one for one in conversation.questions if one.counts and known.issuperset(one.evidence))
+        own = tuple(one for one in conversation.questions if one.is_measurable and known.issuperset(one.evidence))
         if own:
             asked_in_vain = tuple(others[number % len(others) :][: max(len(own) // 4, 1)]) if others else ()
             name = f"{conversation.id}-{size}-{first}"
@@ -189,9 +189,9 @@ def slices(conversation: Conversation, size: int) -> Iterator[Conversation]:
 def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
     """Fit the odds that a passage is wanted to its score and to how many passages there are to choose from."""
     rows = np.array([
-        (one.score, np.log(max(case.found.visible, 1) / rank.AMONG), case.answerable and one.mark.seq in case.gold)
+        (one.score, np.log(max(case.found.passage_count, 1) / rank.REFERENCE_PASSAGES), case.answerable and one.candidate.seq in case.gold)
         for case in group
-        for one in rank.best_of_facts(rank.ranked(case.found, case.asked, settings, spread))
+        for one in rank.keep_best_per_fact(rank.rank_candidates(case.found, case.asked, settings, spread))
     ], dtype=float)  # fmt: skip
     causes, wanted = np.column_stack((rows[:, :2], np.ones(len(rows)))), rows[:, 2]
     fit = np.array([1 / settings.score_width, -1.0, -settings.score_middle / settings.score_width])
@@ -206,11 +206,11 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
         f"from {len(rows)} passages"
     )
     for few, many in ((0, 10), (10, 100), (100, 10**9)):
-        inside = (np.exp(rows[:, 1]) * rank.AMONG >= few) & (np.exp(rows[:, 1]) * rank.AMONG < many)
+        inside = (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES >= few) & (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES < many)
         for low in np.arange(0, 1, 0.2):
             these = inside & (chance >= low) & (chance < low + 0.2)
             if these.any():
-                share = wanted[these].mean()
+                share = wanted[these].centroid_length()
                 print(f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, {share:.3f} wanted")
 
 
@@ -226,7 +226,7 @@ def main() -> int:
     if given.data is None:
         print(f"Name the folder with the data: --data, or {VARIABLE}.", file=sys.stderr)
         return 2
-    embedder = Embedders(given.embedder, File(WORK / "vectors.db")).get()
+    embedder = EmbedderPool(given.embedder, File(WORK / "vectors.db")).get()
     if embedder is None:
         print(f"{given.embedder} is not installed.", file=sys.stderr)
         return 2

@@ -35,16 +35,16 @@ from bench._corpus import Maker
 from bench._standin import Spent, StandIn, Vectors
 from bench.latency import environment
 from told import Memory
-from told.core.echo import Echoes
-from told.core.when import instant
+from told.core.echo import EchoFilter
+from told.core.when import parse_instant
 from told.flow import run
-from told.read.tokens import counts
+from told.read.tokens import count_tokens_batch
 from told.settings import Settings
 from told.write import gate, messages
 from told.write.curate.rules import RuleCurator
-from told.write.extract.names import NAMES
+from told.write.extract.names import EXTRACTOR_NAMES
 from told.write.local import LocalExtractor
-from told.write.shape import Extracted, Heard
+from told.write.shape import ExtractionResult, ExtractionInput
 
 WORK = _table.RESULTS / "work-write"
 ENCODING = "o200k_base"
@@ -71,8 +71,8 @@ class Turn:
 
     said: Any
     at: str
-    heard: Heard
-    found: Extracted
+    heard: ExtractionInput
+    found: ExtractionResult
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -149,7 +149,7 @@ def costs(turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]) -> dict[s
     """What a turn costs by each extractor and by the peers: counts of the first round, the best time of all."""
     found: dict[str, dict[str, float]] = {}
     for number in range(rounds):
-        for name in NAMES:
+        for name in EXTRACTOR_NAMES:
             _say(f"round {number + 1} of {rounds}: {name}")
             _best(found, name, by_told(name, turns))
         for python in pythons:
@@ -164,7 +164,7 @@ def _best(found: dict[str, dict[str, float]], name: str, turns: Sequence[Mapping
         found[name]["ms"] = min(found[name]["ms"], millis)
         return
     asked = [pair for turn in turns for pair in turn["asked"]]
-    prompts, answers = (sum(counts([pair[side] for pair in asked], ENCODING)) for side in (0, 1))
+    prompts, answers = (sum(count_tokens_batch([pair[side] for pair in asked], ENCODING)) for side in (0, 1))
     memories = sum(turn["memories"] for turn in turns)
     figures = {"calls": len(asked), "prompt": prompts, "completion": answers, "memories": memories}
     found[name] = {what: total / len(turns) for what, total in figures.items()} | {"ms": millis}
@@ -221,14 +221,14 @@ def in_turns(rounds: int, **works: Callable[[], int]) -> dict[str, int]:
 def throughput(turns: Sequence[Turn], rounds: int) -> Iterator[dict[str, Any]]:
     """How many turns a second one core takes: by the extractor alone, and by the whole of an add."""
     _say("throughput")
-    extractor, settings, echoes = LocalExtractor(), Settings(), Echoes()
+    extractor, settings, echoes = LocalExtractor(), Settings(), EchoFilter()
 
     def extract() -> int:
         return spent_on(lambda: [run(extractor.extract(turn.heard)) for turn in turns])
 
     def judge() -> int:
         said = [one for turn in turns for one in turn.heard.turns]
-        return spent_on(lambda: [gate.judge(one, "default", settings, echoes) for one in said])
+        return spent_on(lambda: [gate.decide_turn(one, "default", settings, echoes) for one in said])
 
     def add(store: str, by: str) -> Callable[[], int]:
         def work() -> int:
@@ -280,7 +280,7 @@ def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float
         there = len(memory.get_all(user_id=USER, limit=HELD[-1])["results"])
         if there != held:
             raise SystemExit(f"{there} facts are held where {held} were expected")
-        scope = memory.engine.scope({"user_id": USER})
+        scope = memory.engine.resolve_scope({"user_id": USER})
         curator = RuleCurator(memory.engine.store)
 
         def decide() -> int:
@@ -294,9 +294,9 @@ def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float
     return decided, added
 
 
-def _said(text: str, scope: Any) -> Heard:
-    said = messages.read(text, metadata=None, timestamp=labels.NOW, source=None, settings=Settings())
-    return Heard(said.turns, instant(labels.NOW), scope)
+def _said(text: str, scope: Any) -> ExtractionInput:
+    said = messages.parse_messages(text, metadata=None, timestamp=labels.NOW, source=None, settings=Settings())
+    return ExtractionInput(said.turns, parse_instant(labels.NOW), scope)
 
 
 def _things() -> Iterator[str]:

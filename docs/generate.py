@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from told.backends.http import anthropic, google, litellm, ollama, openai
-from told.backends.http.provider import Provider
+from told.backends.http.provider import HttpProvider
 from told.core import entry, errors, kind, policy, yaml_once
 from told.core.when import ALWAYS
-from told.engine import VERBS, Engine
-from told.settings import KNOBS, PREFIX
+from told.engine import VERB_ACTIONS, Engine
+from told.settings import SETTING_FIELDS, ENV_PREFIX
 
 DOCS = Path(__file__).parent
 PACKED = Path(kind.__file__).with_name("kinds.json")
@@ -68,8 +68,8 @@ def settings() -> list[str]:
     return table(
         ["setting", "default", "environment", "what it does"],
         [
-            [code(name), code(knob.default) or "empty", code(PREFIX + name.upper()), knob.metadata["about"]]
-            for name, knob in KNOBS.items()
+            [code(name), code(knob.default) or "empty", code(ENV_PREFIX + name.upper()), knob.metadata["about"]]
+            for name, knob in SETTING_FIELDS.items()
         ],
     )
 
@@ -147,7 +147,7 @@ def engine_verbs() -> list[str]:
     """Every verb of the engine and the action it needs."""
     return table(
         ["verb", "action", "what it does"],
-        [[code(name), code(action), says(getattr(Engine, name))] for name, action in VERBS.items()],
+        [[code(name), code(action), says(getattr(Engine, name))] for name, action in VERB_ACTIONS.items()],
     )
 
 
@@ -156,7 +156,7 @@ def actions() -> list[str]:
     return table(
         ["action", "verbs that need it", "open to other callers under"],
         [
-            [code(action), listed(name for name, needed in VERBS.items() if needed is action),
+            [code(action), listed(name for name, needed in VERB_ACTIONS.items() if needed is action),
              _giving(action)]
             for action in policy.Action
         ],
@@ -165,8 +165,8 @@ def actions() -> list[str]:
 
 def _giving(action: policy.Action) -> str:
     """The default policies that give an action to every caller of the account."""
-    giving = [each.name for each in policy.DEFAULTS.values() if action in each.allows]
-    return "every policy" if len(giving) == len(policy.DEFAULTS) else listed(giving)
+    giving = [each.name for each in policy.DEFAULT_POLICIES.values() if action in each.allows]
+    return "every policy" if len(giving) == len(policy.DEFAULT_POLICIES) else listed(giving)
 
 
 def policies() -> list[str]:
@@ -175,14 +175,14 @@ def policies() -> list[str]:
         ["policy", "sort", "allows without a grant", "forbids to everybody"],
         [
             [code(each.name), code(each.kind), _share(each.allows), _share(each.forbids) or "nothing"]
-            for each in policy.DEFAULTS.values()
+            for each in policy.DEFAULT_POLICIES.values()
         ],
     )
 
 
 def _share(some: frozenset[policy.Action]) -> str:
     """Some actions, by what is missing where that is shorter."""
-    rest = policy.ALL - some
+    rest = policy.ALL_ACTIONS - some
     return listed(some) if len(some) <= len(rest) else f"all but {listed(rest)}"
 
 
@@ -198,7 +198,7 @@ def cli() -> list[str]:
     from told.faces.cli.app import app
 
     command: Any = get_command(app)
-    whole = tree.describe(typer.Context(command, info_name="told"))
+    whole = tree.describe_command(typer.Context(command, info_name="told"))
     commands = dict(leaves(whole))
     shared = _shared(commands.values())
     lines = ["## Options of every command", "", *_options(whole["options"]), ""]
@@ -264,12 +264,12 @@ def embedders() -> list[str]:
     return _providers([openai.openai_embedder, openai.azure_embedder, google.google_embedder, ollama.ollama_embedder])
 
 
-def _providers(found: Sequence[Provider]) -> list[str]:
+def _providers(found: Sequence[HttpProvider]) -> list[str]:
     return table(
         ["name", "provider", "model if none is named", "key", "address"],
         [
-            [code(each.name), each.title, code(each.model) or " or ".join(map(code, each.models)) or "must be named",
-             " or ".join(map(code, each.keys)), " or ".join(map(code, each.hosts))]
+            [code(each.name), each.title, code(each.model) or " or ".join(map(code, each.model_variables)) or "must be named",
+             " or ".join(map(code, each.key_variables)), " or ".join(map(code, each.host_variables))]
             for each in found
         ],
     )  # fmt: skip
@@ -315,7 +315,7 @@ def stale(folder: Path = DOCS) -> dict[Path, str]:
 
 def packed_kinds() -> str:
     """The kinds that come with told as one file of JSON, which is read many times as fast as theirs of YAML."""
-    found = [yaml_once.parse(file.read_text("utf-8")) for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))]
+    found = [yaml_once.parse_unique_yaml(file.read_text("utf-8")) for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))]
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 

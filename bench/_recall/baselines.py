@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bench._recall.vectors import matrix
-from told.core.score import Corpus, bm25, frequencies, idf
-from told.core.text import query_terms, terms
-from told.faces.eval.data import Conversation, Question, Turn, folded
-from told.faces.eval.measure import Answer
-from told.faces.eval.run import DEPTH
-from told.faces.eval.vectors import Remembering
-from told.read.tokens import count, counts
+from told.core.score import CorpusStatistics, bm25, count_term_frequencies, idf
+from told.core.text import extract_query_terms, extract_terms
+from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace
+from told.faces.eval.measure import EvalAnswer
+from told.faces.eval.run import SEARCH_DEPTH
+from told.faces.eval.vectors import CachingEmbedder
+from told.read.tokens import count_tokens, count_tokens_batch
 
 ENCODING = "o200k_base"
 RRF_K = 60
@@ -22,17 +22,17 @@ RRF_K = 60
 Scores = npt.NDArray[np.float64]
 
 
-def wording(turn: Turn) -> str:
+def wording(turn: EvalTurn) -> str:
     """What is embedded and indexed of a turn: the speaker's name, if there is one, and the content."""
-    return turn.content if turn.is_role else f"{turn.speaker}: {turn.content}"
+    return turn.content if turn.has_role_only else f"{turn.speaker}: {turn.content}"
 
 
-def line(turn: Turn) -> str:
+def line(turn: EvalTurn) -> str:
     """A turn as a baseline shows it."""
-    return f"[{turn.date[:10]}] {turn.speaker}: {folded(turn.content)}"
+    return f"[{turn.date[:10]}] {turn.speaker}: {normalize_whitespace(turn.content)}"
 
 
-def packed(turns: Sequence[Turn], costs: Sequence[int], best: Sequence[int], budget: int) -> str:
+def packed(turns: Sequence[EvalTurn], costs: Sequence[int], best: Sequence[int], budget: int) -> str:
     """The lines of the best turns that fit, in the order they were said."""
     kept, left = [], budget
     for place in best:
@@ -40,13 +40,13 @@ def packed(turns: Sequence[Turn], costs: Sequence[int], best: Sequence[int], bud
             kept.append(place)
             left -= costs[place]
     text = "\n".join(line(turns[place]) for place in sorted(kept))
-    assert count(text, ENCODING) <= budget
+    assert count_tokens(text, ENCODING) <= budget
     return text
 
 
-def line_costs(turns: Sequence[Turn]) -> list[int]:
+def line_costs(turns: Sequence[EvalTurn]) -> list[int]:
     """How many tokens the line of each turn takes."""
-    return counts([line(turn) + "\n" for turn in turns], ENCODING)
+    return count_tokens_batch([line(turn) + "\n" for turn in turns], ENCODING)
 
 
 class Plain:
@@ -55,23 +55,23 @@ class Plain:
     name = "plain"
 
     def __init__(self) -> None:
-        self.turns: Sequence[Turn] = ()
+        self.turns: Sequence[EvalTurn] = ()
         self.costs: Sequence[int] = ()
 
-    def ingest(self, conversation: Conversation) -> None:
+    def ingest(self, conversation: EvalConversation) -> None:
         self.turns = conversation.turns
         self.costs = line_costs(self.turns)
 
-    def scores(self, question: Question) -> Scores:
+    def scores(self, question: EvalQuestion) -> Scores:
         """A score for each turn."""
         raise NotImplementedError
 
-    def search(self, question: Question) -> Answer:
+    def search(self, question: EvalQuestion) -> EvalAnswer:
         scores = self.scores(question)
-        best = order(scores)[:DEPTH]
-        return Answer(tuple((self.turns[place].id,) for place in best), float(scores[best[0]]))
+        best = order(scores)[:SEARCH_DEPTH]
+        return EvalAnswer(tuple((self.turns[place].id,) for place in best), float(scores[best[0]]))
 
-    def context(self, question: Question, budget: int) -> str:
+    def context(self, question: EvalQuestion, budget: int) -> str:
         return packed(self.turns, self.costs, order(self.scores(question)), budget)
 
 
@@ -80,23 +80,23 @@ class Words(Plain):
 
     name = "BM25 turns"
 
-    def ingest(self, conversation: Conversation) -> None:
+    def ingest(self, conversation: EvalConversation) -> None:
         super().ingest(conversation)
-        found = [terms(wording(turn)) for turn in self.turns]
+        found = [extract_terms(wording(turn)) for turn in self.turns]
         self.lengths = [len(one) for one in found]
-        self.corpus = Corpus(len(found), sum(self.lengths))
+        self.corpus = CorpusStatistics(len(found), sum(self.lengths))
         self.postings: dict[str, list[tuple[int, int]]] = {}
         for place, one in enumerate(found):
-            for term, often in frequencies(one).items():
+            for term, often in count_term_frequencies(one).items():
                 self.postings.setdefault(term, []).append((place, often))
 
-    def scores(self, question: Question) -> Scores:
+    def scores(self, question: EvalQuestion) -> Scores:
         found = np.zeros(len(self.turns))
-        for term in dict.fromkeys(query_terms(question.text)):
+        for term in dict.fromkeys(extract_query_terms(question.text)):
             rows = self.postings.get(term, ())
             weight = idf(self.corpus, len(rows))
             for place, often in rows:
-                found[place] += bm25(weight, often, self.lengths[place], self.corpus.average)
+                found[place] += bm25(weight, often, self.lengths[place], self.corpus.average_length)
         return found
 
 
@@ -105,15 +105,15 @@ class Vectors(Plain):
 
     name = "e5 turns"
 
-    def __init__(self, embedder: Remembering) -> None:
+    def __init__(self, embedder: CachingEmbedder) -> None:
         super().__init__()
         self.embedder = embedder
 
-    def ingest(self, conversation: Conversation) -> None:
+    def ingest(self, conversation: EvalConversation) -> None:
         super().ingest(conversation)
         self.rows = matrix(self.embedder, [wording(turn) for turn in self.turns])
 
-    def scores(self, question: Question) -> Scores:
+    def scores(self, question: EvalQuestion) -> Scores:
         found: Scores = (self.rows @ matrix(self.embedder, [question.text], "query")[0]).astype(np.float64)
         return found
 
@@ -127,12 +127,12 @@ class Fused(Plain):
         super().__init__()
         self.parts = parts
 
-    def ingest(self, conversation: Conversation) -> None:
+    def ingest(self, conversation: EvalConversation) -> None:
         super().ingest(conversation)
         for part in self.parts:
             part.ingest(conversation)
 
-    def scores(self, question: Question) -> Scores:
+    def scores(self, question: EvalQuestion) -> Scores:
         found = np.zeros(len(self.turns))
         for part in self.parts:
             found[order(part.scores(question))] += 1.0 / (RRF_K + 1 + np.arange(len(self.turns)))
@@ -144,7 +144,7 @@ class Newest(Plain):
 
     name = "newest first"
 
-    def scores(self, question: Question) -> Scores:  # noqa: ARG002
+    def scores(self, question: EvalQuestion) -> Scores:  # noqa: ARG002
         return np.arange(len(self.turns), dtype=np.float64)
 
 
@@ -153,6 +153,6 @@ def order(scores: Scores) -> list[int]:
     return [int(place) for place in np.argsort(-scores, kind="stable")]
 
 
-def baselines(embedder: Remembering) -> list[Plain]:
+def baselines(embedder: CachingEmbedder) -> list[Plain]:
     """The plain rankers of every run."""
     return [Words(), Vectors(embedder), Fused([Words(), Vectors(embedder)]), Newest()]

@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from told.faces.eval import data
-from told.faces.eval.data import Conversation
+from told.faces.eval.data import EvalConversation
 
 FILES = {"locomo": "locomo.json", "beam": "beam_100k.json", "longmemeval": "longmemeval_pooled.json"}
 
 
-def load(folder: Path, name: str, most: int | None = None, *, captions: bool = True) -> list[Conversation] | None:
+def load(folder: Path, name: str, most: int | None = None, *, captions: bool = True) -> list[EvalConversation] | None:
     """The conversations of a data set, None where its file is not there."""
     path = folder / FILES[name]
     if not path.is_file():
         return None
-    found = data.load(path, most=most)
+    found = data.load_conversations(path, max_count=most)
     return found if captions else [_without_captions(one) for one in found]
 
 
-def _without_captions(conversation: Conversation) -> Conversation:
+def _without_captions(conversation: EvalConversation) -> EvalConversation:
     return replace(conversation, turns=tuple(replace(turn, caption="") for turn in conversation.turns))

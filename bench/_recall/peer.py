@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from told.faces.eval.data import Conversation, Question, Turn
-    from told.faces.eval.measure import Answer
-    from told.faces.eval.vectors import Remembering
+    from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn
+    from told.faces.eval.measure import EvalAnswer
+    from told.faces.eval.vectors import CachingEmbedder
 
 HERE = Path(__file__).resolve().parent
 DEPTH = 300
@@ -28,12 +28,12 @@ class Mem0:
 
     name = "mem0"
 
-    def __init__(self, folder: Path, conversations: Sequence[Conversation], embedder: Remembering) -> None:
+    def __init__(self, folder: Path, conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> None:
         from bench.latency import environment, peer_python
 
         folder.mkdir(parents=True, exist_ok=True)
         self.found: dict[str, list[tuple[list[int], float]]] = {}
-        self.turns: Sequence[Turn] = ()
+        self.turns: Sequence[EvalTurn] = ()
         self.questions: dict[str, int] = {}
         for conversation in conversations:
             _save(folder, conversation, embedder)
@@ -41,7 +41,7 @@ class Mem0:
             subprocess.run(command, check=True, env=environment("mem0"), stderr=subprocess.DEVNULL)
             self.found[conversation.id] = json.loads((folder / "found.json").read_text("utf-8"))
 
-    def ingest(self, conversation: Conversation) -> None:
+    def ingest(self, conversation: EvalConversation) -> None:
         """It has been read already."""
         from bench._recall.baselines import line_costs
 
@@ -50,19 +50,19 @@ class Mem0:
         self.questions = {question.id: number for number, question in enumerate(conversation.questions)}
         self.current = self.found[conversation.id]
 
-    def search(self, question: Question) -> Answer:
+    def search(self, question: EvalQuestion) -> EvalAnswer:
         from told.faces.eval import measure, run
 
         places, best = self.current[self.questions[question.id]]
-        return measure.Answer(tuple((self.turns[place].id,) for place in places[: run.DEPTH]), best)
+        return measure.EvalAnswer(tuple((self.turns[place].id,) for place in places[: run.SEARCH_DEPTH]), best)
 
-    def context(self, question: Question, budget: int) -> str:
+    def context(self, question: EvalQuestion, budget: int) -> str:
         from bench._recall.baselines import packed
 
         return packed(self.turns, self.costs, self.current[self.questions[question.id]][0], budget)
 
 
-def _save(folder: Path, conversation: Conversation, embedder: Remembering) -> None:
+def _save(folder: Path, conversation: EvalConversation, embedder: CachingEmbedder) -> None:
     """The texts and queries of a conversation with their vectors, as plain files."""
     import numpy as np
 

@@ -8,7 +8,7 @@ from typing import Any
 from bench import _table
 from bench._recall.peer import Mem0
 from told.faces.eval import measure
-from told.faces.eval.run import DEFAULT, Run
+from told.faces.eval.run import DEFAULT_VARIANT, EvalRun
 
 VERDICTS = ("figure", "measured", "target", "")
 TARGETS = {
@@ -29,27 +29,27 @@ COLUMNS = {"locomo": CHAT, "beam": LONG, "longmemeval": LONG}
 Drawn = Callable[[Sequence[str], _table.Rows], str]
 
 
-def of_set(name: str, runs: Sequence[Run], ablation: Sequence[Run], draw: Drawn = _table.plain) -> str:
+def of_set(name: str, runs: Sequence[EvalRun], ablation: Sequence[EvalRun], draw: Drawn = _table.plain) -> str:
     """The tables of one data set: figures, categories, costs, and what each variant changes."""
     tables = [_figures(name, runs, draw), _categories(name, runs, draw), _costs([*runs, *ablation], draw)]
     return "\n\n".join([*tables, *([_ablation(name, runs[0], ablation, draw)] if ablation else [])])
 
 
-def _figures(name: str, runs: Sequence[Run], draw: Drawn) -> str:
-    figures = {run.name: run.all for run in runs}
+def _figures(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
+    figures = {run.name: run.overall for run in runs}
     rows = [[run, *(_figure(found.get(column)) for column in COLUMNS[name])] for run, found in figures.items()]
     return draw([name, *COLUMNS[name]], rows)
 
 
-def _categories(name: str, runs: Sequence[Run], draw: Drawn) -> str:
+def _categories(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
     column = HEADLINE[name]
-    found = {run.name: measure.by_category(run.rows) for run in runs}
+    found = {run.name: measure.summarize_by_category(run.rows) for run in runs}
     categories = list(next(iter(found.values())))
     rows = [[run, *(_figure(figures[one].get(column)) for one in categories)] for run, figures in found.items()]
     return draw([column, *categories], rows)
 
 
-def _costs(runs: Sequence[Run], draw: Drawn) -> str:
+def _costs(runs: Sequence[EvalRun], draw: Drawn) -> str:
     rows = [
         [run.name, *(_table.number(run.cost[cost]) for cost in COSTS)]
         for run in runs
@@ -58,11 +58,11 @@ def _costs(runs: Sequence[Run], draw: Drawn) -> str:
     return draw(["cost beside the embedding", *COSTS.values()], rows)
 
 
-def _ablation(name: str, base: Run, variants: Sequence[Run], draw: Drawn) -> str:
+def _ablation(name: str, base: EvalRun, variants: Sequence[EvalRun], draw: Drawn) -> str:
     columns = COLUMNS[name]
-    rows = [[base.name, *(_figure(base.all.get(column)) for column in columns)]]
+    rows = [[base.name, *(_figure(base.overall.get(column)) for column in columns)]]
     for variant in variants:
-        apart = measure.differences(variant.all, base.all)
+        apart = measure.diff_metrics(variant.overall, base.overall)
         rows.append([variant.name, *(_figure(apart.get(column), "+.3f") for column in columns)])
     return draw([f"{name}, change", *columns], rows)
 
@@ -71,7 +71,7 @@ def _figure(value: float | None, form: str = ".3f") -> str:
     return "–" if value is None else format(value, form)
 
 
-def page(results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[Run], Sequence[Run]]]) -> str:
+def page(results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[EvalRun], Sequence[EvalRun]]]) -> str:
     """The results for the docs."""
     sections = [f"`{results['machine']['command']}` on {_table.where(results['machine'])}."]
     for name, (runs, ablation) in sets.items():
@@ -86,32 +86,32 @@ def page(results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[Run], Seq
 # Verdicts
 
 
-def verdicts(sets: Mapping[str, Sequence[Run]]) -> list[dict[str, Any]]:
+def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
     """told held against the targets of the development data."""
-    told = {name: runs[0] for name, runs in sets.items() if runs and runs[0].name == DEFAULT}
+    told = {name: runs[0] for name, runs in sets.items() if runs and runs[0].name == DEFAULT_VARIANT}
     found = []
     if "locomo" in told:
-        found += _against("locomo", told["locomo"].all)
-        categories = measure.by_category(told["locomo"].rows)
+        found += _against("locomo", told["locomo"].overall)
+        categories = measure.summarize_by_category(told["locomo"].rows)
         for category in ("multi-hop", "open-domain"):
             found += _against(category, categories.get(category, {}))
     for name, runs in sets.items():
         if name in told and len(runs) > 1:
             found.append(_table.verdict(f"{name} least lead in {HEADLINE[name]}", _lead(name, runs), ">=", 0.0, ""))
     updates = [row for name in ("beam", "longmemeval") if name in told for row in told[name].rows]
-    return found + (_against("updates", measure.summary(updates)) if updates else [])
+    return found + (_against("updates", measure.summarize(updates)) if updates else [])
 
 
-def _lead(name: str, runs: Sequence[Run]) -> float:
+def _lead(name: str, runs: Sequence[EvalRun]) -> float:
     """By how much told leads the best of the others, in the category where it leads least."""
-    own, *others = [measure.by_category(run.rows) for run in runs]
+    own, *others = [measure.summarize_by_category(run.rows) for run in runs]
     column = HEADLINE[name]
     return min(
         (own[category][column] or 0.0) - max(other[category][column] or 0.0 for other in others) for category in own
     )
 
 
-def _against(name: str, figures: measure.Figures) -> list[dict[str, Any]]:
+def _against(name: str, figures: measure.Metrics) -> list[dict[str, Any]]:
     return [
         _table.verdict(f"{name} {figure}", figures.get(figure), ">=", target, "")
         for figure, target in TARGETS[name].items()
@@ -121,7 +121,7 @@ def _against(name: str, figures: measure.Figures) -> list[dict[str, Any]]:
 # Misses
 
 
-def misses(run: Run) -> list[str]:
+def misses(run: EvalRun) -> list[str]:
     """Questions whose evidence was not in the context, and what the trace says of each turn of it."""
     return [line for one in run.misses for line in ("", *_miss(one))]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from told.faces.eval.vectors import Remembering
+from told.faces.eval.vectors import CachingEmbedder
 from told.ports import Purpose
 
 Floats = npt.NDArray[np.float32]
@@ -54,6 +54,6 @@ class File(MutableMapping[bytes, bytes]):
         self.file.close()
 
 
-def matrix(embedder: Remembering, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
+def matrix(embedder: CachingEmbedder, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
     """The vectors of some texts as rows."""
     return np.array(embedder.embed(texts, purpose), dtype=np.float32)

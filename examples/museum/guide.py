@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from told import ConfigError, LLMError, Memory, ToldError
-from told.core.text import terms
-from told.faces.chat import answer
+from told.core.text import extract_terms
+from told.faces.chat import ask_model
 from told.ontology import Fact, MemoryStore, extract_facts
 from told.open.llm import open_llm
 from told.ports import LLM
-from told.settings import load
+from told.settings import load_settings
 
 HERE = Path(__file__).parent
 COMMANDS = {
@@ -73,7 +73,7 @@ class Guide:
         house = f"The house:\n{json.dumps(self.house['places'])}\n{json.dumps(self.house['tours'])}"
         system = "\n\n".join([(HERE / "prompt.md").read_text("utf-8"), house, known])
         try:
-            return answer(self.model, system, "\n".join([*self.history, f"Visitor: {message}"]))
+            return ask_model(self.model, system, "\n".join([*self.history, f"Visitor: {message}"]))
         except LLMError as error:
             print(f"({error} The house's sheet answers instead.)", file=sys.stderr)
             return self.from_the_sheet(message)
@@ -94,9 +94,9 @@ class Guide:
 
     def ways(self, text: str) -> Iterator[str]:
         """The way to every place that a text speaks of."""
-        said = set(terms(text))
+        said = set(extract_terms(text))
         for place in self.house["places"]:
-            if not said.isdisjoint(term for word in place["words"] for term in terms(word)):
+            if not said.isdisjoint(term for word in place["words"] for term in extract_terms(word)):
                 yield place["where"]
 
     # Commands ---------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def configured() -> dict[str, Any]:
         raise ConfigError(f"HISTORY_SIZE is a number of turns, not {size!r}.")
     routed = f"openrouter:{chat}" if "/" in chat.partition(":")[0] else chat
     return {
-        "model": open_llm(routed, load().settings), "extractor": os.environ.get("EXTRACTOR_MODEL") or "local",
+        "model": open_llm(routed, load_settings().settings), "extractor": os.environ.get("EXTRACTOR_MODEL") or "local",
         "history": deque(maxlen=2 * int(size)),
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from told.core.fork import at_fork
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Call:
     """An effect: call this port method with these arguments."""
@@ -34,13 +34,13 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class Gather:
     """An effect: run these flows side by side and give back their results in order."""
 
     flows: tuple[Generator[Any, Any, Any], ...]
 
 
-Effect: TypeAlias = Call | Together
+Effect: TypeAlias = Call | Gather
 Flow: TypeAlias = Generator[Effect, Any, T]
 
 
@@ -52,18 +52,18 @@ def call(
     return reply
 
 
-def together(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
+def gather_flows(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
     """Ask the driver to run flows side by side."""
-    return cast(Sequence[T], (yield Together(tuple(flows))))
+    return cast(Sequence[T], (yield Gather(tuple(flows))))
 
 
-def after(reply: Any, use: Callable[[Any], T]) -> Any:
+def map_reply(reply: Any, transform: Callable[[Any], T]) -> Any:
     """What becomes of a port's reply: at once, or an awaitable of it where the reply is still to come."""
-    return _later(reply, use) if hasattr(reply, "__await__") else use(reply)
+    return _map_awaited(reply, transform) if hasattr(reply, "__await__") else transform(reply)
 
 
-async def _later(reply: Awaitable[Any], use: Callable[[Any], T]) -> T:
-    return use(await reply)
+async def _map_awaited(reply: Awaitable[Any], transform: Callable[[Any], T]) -> T:
+    return transform(await reply)
 
 
 def run(flow: Flow[T]) -> T:
@@ -75,7 +75,7 @@ def run(flow: Flow[T]) -> T:
             effect = flow.throw(error) if error is not None else flow.send(reply)
             reply, error = None, None
             try:
-                reply = _perform(effect)
+                reply = _perform_effect(effect)
             except BaseException as raised:  # handed to the flow, which owns its own cleaning up
                 error = raised
     except StopIteration as done:
@@ -83,8 +83,8 @@ def run(flow: Flow[T]) -> T:
         return result
 
 
-def _perform(effect: Effect) -> Any:
-    if isinstance(effect, Together):
+def _perform_effect(effect: Effect) -> Any:
+    if isinstance(effect, Gather):
         if len(effect.flows) < 2:
             return [run(flow) for flow in effect.flows]
         from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +92,7 @@ def _perform(effect: Effect) -> Any:
         with ThreadPoolExecutor(len(effect.flows)) as pool:
             return list(pool.map(run, effect.flows))
     reply = effect.function(*effect.args, **effect.kwargs)
-    return _LOOP.wait(cast(Coroutine[Any, Any, Any], reply)) if hasattr(reply, "__await__") else reply
+    return _LOOP.run_coroutine(cast(Coroutine[Any, Any, Any], reply)) if hasattr(reply, "__await__") else reply
 
 
 async def arun(flow: Flow[T]) -> T:
@@ -104,17 +104,17 @@ async def arun(flow: Flow[T]) -> T:
             effect = flow.throw(error) if error is not None else flow.send(reply)
             reply, error = None, None
             try:
-                reply = await _aperform(effect)
+                reply = await _aperform_effect(effect)
             except BaseException as raised:  # cancellation too is the flow's to see
                 error = raised
     except StopIteration as done:
         return cast(T, done.value)
 
 
-async def _aperform(effect: Effect) -> Any:
+async def _aperform_effect(effect: Effect) -> Any:
     import asyncio
 
-    if isinstance(effect, Together):
+    if isinstance(effect, Gather):
         return await asyncio.gather(*(arun(flow) for flow in effect.flows))
     if inspect.iscoroutinefunction(effect.function):
         return await effect.function(*effect.args, **effect.kwargs)
@@ -134,13 +134,13 @@ class _BackgroundLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def wait(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine there and block for its result."""
         import asyncio
 
-        return asyncio.run_coroutine_threadsafe(coroutine, self._ensure()).result()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._ensure_loop()).result()
 
-    def _ensure(self) -> asyncio.AbstractEventLoop:
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
         with self._lock:

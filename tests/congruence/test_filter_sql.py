@@ -10,7 +10,7 @@ import pytest
 
 from told.backends.sqlite import filters as sql
 from told.core.fact import Fact
-from told.core.filter import EVERYTHING, OPERATORS, Filter, matches, parse, record
+from told.core.filter import MATCH_ALL, OPERATORS, Filter, matches_filter, parse_filter, to_record
 from told.core.ids import JSON
 from told.core.scope import Scope
 
@@ -133,16 +133,16 @@ def database(facts: Sequence[Fact]) -> apsw.Connection:
 
 
 def pushed(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
-    where, params, residual = sql.compile(wanted)
+    where, params, residual = sql.compile_filter(wanted)
     return {row[0] for row in db.execute(f"SELECT f.thread FROM fact AS f WHERE {where}", params)}, residual
 
 
 def agreed(db: apsw.Connection, records: Records, wanted: Filter) -> tuple[set[str], set[str], Filter]:
     """What truly matches and what SQL finds, which must lose nothing and be made exact by the residual."""
-    truth = {name for name, seen in records.items() if matches(wanted, seen)}
+    truth = {name for name, seen in records.items() if matches_filter(wanted, seen)}
     rows, residual = pushed(db, wanted)
     assert rows >= truth, wanted
-    assert {name for name in rows if matches(residual, records[name])} == truth, wanted
+    assert {name for name in rows if matches_filter(residual, records[name])} == truth, wanted
     return truth, rows, residual
 
 
@@ -150,7 +150,7 @@ def world(metas: Sequence[tuple[str, dict[str, Any]]]) -> tuple[apsw.Connection,
     """A database of facts with these texts and metadata, and their records."""
     scope = Scope("default", "alice")
     facts = [Fact(f"m{seq}", seq, seq, scope, text, "", meta=meta) for seq, (text, meta) in enumerate(metas, 1)]
-    return database(facts), {fact.id: record(fact) for fact in facts}
+    return database(facts), {fact.id: to_record(fact) for fact in facts}
 
 
 @pytest.fixture(scope="module")
@@ -168,11 +168,11 @@ def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> No
     filters = exact = found = strict = 0
     for _ in range(16):
         facts = [some_fact(rng, seq) for seq in range(1, 41)]
-        db, records = database(facts), {fact.id: record(fact) for fact in facts}
+        db, records = database(facts), {fact.id: to_record(fact) for fact in facts}
         for _ in range(400):
-            wanted = parse(some_expression(rng, facts))
+            wanted = parse_filter(some_expression(rng, facts))
             truth, rows, residual = agreed(db, records, wanted)
-            filters, exact, found = filters + 1, exact + (residual == EVERYTHING), found + (0 < len(truth) < 40)
+            filters, exact, found = filters + 1, exact + (residual == MATCH_ALL), found + (0 < len(truth) < 40)
             strict += 0 < len(truth) <= len(rows) < 40
     assert filters >= 5000
     assert exact > filters / 3, "most filters must be done by the database alone"
@@ -186,7 +186,7 @@ def test_each_operator_agrees_on_each_text(op: str, value: str, texts: tuple[aps
     db, records = texts
     operand = [value, "work"] if op in ("in", "nin") else value
     for field in ("memory", "tag", "list"):
-        agreed(db, records, parse({field: {op: operand}}))
+        agreed(db, records, parse_filter({field: {op: operand}}))
 
 
 @pytest.mark.parametrize("op", ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains"])
@@ -194,7 +194,7 @@ def test_each_operator_agrees_on_each_text(op: str, value: str, texts: tuple[aps
 def test_each_operator_agrees_on_each_number(op: str, value: float, numbers: tuple[apsw.Connection, Records]) -> None:
     db, records = numbers
     for field in ("n", "list"):
-        agreed(db, records, parse({field: {op: [value] if op == "in" else value}}))
+        agreed(db, records, parse_filter({field: {op: [value] if op == "in" else value}}))
 
 
 @pytest.mark.parametrize(
@@ -210,28 +210,28 @@ def test_each_operator_agrees_on_each_number(op: str, value: float, numbers: tup
     ],
 )
 def test_ordinary_filters_leave_nothing_to_do_above(expression: Any) -> None:
-    assert sql.compile(parse(expression))[2] == EVERYTHING
+    assert sql.compile_filter(parse_filter(expression))[2] == MATCH_ALL
 
 
 def test_a_conjunction_keeps_only_the_parts_that_are_left() -> None:
     tag, fold = {"tag": "a"}, {"memory": {"icontains": "é"}}
-    assert sql.compile(parse({"AND": [tag, fold]}))[2] == parse(fold)
+    assert sql.compile_filter(parse_filter({"AND": [tag, fold]}))[2] == parse_filter(fold)
     either = {"OR": [tag, fold]}
-    assert sql.compile(parse({"AND": [tag, either, {"NOT": fold}]}))[2] == parse({"AND": [either, {"NOT": fold}]})
+    assert sql.compile_filter(parse_filter({"AND": [tag, either, {"NOT": fold}]}))[2] == parse_filter({"AND": [either, {"NOT": fold}]})
 
 
 def test_what_cannot_be_pushed_at_all_does_not_narrow() -> None:
-    assert sql.compile(parse({"NOT": {"n": 5}}))[:2] == ("1", [])
-    assert sql.compile(parse({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[:2] == ("1", [])
-    assert sql.compile(EVERYTHING) == ("1", [], EVERYTHING)
-    assert sql.compile(parse({"OR": []})) == ("0", [], EVERYTHING)
+    assert sql.compile_filter(parse_filter({"NOT": {"n": 5}}))[:2] == ("1", [])
+    assert sql.compile_filter(parse_filter({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[:2] == ("1", [])
+    assert sql.compile_filter(MATCH_ALL) == ("1", [], MATCH_ALL)
+    assert sql.compile_filter(parse_filter({"OR": []})) == ("0", [], MATCH_ALL)
 
 
 def test_an_equality_on_a_column_uses_its_index() -> None:
     db, _ = world([])
     for expression, index in (({"kind": "a"}, "fact_kind"), ({"role": {"in": ["a", "b"]}, "tag": "x"}, "fact_role"),
                               ({"said_at": {"gte": 1, "lt": 5}}, "fact_said")):  # fmt: skip
-        where, params, _ = sql.compile(parse(expression))
+        where, params, _ = sql.compile_filter(parse_filter(expression))
         plan = db.execute(f"EXPLAIN QUERY PLAN SELECT f.thread FROM fact AS f WHERE {where}", params).fetchall()
         assert any(index in row[3] for row in plan), plan
 
@@ -240,11 +240,11 @@ def test_the_largest_filter_compiles_and_runs() -> None:
     values = [f"v{number}" for number in range(1000)]
     tests = [{f"k{number}": {"in": [*values[1:], None]}} for number in range(125)]
     db, _ = world([("", {"k0": "v0", "k1": "v1"})])
-    assert pushed(db, parse({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == ({"m1"}, EVERYTHING)
+    assert pushed(db, parse_filter({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == ({"m1"}, MATCH_ALL)
     deep: Any = {"k0": "v0"}
     for _ in range(14):
         deep = {"NOT": deep}
-    assert pushed(db, parse(deep)) == ({"m1"}, EVERYTHING)
+    assert pushed(db, parse_filter(deep)) == ({"m1"}, MATCH_ALL)
 
 
 MARK = "zq9"
@@ -261,10 +261,10 @@ def test_neither_names_nor_values_are_ever_part_of_the_sql(nasty: str) -> None:
         if op == "contains":
             expressions.append({"user_id": {op: operand}})
         for expression in expressions:
-            wanted = parse(expression)
-            assert MARK not in sql.compile(wanted)[0]
+            wanted = parse_filter(expression)
+            assert MARK not in sql.compile_filter(wanted)[0]
             pushed(db, wanted)
-    assert pushed(db, parse({"memory": nasty, "tag": nasty})) == ({"m1"}, EVERYTHING)
+    assert pushed(db, parse_filter({"memory": nasty, "tag": nasty})) == ({"m1"}, MATCH_ALL)
     assert db.execute("SELECT count(*) FROM fact").fetchall() == [(1,)]
 
 
@@ -273,4 +273,4 @@ def test_a_key_finds_only_itself_whatever_it_is_made_of() -> None:
     names = list(dict.fromkeys(keys))
     db, _ = world([("", {key: "here"}) for key in names])
     for seq, key in enumerate(names, 1):
-        assert pushed(db, parse({f"metadata.{key}": "here"})) == ({f"m{seq}"}, EVERYTHING)
+        assert pushed(db, parse_filter({f"metadata.{key}": "here"})) == ({f"m{seq}"}, MATCH_ALL)

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from histories import stage, tried
 from stores import STORES, opened
-from told.backends.sqlite.arrays import ArrayPartition
-from told.backends.sqlite.scan import ArrayAnswer
-from told.core.filter import parse
-from told.core.query import LATEST, AsOf, Find, Probe, Word
+from told.backends.sqlite.arrays import NumpyPartition
+from told.backends.sqlite.scan import NumpyPartitionResult
+from told.core.filter import parse_filter
+from told.core.query import LATEST, AsOf, FactQuery, IndexQuery, QueryWord
 from told.core.scope import Scope
-from told.core.text import query_terms
+from told.core.text import extract_query_terms
 from told.testing import HashingEmbedder
 
 WORDS = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
 LONG = ". ".join(f"{word} and {other} by the water" for word in WORDS for other in WORDS)
 DAY = 86_400_000_000
-SEEN = ArrayPartition._seen
+SEEN = NumpyPartition._compute_visible_rows
 
 lines = st.builds(
     lambda picked, who, day, minute, extra: {
@@ -40,11 +40,11 @@ def probes(draw):
     """Any search: some words, perhaps a vector, any of what a probe may ask for besides."""
     asked = " ".join(draw(st.lists(st.sampled_from([*WORDS, "Ann", "bob", "Anna", "zebra"]), max_size=4)))
     return {
-        "terms": tuple(query_terms(asked)),
+        "terms": tuple(extract_query_terms(asked)),
         "vector": (draw(st.booleans()) and HashingEmbedder().embed([asked or "tea"])[0]) or None,
         "depth": draw(st.sampled_from((1, 3, 100))),
         "centre": draw(st.sampled_from((0.0, 0.5))),
-        "words": tuple(Word(w.casefold(), w, w[0].isupper()) for w in asked.split()),
+        "words": tuple(QueryWord(w.casefold(), w, w[0].isupper()) for w in asked.split()),
         "spans": draw(st.sampled_from(((), ((1682899200_000000, 1682899200_000000 + 2 * DAY),)))),
         "beside": draw(st.sampled_from((0, 1, 100))),
         "also": draw(st.sampled_from(((), (2, 5)))),
@@ -68,12 +68,12 @@ def test_every_mark_is_the_same_on_every_store(store, talk, asked, data):
             chosen = data.draw(st.sampled_from(ids))
             for here in stages:
                 _act(here.memory, act, chosen)
-        head = ram.memory.engine.store.head("default")
+        head = ram.memory.engine.store.get_head("default")
         for probe in asked:
             for as_of in (AsOf(LATEST, head.at), AsOf(max(head.seq - 3, 0), head.at)):
                 for where in (None, {"n": {"gte": 2}}):
-                    find = Find(Scope(user_id="u"), as_of, parse(where))
-                    found = [here.memory.engine.store.index.search(Probe(find, **probe)) for here in stages]
+                    find = FactQuery(Scope(user_id="u"), as_of, parse_filter(where))
+                    found = [here.memory.engine.store.index.search(IndexQuery(find, **probe)) for here in stages]
                     assert found[0] == found[1]
 
 
@@ -98,13 +98,13 @@ def _look_around(*stages):
     for as_of in (early, late, early, AsOf(2, early.at), late):
         for scope in (Scope(user_id="u"), Scope(user_id="u", run_id="r")):
             for centre in (0.5, 0.0):
-                probe = Probe(Find(scope, as_of), ("tea", "garden"), vector, centre=centre)
+                probe = IndexQuery(FactQuery(scope, as_of), ("tea", "garden"), vector, centre=centre)
                 one, other = (here.memory.engine.store.index.search(probe) for here in stages)
                 assert one == other
 
 
 def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
-    with stage("sqlite") as here, mock.patch.object(ArrayPartition, "_seen", autospec=True) as worked_out:
+    with stage("sqlite") as here, mock.patch.object(NumpyPartition, "_seen", autospec=True) as worked_out:
         worked_out.side_effect = SEEN
         here.memory.add("tea in the garden", user_id="u", infer=False)
         for _ in range(3):
@@ -116,14 +116,14 @@ def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
 
 
 def test_a_search_makes_no_marks_unless_somebody_looks_at_them():
-    with stage("sqlite") as here, mock.patch.object(ArrayAnswer, "marks", autospec=True) as made:
+    with stage("sqlite") as here, mock.patch.object(NumpyPartitionResult, "marks", autospec=True) as made:
         here.memory.add("tea in the garden", user_id="u", infer=False)
         made.reset_mock()
-        find = Find(Scope(user_id="u"), AsOf(LATEST, LATEST))
-        found = here.memory.engine.store.index.search(Probe(find, ("tea",)))
-        assert len(found.words) == 1
+        find = FactQuery(Scope(user_id="u"), AsOf(LATEST, LATEST))
+        found = here.memory.engine.store.index.search(IndexQuery(find, ("tea",)))
+        assert len(found.by_terms) == 1
         assert made.call_count == 0
-        assert list(found.marks) == []
+        assert list(found.candidates) == []
         assert made.call_count == 1
 
 
@@ -133,20 +133,20 @@ def test_what_the_index_says_it_takes_is_about_what_it_takes(knobs):
             for word in WORDS for other in WORDS for n in range(6)]  # fmt: skip
     with stage("sqlite", **knobs) as here:
         here.memory.add(talk, user_id="u", infer=False)
-        index, head = here.memory.engine.store.index, here.memory.engine.store.head("default")
+        index, head = here.memory.engine.store.index, here.memory.engine.store.get_head("default")
         probes = [
-            Probe(Find(Scope(user_id="u"), AsOf(seq, head.at)), (word,), vector, centre=centre)
+            IndexQuery(FactQuery(Scope(user_id="u"), AsOf(seq, head.at)), (word,), vector, centre=centre)
             for word, vector in zip(WORDS, HashingEmbedder().embed(WORDS), strict=True)
             for seq in (LATEST, head.seq)
             for centre in (0.5, 0.0)
         ]
         for probe in probes:
-            assert list(index.search(probe).marks)
+            assert list(index.search(probe).candidates)
         index.cache.clear()
         gc.collect()
         tracemalloc.start()
         for probe in probes:
-            list(index.search(probe).marks)
+            list(index.search(probe).candidates)
         gc.collect()
         taken, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()

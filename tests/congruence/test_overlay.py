@@ -4,27 +4,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import tried
-from told.backends.ram import RamStore
+from told.backends.ram import InMemoryStore
 from told.backends.sqlite import open_store
 from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
-from told.core.query import Touch
-from told.core.recall import Access, Left, Reason, Recalled, Task
+from told.core.query import AccessCount
+from told.core.recall import AccessOutcome, AccessBatch, ReviewReason, AccessRecord, ReviewTask
 from told.core.scope import Scope
-from told.ports import VIEWS, Batch, Step
+from told.ports import VIEWS, Batch, CursorStep
 from told.testing import ManualClock, seeded_mint
-from told.views import fold_all, folding
+from told.views import fold_all, build_fold
 
 ACCOUNT = "default"
 HOMES = (Scope(user_id="u"), Scope(user_id="u", run_id="r"), Scope(agent_id="a"))
 THREADS = ("t1", "t2", "t3", "unknown")
 
 threads, small = st.sampled_from(THREADS), st.integers(0, 40)
-touches = st.builds(Touch, st.integers(1, 3), small)
-recalls = st.builds(Recalled, threads, small, st.integers(0, 3), st.floats(0, 1), st.text("qz", max_size=2),
-                    st.sampled_from(Access))  # fmt: skip
-tasks = st.builds(Task, threads, st.sampled_from(Reason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small)
+touches = st.builds(AccessCount, st.integers(1, 3), small)
+recalls = st.builds(AccessRecord, threads, small, st.integers(0, 3), st.floats(0, 1), st.text("qz", max_size=2),
+                    st.sampled_from(AccessOutcome))  # fmt: skip
+tasks = st.builds(ReviewTask, threads, st.sampled_from(ReviewReason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small)
 counts, pairs = (st.dictionaries(each, touches, max_size=3) for each in (threads, st.tuples(threads, threads)))
-left = st.builds(Left, counts, pairs, st.lists(recalls, max_size=9), st.integers(0, 3), st.lists(tasks, max_size=4),
+left = st.builds(AccessBatch, counts, pairs, st.lists(recalls, max_size=9), st.integers(0, 3), st.lists(tasks, max_size=4),
                  st.integers(0, 20))  # fmt: skip
 noted = st.dictionaries(st.sampled_from((*THREADS, "k")), st.none() | st.binary(max_size=3), max_size=3)
 steps = st.one_of(
@@ -52,10 +52,10 @@ def play(store, step):
             said = Observed(store.mint.id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9}))
             return store.commit(Batch(ACCOUNT, [Draft(said, scope)]), fold_all)
         case "step", notes:
-            before = store.cursor(ACCOUNT, "c")
-            return store.commit(Batch(ACCOUNT, [], step=Step("c", before, before + 1), notes=notes), fold_all)
+            before = store.get_cursor(ACCOUNT, "c")
+            return store.commit(Batch(ACCOUNT, [], step=CursorStep("c", before, before + 1), notes=notes), fold_all)
         case "erase", number:
-            seqs = (1 + number % store.head(ACCOUNT).seq,) if store.head(ACCOUNT).seq else ()
+            seqs = (1 + number % store.get_head(ACCOUNT).seq,) if store.get_head(ACCOUNT).seq else ()
             return store.erase(ACCOUNT, seqs, Draft(Erased(seqs), None))[0]
         case ("reset",):
             return store.reset(ACCOUNT, Draft(Ruled("ledger", "reset", {}), None))
@@ -66,14 +66,14 @@ def play(store, step):
 def beside(store):
     """Everything that can be read of what is beside the ledger, and the ticks."""
     return {
-        "met": list(store.met(ACCOUNT, THREADS).items()),
-        "recalls": [list(store.recalls(ACCOUNT, thread)) for thread in THREADS],
-        "states": list(store.states(ACCOUNT, THREADS)),
-        "queue": [places(task) for task in store.queue(ACCOUNT)],
-        "notes": (list(store.notes(ACCOUNT, "c").items()), dict(store.notes(ACCOUNT, "c", ["k", "t1"]))),
-        "ticked": [dict(store.ticked(scope, (3, 5, 9))) for scope in HOMES],
-        "ticks": [list(store.ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
-        "tasks": store.stats(ACCOUNT)["tasks"],
+        "met": list(store.cooccurrence(ACCOUNT, THREADS).items()),
+        "recalls": [list(store.access_records(ACCOUNT, thread)) for thread in THREADS],
+        "states": list(store.access_states(ACCOUNT, THREADS)),
+        "queue": [places(task) for task in store.list_tasks(ACCOUNT)],
+        "notes": (list(store.read_notes(ACCOUNT, "c").items()), dict(store.read_notes(ACCOUNT, "c", ["k", "t1"]))),
+        "ticked": [dict(store.tick_totals(scope, (3, 5, 9))) for scope in HOMES],
+        "ticks": [list(store.list_ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
+        "tasks": store.get_stats(ACCOUNT)["tasks"],
     }
 
 
@@ -87,7 +87,7 @@ def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, 
     path = tmp_path_factory.mktemp("overlay") / "m.db"
     clock = ManualClock()
     ram, disk = (seeded_mint(1, clock) for _ in range(2))
-    stores = [RamStore(ram), open_store(f"sqlite:///{path}", mint=disk, settings={"durability": "normal"})]
+    stores = [InMemoryStore(ram), open_store(f"sqlite:///{path}", mint=disk, settings={"durability": "normal"})]
     try:
         for step in script:
             clock.tick(1000)
@@ -95,9 +95,9 @@ def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, 
             assert ram == (list(disk) if isinstance(ram, list) else disk), step
             assert beside(stores[0]) == beside(stores[1]), step
         for store in stores:
-            before = beside(store), [list(store.rows(ACCOUNT, view)) for view in VIEWS]
-            store.rebuild(ACCOUNT, VIEWS, folding(VIEWS))
-            assert (beside(store), [list(store.rows(ACCOUNT, view)) for view in VIEWS]) == before
+            before = beside(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]
+            store.rebuild(ACCOUNT, VIEWS, build_fold(VIEWS))
+            assert (beside(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]) == before
     finally:
         for store in stores:
             store.close()

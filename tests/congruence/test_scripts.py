@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
 from stores import STORES, opened
-from told.backends.sqlite.plain import PlainPartition
-from told.core.fact import Fact, Link, Passage, Tick, Witness
-from told.core.query import AsOf, Find, Probe
+from told.backends.sqlite.plain import PythonPartition
+from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow
+from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
 from told.ports import VIEWS
 from told.testing import HashingEmbedder
@@ -32,7 +32,7 @@ COLUMNS = {
     "passages": ("seq", *WHERE, "text", "slot", "until", "expires"),  # and more of its own
     "ticks": ("seq", *WHERE, "at", "turns", "tokens"),
 }  # fmt: skip
-VALUES = {"evidence": Witness, "facts": Fact, "links": Link, "passages": Passage, "ticks": Tick}
+VALUES = {"evidence": EvidenceRow, "facts": Fact, "links": Link, "passages": Passage, "ticks": Tick}
 
 
 def told(here):
@@ -177,8 +177,8 @@ def test_a_sketch_guesses_well():
         for vector in vectors[::45]:
             near = [
                 dict(here.memory.engine.store.index.search(
-                    Probe(Find(Scope(user_id="u"), AsOf(10_000, here.clock.now)), (), vector, 10)
-                ).near)
+                    IndexQuery(FactQuery(Scope(user_id="u"), AsOf(10_000, here.clock.now)), (), vector, 10)
+                ).by_vector)
                 for here in (ram, disk)
             ]  # fmt: skip
             found, wanted = found + len(near[0].keys() & near[1].keys()), wanted + len(near[0])
@@ -249,5 +249,5 @@ def test_the_plain_partition_is_really_the_one_that_is_used():
         here.memory.search("tea", user_id="u")
         parts = list(here.memory.engine.store.index.cache._parts.values())
         assert parts
-        assert all(type(part) is PlainPartition for part in parts)
+        assert all(type(part) is PythonPartition for part in parts)
     assert set(VALUES) == set(VIEWS)

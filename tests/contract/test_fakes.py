@@ -28,11 +28,11 @@ def test_a_clock_moves_only_when_it_is_moved():
 
 def test_a_seeded_mint_repeats_itself():
     one, same, other = seeded_mint(1), seeded_mint(1), seeded_mint(2)
-    minted = [[mint.id(), mint.salt(), mint.id()] for mint in (one, same, other)]
+    minted = [[mint.new_id(), mint.new_salt(), mint.new_id()] for mint in (one, same, other)]
     assert minted[0] == minted[1]
     assert not set(minted[0]) & set(minted[2])
-    assert len({one.salt() for _ in range(100)}) == 100
-    assert len(one.salt()) == 16
+    assert len({one.new_salt() for _ in range(100)}) == 100
+    assert len(one.new_salt()) == 16
 
 
 def test_a_seeded_mint_tells_the_time_of_its_clock():

@@ -4,7 +4,7 @@ import pytest
 
 from told.backends.ram import open_store
 from told.testing import StoreContract
-from told.views import folding
+from told.views import build_fold
 
 
 class TestRam(StoreContract):

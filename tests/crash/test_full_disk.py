@@ -122,10 +122,10 @@ def test_a_quota_inside_sqlite_is_named_too(tmp_path: Path) -> None:
         kept, error = fill(memory)
         assert isinstance(error, StoreFull)
         assert texts(memory) == ["tea", *kept]
-        before = {view: list(memory.engine.store.rows("default", view)) for view in VIEWS}
+        before = {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
         writer.execute("PRAGMA max_page_count = 1000000")
         memory.rebuild()
-        assert {view: list(memory.engine.store.rows("default", view)) for view in VIEWS} == before
+        assert {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS} == before
         memory.add("after", user_id="alice")
         assert memory.verify()["ok"]
 

@@ -96,7 +96,7 @@ def reopened(path: Path) -> Memory:
 
 
 def rows(memory: Memory) -> dict[str, list[Any]]:
-    return {view: list(memory.engine.store.rows("default", view)) for view in VIEWS}
+    return {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
 
 
 def check(path: Path, promises: Promises, said: Report) -> None:

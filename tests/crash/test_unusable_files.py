@@ -14,8 +14,8 @@ import pytest
 
 from told import Memory
 from told.backends.sqlite import open_store
-from told.backends.sqlite.connect import SCHEMA
-from told.backends.sqlite.sql import OLDEST, SCHEMAS
+from told.backends.sqlite.connect import SCHEMA_VERSION
+from told.backends.sqlite.sql import OLDEST_SCHEMA, SCHEMA_FILES
 from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
 from told.ports import VIEWS
 from told.testing import hashing_embedder
@@ -79,8 +79,8 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        *((v, "Export it with the told that made it") for v in (OLDEST - 1, 6)),
-        *((v, "Upgrade told") for v in (SCHEMA + 1, 99, "1", None)),
+        *((v, "Export it with the told that made it") for v in (OLDEST_SCHEMA - 1, 6)),
+        *((v, "Upgrade told") for v in (SCHEMA_VERSION + 1, 99, "1", None)),
     ],
     ids=str,
 )
@@ -117,13 +117,13 @@ UNDONE = {
     "ALTER TABLE fault DROP COLUMN raw",
 }
 """What takes a file from each schema back to the one before it."""
-EARLIER = [number for number in SCHEMAS if number < SCHEMA]
+EARLIER = [number for number in SCHEMA_FILES if number < SCHEMA_VERSION]
 
 
 def aged(path: Path, version: int) -> Path:
     """A store as it was when its schema was an earlier one."""
     with apsw.Connection(str(path)) as db:
-        for number in sorted((later for later in SCHEMAS if later > version), reverse=True):
+        for number in sorted((later for later in SCHEMA_FILES if later > version), reverse=True):
             db.execute(UNDONE[number])
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
     db.close()
@@ -136,7 +136,7 @@ def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tm
     with opened(path) as memory:
         assert len(memory.get_all(user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
-        assert memory.stats()["schema"] == SCHEMA
+        assert memory.stats()["schema"] == SCHEMA_VERSION
         assert memory.stats()["blobs"] == memory.stats()["tasks"] == 0
     with opened(path) as memory:
         assert memory.search("tea", user_id="alice")["results"]
@@ -154,7 +154,7 @@ def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(tmp_p
             memory.erase(memory_id=second["id"])
             assert memory.verify()["ok"]
             told = [hit["memory"] for hit in memory.search("tea", user_id="alice")["results"]]
-            both.append((told, [len(list(memory.engine.store.rows("default", view))) for view in VIEWS]))
+            both.append((told, [len(list(memory.engine.store.view_rows("default", view))) for view in VIEWS]))
     assert both[0] == both[1]
 
 
@@ -164,15 +164,15 @@ def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(tmp_path: Path, 
     with Memory(f"sqlite:///{path}", embedder=hashing_embedder(), account="umbrella") as memory:
         memory.add("their tea", user_id="alice")
     with opened(path) as memory:
-        grown = [list(memory.engine.store.rows(account, "ticks")) for account in accounts]
+        grown = [list(memory.engine.store.view_rows(account, "ticks")) for account in accounts]
     assert list(map(len, grown)) == [3, 1]
     store = open_store(f"sqlite:///{aged(path, version)}")
-    assert [list(store.behind(account)) for account in accounts] == [["ticks"] if version < 4 else []] * 2
+    assert [list(store.stale_views(account)) for account in accounts] == [["ticks"] if version < 4 else []] * 2
     store.close()
     for _ in range(2):
         with opened(path) as memory:
-            assert [list(memory.engine.store.rows(account, "ticks")) for account in accounts] == grown
-            assert [list(memory.engine.store.behind(account)) for account in accounts] == [[], []]
+            assert [list(memory.engine.store.view_rows(account, "ticks")) for account in accounts] == grown
+            assert [list(memory.engine.store.stale_views(account)) for account in accounts] == [[], []]
 
 
 def answered(path: Path, as_written_then: Callable[[Path], object]) -> list[list[tuple[str, float]]]:
@@ -236,7 +236,7 @@ def test_a_process_killed_while_it_brings_a_store_up_to_date_leaves_it_as_it_was
         assert db.execute("SELECT value FROM meta WHERE key = 'schema'").get == version
     db.close()
     with opened(path) as memory:
-        assert memory.stats()["schema"] == SCHEMA
+        assert memory.stats()["schema"] == SCHEMA_VERSION
         assert len(memory.search("tea", user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
 

@@ -12,9 +12,9 @@ import pytest
 import told
 from pages import blocks, execute, pages
 from told.core import entry, errors, kind, policy
-from told.engine import VERBS
+from told.engine import VERB_ACTIONS
 from told.faces.sdk import AsyncMemory, Memory
-from told.settings import KNOBS, PREFIX
+from told.settings import SETTING_FIELDS, ENV_PREFIX
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -82,7 +82,7 @@ def test_every_command_is_documented():
     from told.faces.cli import tree
     from told.faces.cli.app import app
 
-    whole = tree.describe(typer.Context(get_command(app), info_name="told"))
+    whole = tree.describe_command(typer.Context(get_command(app), info_name="told"))
     commands = {f"told {name}" for name, _ in generate.leaves(whole)}
     assert "told models install" in commands
     assert commands == set(re.findall(r"^### (told .+)$", page("cli"), re.MULTILINE))
@@ -95,14 +95,14 @@ def test_every_option_of_every_command_is_documented():
     from told.faces.cli import tree
     from told.faces.cli.app import app
 
-    whole = tree.describe(typer.Context(get_command(app), info_name="told"))
+    whole = tree.describe_command(typer.Context(get_command(app), info_name="told"))
     bodies = [whole, *(body for _, body in generate.leaves(whole))]
     names = {name for body in bodies for option in body["options"] for name in option["names"]}
     assert undocumented(names, page("cli")) == set()
 
 
 def test_every_setting_is_documented_with_its_variable():
-    assert undocumented([*KNOBS, *(PREFIX + name.upper() for name in KNOBS)], page("settings")) == set()
+    assert undocumented([*SETTING_FIELDS, *(ENV_PREFIX + name.upper() for name in SETTING_FIELDS)], page("settings")) == set()
 
 
 def test_every_error_is_documented_with_its_code():
@@ -114,7 +114,7 @@ def test_every_error_is_documented_with_its_code():
 
 
 def test_every_kind_is_documented():
-    assert undocumented(kind.builtin().names, page("kinds")) == set()
+    assert undocumented(kind.load_builtin_ontology().names, page("kinds")) == set()
 
 
 def test_every_entry_verb_and_field_is_documented():
@@ -123,7 +123,7 @@ def test_every_entry_verb_and_field_is_documented():
 
 
 def test_every_engine_verb_action_and_policy_is_documented():
-    assert undocumented([*VERBS, *policy.Action, *policy.DEFAULTS], page("policy")) == set()
+    assert undocumented([*VERB_ACTIONS, *policy.Action, *policy.DEFAULT_POLICIES], page("policy")) == set()
 
 
 @pytest.mark.parametrize("colour", [Memory, AsyncMemory])

@@ -114,13 +114,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def recalls_noted(memory: AsyncMemory) -> list[int]:
     """How many recalls each read notes from now on."""
-    counts, note = list[int](), memory.engine.overlay.note
+    counts, note = list[int](), memory.engine.hot_buffers.record_hits
 
     def noting(account: str, scope: Any, hits: Sequence[Any], *rest: Any) -> None:
         counts.append(len({hit.id for hit in hits}))
         note(account, scope, hits, *rest)
 
-    memory.engine.overlay.note = noting  # type: ignore[method-assign, assignment]
+    memory.engine.hot_buffers.record_hits = noting  # type: ignore[method-assign, assignment]
     return counts
 
 
@@ -154,7 +154,7 @@ async def sound(memory: AsyncMemory, told: Sequence[str]) -> None:
         await asyncio.gather(*(asyncio.to_thread(bool) for _ in range(8)))
         assert (await memory.verify())["ok"]
         assert (await memory.wait())["pending"] == 0
-    entries = memory.engine.store.scan("default", 0, 10_000)
+    entries = memory.engine.store.scan_entries("default", 0, 10_000)
     seen = [entry.verb.evidence for entry in entries if isinstance(entry.verb, Observed)]
     said = " ".join(evidence.content for evidence in seen if evidence is not None)
     assert [mark for mark in told if mark not in said] == []

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from papers import blank
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.faces.cli.run import run
 
 NOTE = "# Notes\n\nThe spare key is under the blue pot.\n"
@@ -41,7 +41,7 @@ def test_a_file_is_remembered_and_found(told, folder):
 def test_a_document_comes_back_byte_for_byte(told, folder, tmp_path):
     told("blob", "upload", "papers/notes.md", "-u", "alice", "--source", "notes")
     listed = told("blob", "list", "-u", "alice", "--json").json["results"]
-    name = tagged(NOTE.encode())
+    name = hash_content(NOTE.encode())
     assert listed == [{"hash": name, "media_type": "text/markdown", "size": len(NOTE), "sources": ["notes"]}]
     assert name in told("blob", "list", "-u", "alice").out
     assert base64.b64decode(told("blob", "get", name, "-u", "alice", "--json").json["data"]) == NOTE.encode()
@@ -70,7 +70,7 @@ def test_a_document_goes_to_a_pipe_as_it_is(told, folder, monkeypatch):
     told("blob", "upload", "papers/notes.md", "-u", "alice")
     pipe = Pipe()
     monkeypatch.setattr(sys, "stdout", pipe)
-    assert run(("blob", "get", tagged(NOTE.encode()), "-u", "alice")) == 0
+    assert run(("blob", "get", hash_content(NOTE.encode()), "-u", "alice")) == 0
     assert pipe.got == NOTE.encode()
 
 

@@ -12,8 +12,8 @@ import pytest
 from told import Memory, __version__
 from told.faces import verbs
 from told.faces.cli import models as models_module
-from told.faces.cli.app import DECLINED, SPELLED
-from told.settings import KNOBS
+from told.faces.cli.app import OMITTED_VERBS, COMMAND_NAMES
+from told.settings import SETTING_FIELDS
 
 TOLD = Path(sys.executable).with_name("told")
 
@@ -178,7 +178,7 @@ def test_config_prints_every_setting_and_its_origin(told, store, home, monkeypat
     file.parent.mkdir(parents=True)
     file.write_text("budget: 500\n")
     values = told("config", "--json").json
-    assert list(values) == list(KNOBS)
+    assert list(values) == list(SETTING_FIELDS)
     assert (values["budget"], values["store"]) == (500, store)
     origins = told("config", "--origin", "--json", "--zone", "Europe/Berlin").json
     assert origins["budget"] == {"value": 500, "origin": str(file)}
@@ -244,7 +244,7 @@ def test_every_verb_of_the_sdk_is_a_command(told):
     tree = told("help", "--json").json["commands"]
     below = {f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())}
     commands = {*tree, *below}
-    assert {SPELLED.get(verb, verb) for verb in verbs.VERBS} - DECLINED <= commands
+    assert {COMMAND_NAMES.get(verb, verb) for verb in verbs.VERBS} - OMITTED_VERBS <= commands
 
 
 def test_the_shell_completes_commands_and_options(store):
@@ -302,7 +302,7 @@ def test_install_leaves_an_installed_model_alone(told, installed):
 
 
 def test_install_without_a_name_takes_the_best(told, installed, monkeypatch):
-    real, asked = models_module.provider(), []
+    real, asked = models_module.load_provider(), []
 
     class Recording:
         registry = real.registry

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from told.faces.eval.vectors import Embedders
+from told.faces.eval.vectors import EmbedderPool
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = str(ROOT / "docs" / "examples" / "conversations.json")
@@ -126,14 +126,14 @@ class Counting:
 def test_each_text_is_embedded_once_whatever_the_number_of_variants(told, monkeypatch):
     counters = []
 
-    def get(embedders, choice=None, real=Embedders.get):
+    def get(embedders, choice=None, real=EmbedderPool.get):
         found = real(embedders, choice)
         if found is not None and not isinstance(found.inner, Counting):
             found.inner = Counting(found.inner)
             counters.append(found.inner)
         return found
 
-    monkeypatch.setattr(Embedders, "get", get)
+    monkeypatch.setattr(EmbedderPool, "get", get)
     told("eval", EXAMPLE, *QUICK, "--embedder", "hash:64", "--compare", "depth=9", "--compare", "depth=3")
     (counter,) = counters
     assert len(counter.asked) > 30

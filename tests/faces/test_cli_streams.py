@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from told.faces.cli import main
-from told.faces.cli.talk import Lines
+from told.faces.cli.talk import LineReader
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"
@@ -113,7 +113,7 @@ def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program
 
 
 def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, sdk, monkeypatch):
-    monkeypatch.setattr(Lines, "__init__", lambda self: vars(self).update(typed=True, _again=[]))
+    monkeypatch.setattr(LineReader, "__init__", lambda self: vars(self).update(typed=True, _again=[]))
     _, out, err = program(["chat", "-u", "bob"], stdin=b"caf\xe9\nI play the cello\n")
     assert b"lone surrogate" in out + err
     assert b"unexpectedly" not in err

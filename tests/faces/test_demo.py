@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from told import Memory
-from told.core.when import instant
+from told.core.when import parse_instant
 from told.faces.cli.run import run
-from told.faces.demo import FILE, TODAY, story
+from told.faces.demo import STORE_FILE, DEMO_NOW, story
 from told.faces.demo.walk import SECRET
 
 
@@ -47,9 +47,9 @@ def results(acts, call: str) -> list:
 
 
 def test_the_story_is_told_in_order_and_ends_before_today():
-    times = [instant(line.at) for line in story()]
+    times = [parse_instant(line.at) for line in story()]
     assert times == sorted(times)
-    assert times[-1] < TODAY
+    assert times[-1] < DEMO_NOW
     assert len([line for line in story() if line.user == "mara"]) >= 25
     assert {line.user for line in story()} == {"mara", "jonas"}
 
@@ -104,7 +104,7 @@ def test_what_is_erased_is_gone_from_every_byte(acts):
     before, after = results(acts, "read_bytes")
     assert sum(before.values()) > 0
     assert sum(after.values()) == 0
-    assert FILE in after
+    assert STORE_FILE in after
     assert results(acts, "memory.erase")[0]["entries"] > 0
     assert results(acts, "memory.verify")[0]["ok"]
 
@@ -117,9 +117,9 @@ def test_nothing_is_left_behind(demo, scratch, home):
 
 def test_a_kept_demo_can_be_used(demo, tmp_path, scratch):
     folder = tmp_path / "kept"
-    assert f"--store sqlite:///{folder / FILE}" in demo("--embedder", "none", "--keep", str(folder))
+    assert f"--store sqlite:///{folder / STORE_FILE}" in demo("--embedder", "none", "--keep", str(folder))
     assert all(SECRET.encode() not in file.read_bytes() for file in folder.iterdir())
-    with Memory(f"sqlite:///{folder / FILE}", embedder="none") as memory:
+    with Memory(f"sqlite:///{folder / STORE_FILE}", embedder="none") as memory:
         assert len(memory.get_all(user_id="mara")["results"]) > 15
         assert memory.verify()["ok"]
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from told import Memory
-from told.core.ids import Mint, wall_clock
+from told.core.ids import IdGenerator, wall_clock_us
 from told.faces import doctor
 from told.faces.cli.run import run
 from told.testing.fakes import HashingEmbedder
@@ -43,7 +43,7 @@ def examine(url, home):
 
     def call(environment=None, **arguments):
         wanted = {"store": url, "embedder": "none", **arguments}
-        found = doctor.examine({"XDG_CONFIG_HOME": str(home)} | (environment or {}), **wanted)
+        found = doctor.run_checks({"XDG_CONFIG_HOME": str(home)} | (environment or {}), **wanted)
         assert all(check.fix for check in found if check.state != "ok"), "each finding says how to mend it"
         assert len({check.name for check in found}) == len(found)
         return {check.name: check for check in found}
@@ -208,7 +208,7 @@ def test_an_index_that_does_not_fit_is_found(memory, examine, file):
 
 
 def test_a_ledger_of_the_future_is_pointed_out(url, examine):
-    with Memory(url, embedder="none", mint=Mint(lambda: wall_clock() + 3_600_000_000)) as ahead:
+    with Memory(url, embedder="none", mint=IdGenerator(lambda: wall_clock_us() + 3_600_000_000)) as ahead:
         ahead.add("Written tomorrow", user_id="alice")
     assert examine()["clock"].state == "warn"
 
@@ -223,7 +223,7 @@ def test_texts_without_vectors_are_counted(url, examine):
 
 
 def test_work_set_aside_is_shown(memory, examine):
-    memory.engine.store.fault("default", "vectors", 2, "the model was away")
+    memory.engine.store.record_fault("default", "vectors", 2, "the model was away")
     found = examine()["faults"]
     assert "the model was away" in found.what
     assert "told faults retry" in found.fix

@@ -9,7 +9,7 @@ from told import AsyncMemory, Memory
 from told.core.errors import Denied
 from told.core.policy import Action
 from told.core.scope import Caller
-from told.engine import VERBS, Engine
+from told.engine import VERB_ACTIONS, Engine
 from told.faces import verbs
 
 OTHERWISE = {
@@ -51,13 +51,13 @@ def spelled(verb):
 
 @pytest.mark.parametrize("face", [Memory, AsyncMemory])
 def test_every_verb_of_the_engine_is_exposed_or_declined(face):
-    offered = {spelled(verb) for verb in VERBS if verb not in DECLINED} | BESIDES.keys()
+    offered = {spelled(verb) for verb in VERB_ACTIONS if verb not in DECLINED} | BESIDES.keys()
     assert public(face) == offered
 
 
 def test_what_is_declined_is_declined_for_a_reason_and_is_really_a_verb():
-    assert DECLINED.keys() <= VERBS.keys()
-    assert OTHERWISE.keys() <= VERBS.keys()
+    assert DECLINED.keys() <= VERB_ACTIONS.keys()
+    assert OTHERWISE.keys() <= VERB_ACTIONS.keys()
     assert not DECLINED.keys() & public(Memory)
     assert all(len(reason) > 20 for reason in DECLINED.values())
 
@@ -65,7 +65,7 @@ def test_what_is_declined_is_declined_for_a_reason_and_is_really_a_verb():
 def test_every_verb_names_the_action_it_needs():
     members = {name: getattr(Engine, name) for name in dir(Engine) if name[0] != "_"}
     marked = {name for name, member in members.items() if hasattr(member, "__wrapped__")}
-    assert marked == set(VERBS)
+    assert marked == set(VERB_ACTIONS)
     plain = {"account", "allow", "ask", "desk", "eye", "flush", "look", "looking", "point", "scope", "within"}
     fields = set(Engine.__dataclass_fields__)
     assert members.keys() - marked - fields == plain
@@ -115,7 +115,7 @@ def test_no_way_round_the_guard():
     with Memory("ram://", embedder="none") as memory:
         engine = memory.engine
         stranger = Engine(engine.store, engine.settings, engine.embedder, Caller("stranger", roles=frozenset()))
-        for name, action in VERBS.items():
+        for name, action in VERB_ACTIONS.items():
             if action is not Action.READ_METADATA:
                 with pytest.raises(Denied):
                     getattr(stranger, name)()
@@ -144,12 +144,12 @@ def commands():
 
 @needs_cli
 def test_every_verb_is_a_command_or_is_declined():
-    from told.faces.cli.app import DECLINED as LEFT_OUT
-    from told.faces.cli.app import SPELLED
+    from told.faces.cli.app import OMITTED_VERBS as LEFT_OUT
+    from told.faces.cli.app import COMMAND_NAMES
 
     for verb in public(Memory) - set(LEFT_OUT):
-        assert SPELLED.get(verb, verb).replace("_", "-") in commands(), verb
-    assert set(LEFT_OUT) | set(SPELLED) <= public(Memory)
+        assert COMMAND_NAMES.get(verb, verb).replace("_", "-") in commands(), verb
+    assert set(LEFT_OUT) | set(COMMAND_NAMES) <= public(Memory)
 
 
 @needs_cli
@@ -161,9 +161,9 @@ def test_every_promised_command_is_there_and_says_what_it_does(name):
 @needs_cli
 @pytest.mark.parametrize("verb", sorted(SCOPED - {"tool_result"}))
 def test_a_command_takes_the_three_ids_its_verb_takes(verb):
-    from told.faces.cli.app import SPELLED
+    from told.faces.cli.app import COMMAND_NAMES
 
-    command = commands()[SPELLED.get(verb, verb)]
+    command = commands()[COMMAND_NAMES.get(verb, verb)]
     options = {option for param in command.params for option in param.opts}
     assert {"--user", "--agent", "--run"} <= options or {"--user-id", "--agent-id", "--run-id"} <= options, options
 
@@ -171,7 +171,7 @@ def test_a_command_takes_the_three_ids_its_verb_takes(verb):
 @needs_cli
 @pytest.mark.parametrize("verb", sorted((SCOPED | ACCOUNT_WIDE) - {"tool_result"}))
 def test_every_command_can_answer_in_json(verb):
-    from told.faces.cli.app import SPELLED
+    from told.faces.cli.app import COMMAND_NAMES
 
-    command = commands()[SPELLED.get(verb, verb)]
+    command = commands()[COMMAND_NAMES.get(verb, verb)]
     assert "--json" in {option for param in command.params for option in param.opts}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import Stage, answers, any_step, kept, questions, scripts, stage, tried
-from told.core.when import iso
+from told.core.when import format_iso
 
 KINDS = ["ram", "sqlite"]
 
@@ -18,7 +18,7 @@ KINDS = ["ram", "sqlite"]
 def replayed(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
     """A store that has heard the ledger only up to a position, at the moment that position was written."""
     lines = io.BytesIO(here.exported()).readlines()
-    entry = here.memory.engine.store.scan("default", seq - 1, 1)[0]
+    entry = here.memory.engine.store.scan_entries("default", seq - 1, 1)[0]
     with stage(kind, seed="replay", now=entry.at) as there:
         there.memory.import_(b"".join(lines[: seq + 1]))
         assert there.head == seq
@@ -40,7 +40,7 @@ def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(
             live = answers(here.player.call, question, ids, f"#{seq}")
             assert live == answers(there.player.call, question, ids, f"#{seq}")
             assert live == answers(there.player.call, question, ids), "a store that knows no more needs no as_of"
-            at = iso(there.clock.now)
+            at = format_iso(there.clock.now)
             assert live == answers(here.player.call, question, ids, at), "an instant is as good as its position"
 
 

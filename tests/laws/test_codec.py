@@ -20,15 +20,15 @@ from told.core.entry import (
     Observed,
     Retracted,
     Ruled,
-    chain,
-    decode,
-    encode,
-    seal,
-    sort_of,
-    upcast,
+    compute_chain_hash,
+    decode_envelope,
+    encode_envelope,
+    seal_entry,
+    verb_sort,
+    upcast_envelope,
 )
 from told.core.errors import StoreCorrupt, StoreVersion
-from told.core.ids import canonical, sha256
+from told.core.ids import canonical_json, sha256
 from told.core.scope import Scope
 from told.core.when import ALWAYS, PRECISIONS, Interval
 
@@ -78,18 +78,18 @@ def test_every_verb_has_a_strategy():
 @tried(60)
 def test_every_verb_survives_the_envelope(sort, data):
     draft = data.draw(drafts(sort))
-    assert sort_of(draft.verb) == sort
-    envelope = encode(draft)
-    read = decode(sort, "acme", envelope)
+    assert verb_sort(draft.verb) == sort
+    envelope = encode_envelope(draft)
+    read = decode_envelope(sort, "acme", envelope)
     assert read == draft
-    assert encode(read) == envelope, "the form is canonical"
+    assert encode_envelope(read) == envelope, "the form is canonical"
     assert json.loads(envelope)["v"] == ledger.VERSION
-    assert canonical(json.loads(envelope)) == envelope, "and it is that of the whole"
+    assert canonical_json(json.loads(envelope)) == envelope, "and it is that of the whole"
 
 
 def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_author():
     draft = Draft(Observed("1", Evidence('"body":0')), Scope("acme", '"body":0'), '"body":0', '{"body":0}')
-    assert decode("observed", "acme", encode(draft)) == draft
+    assert decode_envelope("observed", "acme", encode_envelope(draft)) == draft
 
 
 @given(said=evidence, names=st.lists(st.integers(0, 9).map(lambda number: f"sha256:{number:064}"), max_size=3))
@@ -97,14 +97,14 @@ def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_au
 def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_and_when(said, names):
     said = replace(said, meta={**said.meta, "blobs": names})
     parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
-    assert said.digest() == sha256(canonical([*parts, sorted(set(names))] if names else parts))
+    assert said.digest() == sha256(canonical_json([*parts, sorted(set(names))] if names else parts))
 
 
 @pytest.mark.parametrize("odd", [1, True, 1.0])
 def test_what_is_equal_but_not_written_alike_has_another_digest(odd):
     for said in (Evidence("tea", source=1), Evidence("tea", source=odd)):
         parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
-        assert said.digest() == sha256(canonical(parts))
+        assert said.digest() == sha256(canonical_json(parts))
 
 
 def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
@@ -119,10 +119,10 @@ def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_b
 def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
     prev = GENESIS
     for seq, draft in enumerate(drafted, 1):
-        sealed = seal(draft, prev=prev, seq=seq, tx=1, at=7, salt=salt)
-        assert sealed.digest == sha256(salt, encode(draft))
+        sealed = seal_entry(draft, prev=prev, seq=seq, tx=1, at=7, salt=salt)
+        assert sealed.digest == sha256(salt, encode_envelope(draft))
         header = {"seq": seq, "tx": 1, "at": 7, "sort": sealed.sort, "thread": sealed.thread}
-        assert sealed.hash == chain(prev, **header, digest=sealed.digest)
+        assert sealed.hash == compute_chain_hash(prev, **header, digest=sealed.digest)
         assert sealed.verb == draft.verb
         prev = sealed.hash
 
@@ -145,7 +145,7 @@ def version_0(thread, words):
 
 def test_an_entry_of_an_earlier_version_is_read_through_its_upcast(monkeypatch):
     monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
-    read = decode("asserted", "acme", version_0("t", "green tea"))
+    read = decode_envelope("asserted", "acme", version_0("t", "green tea"))
     assert read == Draft(Asserted("t", Claim("green tea")), Scope("acme", "u"), "old", "private")
 
 
@@ -156,16 +156,16 @@ def test_upcasts_follow_one_another_up_to_this_version(monkeypatch):
         monkeypatch.setitem(
             ledger.UPCASTS, version, lambda sort, data, v=version: steps.append(v) or {**data, "seen": v}
         )
-    assert upcast("asserted", {"v": 0}) == {"v": 3, "seen": 2}
+    assert upcast_envelope("asserted", {"v": 0}) == {"v": 3, "seen": 2}
     assert steps == [0, 1, 2]
-    assert upcast("asserted", {"v": 2}) == {"v": 3, "seen": 2}
+    assert upcast_envelope("asserted", {"v": 2}) == {"v": 3, "seen": 2}
 
 
 def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
     with pytest.raises(StoreVersion, match="version 0"):
-        decode("asserted", "acme", version_0("t", "green tea"))
+        decode_envelope("asserted", "acme", version_0("t", "green tea"))
     with pytest.raises(StoreVersion, match="Upgrade told"):
-        upcast("asserted", {"v": ledger.VERSION + 1})
+        upcast_envelope("asserted", {"v": ledger.VERSION + 1})
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
 )  # fmt: skip
 def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
     with pytest.raises((StoreCorrupt, StoreVersion)):
-        decode("asserted", "acme", envelope)
+        decode_envelope("asserted", "acme", envelope)
 
 
 def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
@@ -188,7 +188,7 @@ def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
     digest = sha256(salt, envelope)
     row = {
         "seq": 1, "tx": 1, "at": 7, "sort": "asserted", "thread": "t", "digest": digest.hex(), "salt": salt.hex(),
-        "hash": chain(GENESIS, seq=1, tx=1, at=7, sort="asserted", thread="t", digest=digest).hex(),
+        "hash": compute_chain_hash(GENESIS, seq=1, tx=1, at=7, sort="asserted", thread="t", digest=digest).hex(),
         "envelope": envelope.decode(),
     }  # fmt: skip
     header = {"account": "default", "format": "told-ledger/1"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from histories import Player, answers, any_step, caller, questions, scripts, tried
 from told import AsyncMemory, Memory
 from told.core.errors import StoreError
-from told.flow import arun, call, run, together
+from told.flow import arun, call, run, gather_flows
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 
@@ -62,8 +62,8 @@ def steps(log, fail):
     try:
         first = yield from call(plain, 0)
         second = yield from call(waiting, first)
-        several = yield from together([branch(second), branch(second + 1), branch(second + 2)])
-        return first, second, list(several), list((yield from together([])))
+        several = yield from gather_flows([branch(second), branch(second + 1), branch(second + 2)])
+        return first, second, list(several), list((yield from gather_flows([])))
     except StoreError as error:
         log.append(str(error))
         return (yield from call(plain, 90))

@@ -16,14 +16,14 @@ from curating import DAY, World, claim, denied, world
 from histories import tried
 from told.core.entry import Asserted, Claim, Retracted
 from told.core.errors import Conflict
-from told.core.fact import UNLISTED, Fact
+from told.core.fact import UNLISTED_KINDS, Fact
 from told.core.kind import Semantics
-from told.core.predicates import predicate
+from told.core.predicates import lookup_predicate
 from told.core.when import Interval
 from told.flow import run
-from told.ledger.history import history
-from told.write.curate.slots import OPPOSITES, slot_of
-from told.write.curate.verdicts import ended, tentative
+from told.ledger.history import load_history
+from told.write.curate.slots import OPPOSITES, get_slot
+from told.write.curate.verdicts import is_ended, is_tentative
 
 NOW = 1_767_600_000_000_000
 VALUES = {
@@ -68,7 +68,7 @@ turns = st.lists(
 
 
 def about(fact: Fact | Claim) -> tuple[str | None, str]:
-    return fact.subject, slot_of(fact.predicate or "")
+    return fact.subject, get_slot(fact.predicate or "")
 
 
 def bears_on(said: list[Claim], fact: Fact) -> bool:
@@ -108,11 +108,11 @@ def crowded(here: World) -> list[tuple[str | None, str]]:
     settled = [
         about(fact)
         for fact in here.facts()
-        if predicate(fact.predicate or "").semantics is Semantics.FUNCTIONAL
+        if lookup_predicate(fact.predicate or "").semantics is Semantics.FUNCTIONAL
         and fact.polarity == "asserted"
-        and fact.kind not in UNLISTED
-        and not ended(fact, now)
-        and not tentative(fact, now)
+        and fact.kind not in UNLISTED_KINDS
+        and not is_ended(fact, now)
+        and not is_tentative(fact, now)
     ]
     return sorted({pair for pair in settled if settled.count(pair) > 1}, key=str)
 
@@ -128,10 +128,10 @@ def test_every_change_is_in_the_history_and_nothing_else(store: str, script: lis
                 if event.event != "NONE":
                     told.setdefault(event.id, []).append(event.event)
         for thread, events in told.items():
-            steps = run(history(here.store, "default", thread))
+            steps = run(load_history(here.store, "default", thread))
             assert [step.event for step in steps if step.event != "NONE"] == events
         wrote = [
-            entry for entry in here.store.scan("default", 0, 10_000) if isinstance(entry.verb, Asserted | Retracted)
+            entry for entry in here.store.scan_entries("default", 0, 10_000) if isinstance(entry.verb, Asserted | Retracted)
         ]
         assert len(wrote) == sum(map(len, told.values()))
 
@@ -158,7 +158,7 @@ def test_saying_it_again_changes_nothing(store: str, script: list[tuple[list[Cla
 def test_nothing_but_the_user_ends_what_the_user_said(store: str, script: list[tuple[list[Claim], str]]) -> None:
     with world(store) as here:
         for said, role in script:
-            before = {fact.id: fact.text for fact in here.facts() if fact.role == "user" and fact.kind not in UNLISTED}
+            before = {fact.id: fact.text for fact in here.facts() if fact.role == "user" and fact.kind not in UNLISTED_KINDS}
             here.tell(*said, role=role)
             if role != "user":
                 after = {fact.id: fact.text for fact in here.facts()}
@@ -200,7 +200,7 @@ def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
         assert sorted(events) == ["ADD"] + ["UPDATE"] * (len(cities) - 1)
         home, tea = sorted(here.facts(), key=lambda fact: fact.predicate != "lives_in")
         assert tea.text == "User likes tea"
-        said = [step.new for step in run(history(here.store, "default", home.id))]
+        said = [step.new for step in run(load_history(here.store, "default", home.id))]
         assert sorted(map(str, said)) == sorted(f"User lives in {city}" for city in cities)
 
 

@@ -14,8 +14,8 @@ import pytest
 from histories import lived
 from papers import blank
 from told import Memory, ToldError
-from told.core.query import Touch
-from told.ports import VIEWS, Ticket
+from told.core.query import AccessCount
+from told.ports import VIEWS, IdempotencyRecord
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 SAID = [{"role": "user", "content": "I play the violin", "name": "Ann"}, {"role": "assistant", "content": "I see",
@@ -49,10 +49,10 @@ def write(memory):
     memory.add({"content": ["Look", blank()]}, agent_id="a")
     memory.add([f"note {n}" for n in range(64)], user_id="x", infer=False)
     memory.search("violin", user_id="w")
-    memory.engine.store.fault("default", "extract", 3, "oops")
-    memory.engine.store.advance("default", "extract", 5)
-    memory.engine.store.meet("default", {tuple(sorted((tea, soup))): Touch(1, 1)})
-    memory.engine.store.note("default", "extract", {"key": b"value"})
+    memory.engine.store.record_fault("default", "extract", 3, "oops")
+    memory.engine.store.advance_cursor("default", "extract", 5)
+    memory.engine.store.record_cooccurrence("default", {tuple(sorted((tea, soup))): AccessCount(1, 1)})
+    memory.engine.store.write_notes("default", "extract", {"key": b"value"})
 
 
 def opened(path):
@@ -102,7 +102,7 @@ class Books:
                 db.execute(statement, values)
             except (apsw.ConstraintError, apsw.MismatchError):
                 return False
-            assert db.changes() == 1
+            assert db.find_changes() == 1
         return True
 
 
@@ -113,8 +113,8 @@ def books(tmp_path_factory):
 
 def asked(memory):
     """What a store holds and answers, as far as it follows from the ledger."""
-    rows = [sorted(map(repr, memory.engine.store.rows("default", view))) for view in VIEWS if view != "passages"]
-    rows += [sorted(repr(row[-3:]) for row in memory.engine.store.rows("default", "passages"))]
+    rows = [sorted(map(repr, memory.engine.store.view_rows("default", view))) for view in VIEWS if view != "passages"]
+    rows += [sorted(repr(row[-3:]) for row in memory.engine.store.view_rows("default", "passages"))]
     asks = [(query, user) for query in ("violin", "tea note 7") for user in "uwx"]
     found = [memory.search(query, user_id=user, limit=5)["results"] for query, user in asks]
     return rows, [[(row["memory"], row["score"]) for row in each] for each in found]
@@ -251,10 +251,10 @@ RAM = {
     "a tick changed": lambda a: a.ticks.update({s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}),
     "a tick lost": lambda a: lost(a.ticks),
     "a tick planted": lambda a: a.ticks.update({t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}),
-    "a ticket of nowhere": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 999)}),
-    "a ticket of nobody": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": [["ADD", "nobody"]]}')}),
-    "a ticket that cannot be read": lambda a: a.tickets.update({"k": Ticket("k", b"", "?")}),
-    "a ticket in mid-transaction": lambda a: a.tickets.update({"k": Ticket("k", b"", '{"events": []}', 2)}),
+    "a ticket of nowhere": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": []}', 999)}),
+    "a ticket of nobody": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": [["ADD", "nobody"]]}')}),
+    "a ticket that cannot be read": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", "?")}),
+    "a ticket in mid-transaction": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": []}', 2)}),
     "a cursor beyond the end": lambda a: a.cursors.update({"k": 9999}),
     "a tombstone lost": lambda a: a.tombstones.clear(),
 }  # fmt: skip

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from told.backends.sqlite.connect import translated
+from told.backends.sqlite.connect import translate_errors
 from told.backends.sqlite.store import SqliteStore
-from told.backends.sqlite.writer import Job, Writer
+from told.backends.sqlite.writer import WriteJob, GroupCommitWriter
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Ruled, Verb
-from told.core.ids import text_hash
+from told.core.ids import hash_text
 from told.core.scope import Scope
-from told.core.text import md5
-from told.ports import VIEWS, Batch, Guard, Intact, NoEvidence, NoFact, NoMore, NoNews, Step, Still, Store, ThreadAt
-from told.testing.contract.scribe import ticket
+from told.core.text import md5_hex
+from told.ports import VIEWS, Batch, Guard, EntryIntact, NoEvidence, NoFact, KindNotGrown, UnchangedSlot, CursorStep, ThreadUntouched, Store, ThreadAt
+from told.testing.contract.scribe import make_idempotency_record
 from told.testing.fakes import seeded_mint
-from told.views import fold_all, folding
+from told.views import fold_all, build_fold
 
 ACCOUNTS = ("acme", "other")
 USERS = ("alice", "bob")
@@ -50,36 +50,36 @@ def guard(random: Random, scope: Scope) -> Guard:
         case 0:
             return ThreadAt(thread, random.choice((None, seq)))
         case 1 | 2:
-            return NoFact(scope, (md5(text),))
+            return NoFact(scope, (md5_hex(text),))
         case 3:
             return NoEvidence(scope, (Evidence(text, said_at=1).digest(),))
         case 4:
-            return NoNews(scope, "user", ("likes",), seq)
+            return UnchangedSlot(scope, "user", ("likes",), seq)
         case 5:
-            return random.choice((NoMore(scope, "preference", seq), Still(thread, seq)))
+            return random.choice((KindNotGrown(scope, "preference", seq), ThreadUntouched(thread, seq)))
         case _:
-            return Intact(seq)
+            return EntryIntact(seq)
 
 
 def commit(random: Random, store: Store) -> Deed:
     """A commit of a few verbs, some of which cannot be done; what it saw just now, it saw truly."""
     scope = random.choice(SCOPES)
-    head = store.head(scope.account).seq
+    head = store.get_head(scope.account).seq
     seen, guards = random.choice((-1, head)), [guard(random, scope)] if random.random() < 0.6 else []
     if seen == head and tried(store, lambda store: store.commit(Batch(scope.account, [], guards), fold_all)):
         guards = []
     drafts = [Draft(verb(random), scope) for _ in range(random.randrange(1, 4))]
     texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
-    vectors = {text_hash(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
+    vectors = {hash_text(text): [1.0, 0.5] for text in texts if random.random() < 0.5}
     if random.random() < 0.04:
         drafts.append(Draft(Asserted("t9", Claim(odd := random.choice((*TEXTS, "odd")))), scope))
-        vectors[text_hash(odd)] = [1.0, 0.5, 0.5]
+        vectors[hash_text(odd)] = [1.0, 0.5, 0.5]
     if random.random() < 0.04:
         drafts.append(Draft(Asserted(random.choice(THREADS), Claim("of no day", said_at=2**70)), scope))
     batch = Batch(
         scope.account, drafts, guards, seen,
-        ticket(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
-        step=Step("graph", 0, random.randrange(1, 9)) if random.random() < 0.05 else None,
+        make_idempotency_record(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
+        step=CursorStep("graph", 0, random.randrange(1, 9)) if random.random() < 0.05 else None,
     )  # fmt: skip
 
     def broken(_: object) -> Any:
@@ -94,24 +94,24 @@ def other(random: Random, _: Store) -> Deed:
     account, seq = random.choice(ACCOUNTS), random.randrange(1, 9)
     return random.choice((
         lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
-        lambda store: store.rebuild(account, VIEWS, folding(VIEWS)),
-        lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0, 1.0]}, None),
-        lambda store: store.put_vectors({text_hash(TEXTS[0]): [0.0]}, None),
+        lambda store: store.rebuild(account, VIEWS, build_fold(VIEWS)),
+        lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0, 1.0]}, None),
+        lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0]}, None),
         lambda store: store.switch_model("small", 2),
         lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
-        lambda store: store.advance(account, "words", seq),
+        lambda store: store.advance_cursor(account, "words", seq),
     ))  # fmt: skip
 
 
 class Gathering:
     """Stands in for a store's writer: whatever is to be written waits, as if others were just writing."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: GroupCommitWriter) -> None:
         self.writer = writer
-        self.jobs: list[Job[Any]] = []
+        self.jobs: list[WriteJob[Any]] = []
 
     def __call__(self, work: Any, *, keeps: bool = False, gathers: bool = False) -> Any:
-        self.jobs.append(Job(work, keeps, gathers))
+        self.jobs.append(WriteJob(work, keeps, gathers))
         raise InterruptedError
 
     def __getattr__(self, name: str) -> Any:
@@ -129,7 +129,7 @@ def outcome(error: BaseException | None) -> object:
     if error is None:
         return None
     try:
-        with translated():
+        with translate_errors():
             raise error
     except Exception as told:
         return type(told).__name__
@@ -147,7 +147,7 @@ def tried(store: Store, deed: Deed) -> BaseException | None:
 def stores(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
     made = [SqliteStore(tmp_path / f"{name}.db", seeded_mint(1), {}) for name in ("one", "all")]
     for store in made:
-        store.use_model("tiny", 2)
+        store.bind_model("tiny", 2)
     yield made[0], made[1]
     for store in made:
         store.close()
@@ -175,6 +175,6 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
 
 
 def _seen(store: Store, account: str) -> object:
-    entries = [(e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan(account, 0, 10_000)]
-    rows = {view: sorted(map(repr, store.rows(account, view))) for view in VIEWS}
-    return entries, rows, store.head(account).seq
+    entries = [(e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan_entries(account, 0, 10_000)]
+    rows = {view: sorted(map(repr, store.view_rows(account, view))) for view in VIEWS}
+    return entries, rows, store.get_head(account).seq

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from histories import tried
 from ontologies import concept
 from told import Memory
-from told.core.alike import resemblance
+from told.core.alike import value_similarity
 from told.ontology import DECAY, PRUNE_THRESHOLD, MemoryStore
 from told.testing import ManualClock, seeded_mint
 
@@ -44,7 +44,7 @@ class Naive:
         exact = [fact for fact in here if fact["value"].lower() == value]
         if exact or self.threshold == 1.0:
             return exact[0] if exact else None
-        scored = [(resemblance(value, fact["value"].lower()), fact) for fact in here]
+        scored = [(value_similarity(value, fact["value"].lower()), fact) for fact in here]
         best, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return fact if best >= self.threshold else None
 
@@ -79,7 +79,7 @@ def play(script, store):
 
 
 def held(store):
-    return {(fact.concept, fact.value): fact.salience for fact in store.facts.values()}
+    return {(fact.concept, fact.value): fact.salience for fact in store.find_facts.values()}
 
 
 @tried(150)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from histories import Stage, stage, tried
 from told import Memory
 from told.core.fact import NEVER
-from told.core.ids import text_hash
+from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.faces import shapes
 from told.testing import HashingEmbedder
@@ -121,7 +121,7 @@ def test_what_is_derived_later_takes_no_room_in_the_past(kind):
     with stage(kind) as here:
         memory, store = here.memory, here.memory.engine.store
         [said] = memory.add("we walked along the river for hours", **U)["results"]
-        fact = store.fact("default", said["id"])
+        fact = store.get_fact("default", said["id"])
         scope = Scope(user_id="u")
 
         def derive(first: int, last: int, kind: str = "event") -> None:
@@ -171,7 +171,7 @@ def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> 
         here.memory.add(secretly(said, denied, count), **U)
         count += len(said)
         here.clock.tick()
-    facts = here.memory.engine.store.lives(Scope(user_id="u"))
+    facts = here.memory.engine.store.all_versions(Scope(user_id="u"))
     return [(fact.id, SECRET not in str(fact)) for fact in facts if fact.until == NEVER]
 
 
@@ -188,8 +188,8 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
         hidden = [memory_id for memory_id, shown in ids if not shown]
         told = [
             memory.search(query, **U, explain=True), memory.search(query, **U, limit=1), memory.get_all(**U),
-            *(shapes.bundle(memory.context(query, **U, budget=60 + 400 * tail, tail=tail)) for tail in (0, 5)),
-            shapes.bundle(memory.context(None, **U)), memory.explain(query, **U), memory.explain(query, **U, limit=1),
+            *(shapes.bundle_to_dict(memory.context(query, **U, budget=60 + 400 * tail, tail=tail)) for tail in (0, 5)),
+            shapes.bundle_to_dict(memory.context(None, **U)), memory.explain(query, **U), memory.explain(query, **U, limit=1),
             *(memory.why_not(query, memory_id, **U, limit=1) for memory_id, shown in ids if shown),
         ]  # fmt: skip
         written = repr(told)
@@ -216,7 +216,7 @@ def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, deni
     with stage(kind, guard=is_allowed, newest_among=0) as here:
         ids = guarded(here, talk, denied)
         shown = {memory_id for memory_id, seen in ids if seen}
-        versions = here.memory.engine.store.lives(Scope(user_id="u"))
+        versions = here.memory.engine.store.all_versions(Scope(user_id="u"))
         assume(not shown & {fact.id for fact in versions if SECRET in str(fact)})
         found = here.memory.search(query, **U, limit=limit, explain=True)["results"]
         explained = here.memory.explain(query, **U, limit=limit)
@@ -254,13 +254,13 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
         for step in past:
             act(here, step, ids)
         store, account = here.memory.engine.store, here.memory.engine.account
-        before = (store.head(account), here.exported(), here.rows(), here.memory.timeline(**U))
+        before = (store.get_head(account), here.exported(), here.rows(), here.memory.timeline(**U))
         for query in queries:
             answers(here.memory, query)
             answers(here.memory, query, as_of=f"#{max(here.head, 1)}")
             for memory_id in ids[:2]:
                 here.memory.why_not(query, memory_id, **U)
-        assert (store.head(account), here.exported(), here.rows(), here.memory.timeline(**U)) == before
+        assert (store.get_head(account), here.exported(), here.rows(), here.memory.timeline(**U)) == before
         assert here.memory.verify()["ok"]
 
 
@@ -319,7 +319,7 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(wort
     with stage("sqlite", embedder=None, rank_hotness=worth) as here:
         here.memory.add("big garden yesterday at nine", **U)
         store, asked = here.memory.engine.store, list[object]()
-        touched = store.touched
+        touched = store.access_counts
         monkeypatch.setattr(store, "touched", lambda *names: asked.append(names) or touched(*names))
         here.memory.search("when was the garden big?", **U)
         assert len(asked) == looked
@@ -337,8 +337,8 @@ TALK = [
     turn("Ann", "thanks, noted", 2),
     turn("Bob", "see you at the bridge", 3),
 ]  # fmt: skip
-BEFORE = text_hash(f"Bob: in the hotel by the river {SECRET}\nAnn: thanks, noted")
-ALONE = text_hash("Ann: thanks, noted")
+BEFORE = hash_text(f"Bob: in the hotel by the river {SECRET}\nAnn: thanks, noted")
+ALONE = hash_text("Ann: thanks, noted")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -346,13 +346,13 @@ def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(ki
     with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
         _, secret, thanks, bridge = (row["id"] for row in memory.add(TALK, **U)["results"])
-        assert store.cached([BEFORE]) == {BEFORE}
+        assert store.embedded_hashes([BEFORE]) == {BEFORE}
         certificate = memory.erase(secret)
         assert certificate["destroyed"]["vectors"] == 2, "its own, and the one it lent its words to"
-        assert store.cached([BEFORE, ALONE]) == {ALONE}, "what is left is embedded anew, alone"
+        assert store.embedded_hashes([BEFORE, ALONE]) == {ALONE}, "what is left is embedded anew, alone"
         assert memory.stats()["pending_vectors"] == 0
         store.put_vectors({BEFORE: [1.0] * 64})
-        assert store.cached([BEFORE]) == frozenset(), "a vector that comes too late is not kept"
+        assert store.embedded_hashes([BEFORE]) == frozenset(), "a vector that comes too late is not kept"
         assert memory.search("bridge", **U)["results"][0]["id"] == bridge
         [best, *_] = memory.search("thanks noted", **U, explain=True)["results"]
         assert best["id"] == thanks
@@ -375,9 +375,9 @@ def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind)
         first = [row["id"] for row in memory.add(TALK, **U)["results"]]
         memory.add(TALK, user_id="v")
         memory.erase(first[1])
-        assert store.cached([BEFORE]) == {BEFORE}, "another's conversation went the same way"
+        assert store.embedded_hashes([BEFORE]) == {BEFORE}, "another's conversation went the same way"
         memory.erase(user_id="v")
-        assert store.cached([BEFORE]) == frozenset()
+        assert store.embedded_hashes([BEFORE]) == frozenset()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -393,20 +393,20 @@ def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, p
         ids = []
         for said in talk:
             ids += [row["id"] for row in memory.add(said, **U)["results"] if row["event"] == "ADD"]
-        hashes = set(store.texts("default", range(1, here.head + 1)))
+        hashes = set(store.passage_texts("default", range(1, here.head + 1)))
         for number in picks:
             if memory.get(ids[number % len(ids)]):
                 memory.erase(ids[number % len(ids)])
-        left = set(store.texts("default", range(1, here.head + 1)))
-        assert store.cached(list(hashes)) <= left, "no vector of a text that is not there"
+        left = set(store.passage_texts("default", range(1, here.head + 1)))
+        assert store.embedded_hashes(list(hashes)) <= left, "no vector of a text that is not there"
         before = [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]]
         grown = here.rows()
         memory.rebuild()
         assert here.rows() == grown
         assert [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]] == before
         memory.reindex()
-        assert store.cached(list(left)) == left
-        assert dict(store.pending()) == {}
+        assert store.embedded_hashes(list(left)) == left
+        assert dict(store.pending_texts()) == {}
 
 
 def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):

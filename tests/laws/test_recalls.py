@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import any_step, scripts, stage, tried
-from told.core.query import Touch
+from told.core.query import AccessCount
 from told.core.scope import Scope
 from told.flow import run
 
@@ -20,19 +20,19 @@ def test_recalls_change_neither_the_ledger_nor_an_export_nor_a_view(kind, script
     with stage(kind, access_flush=2) as here:
         here.player.play(script)
         engine = here.memory.engine
-        facts = list(engine.store.versions(engine.account, range(1, here.head + 1)).values())
-        before = (engine.store.head(engine.account), here.exported(), here.rows())
-        counted: dict[str, Touch] = {}
+        facts = list(engine.store.facts_by_seq(engine.account, range(1, here.head + 1)).values())
+        before = (engine.store.get_head(engine.account), here.exported(), here.rows())
+        counted: dict[str, AccessCount] = {}
         for chosen, at in reads:
             hits = [facts[number % len(facts)] for number in sorted(chosen)] if facts else []
-            engine.overlay.note(engine.account, Scope(engine.account, user_id="x"), hits, at)
+            engine.hot_buffers.record_hits(engine.account, Scope(engine.account, user_id="x"), hits, at)
             for thread in {fact.id for fact in hits}:
-                counted[thread] = counted[thread] + Touch(1, at) if thread in counted else Touch(1, at)
-            assert run(engine.flush()) == ()
-        assert (engine.store.head(engine.account), here.exported(), here.rows()) == before
-        assert dict(engine.store.touched(engine.account, [fact.id for fact in facts])) == counted
+                counted[thread] = counted[thread] + AccessCount(1, at) if thread in counted else AccessCount(1, at)
+            assert run(engine.flush_accesses()) == ()
+        assert (engine.store.get_head(engine.account), here.exported(), here.rows()) == before
+        assert dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted
         assert here.memory.stats()["recalls"] == sum(touch.count for touch in counted.values())
         assert here.memory.verify()["ok"]
         here.memory.rebuild()
         assert here.rows() == before[2]
-        assert dict(engine.store.touched(engine.account, [fact.id for fact in facts])) == counted
+        assert dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from histories import tried
 from told import Memory, ToldError
 from told.core.fact import Tick
-from told.core.fading import Clocks
-from told.core.salience import CEILING, Clock, Curve, Tier, fades_at, per_day, per_event, salience
+from told.core.fading import ClockReadings
+from told.core.salience import MAX_SALIENCE, DecayClock, DecayCurve, Tier, find_fade_time, decay_per_day, decay_per_event, compute_salience
 from told.core.scope import Scope
-from told.core.when import iso
+from told.core.when import format_iso
 from visits import VISIT, visit
 
 STORES = ["ram", "sqlite"]
 shares = st.floats(0.0, 1.0)
 decays = st.sampled_from([tier.decay for tier in Tier]) | st.floats(0.01, 1.0)
-curves = st.builds(Curve, base=shares, decay=decays, lasting=st.booleans(), floor=shares)
+curves = st.builds(DecayCurve, base=shares, decay=decays, lasting=st.booleans(), floor=shares)
 readings = st.integers(0, 300) | st.floats(0.0, 300.0)
 saids = st.lists(readings, min_size=1, max_size=8)
 
@@ -31,14 +31,14 @@ saids = st.lists(readings, min_size=1, max_size=8)
 @given(curve=curves, said=saids, now=readings)
 @tried(300)
 def test_nothing_weighs_less_than_nothing_or_more_than_all(curve, said, now):
-    assert 0.0 <= salience(curve, said, now) <= CEILING
+    assert 0.0 <= compute_salience(curve, said, now) <= MAX_SALIENCE
 
 
 @given(curve=curves, said=saids, nows=st.lists(readings, min_size=2, max_size=6))
 @tried(300)
 def test_what_is_not_said_again_never_gains(curve, said, nows):
     later = sorted(max(said) + now for now in nows)
-    weights = [salience(curve, said, now) for now in later]
+    weights = [compute_salience(curve, said, now) for now in later]
     assert all(after <= before for before, after in pairwise(weights))
 
 
@@ -46,40 +46,40 @@ def test_what_is_not_said_again_never_gains(curve, said, nows):
 @tried(300)
 def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_again(curve, said, now):
     """A read may look up what was said again only where something seems to have faded."""
-    alone = salience(curve, [min(said)], now)
+    alone = compute_salience(curve, [min(said)], now)
     if now >= min(said) and not curve.faded(alone):
-        assert salience(curve, said, now) >= alone * (1 - 1e-9)
-        assert not curve.faded(salience(curve, said, now)) or alone < curve.floor * (1 + 1e-9)
+        assert compute_salience(curve, said, now) >= alone * (1 - 1e-9)
+        assert not curve.faded(compute_salience(curve, said, now)) or alone < curve.floor * (1 + 1e-9)
 
 
 @given(curve=curves, said=saids, now=readings, data=st.data())
 @tried(200)
 def test_the_order_in_which_it_is_told_when_it_was_said_does_not_matter(curve, said, now, data):
     mixed = data.draw(st.permutations(said))
-    assert salience(curve, mixed, now) == salience(curve, said, now)
+    assert compute_salience(curve, mixed, now) == compute_salience(curve, said, now)
 
 
 @given(curve=curves, said=st.lists(st.integers(0, 300), min_size=1, max_size=8))
 @tried(300)
 def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said):
-    end = fades_at(curve, said, max(said))
+    end = find_fade_time(curve, said, max(said))
     if end is None:
         assert curve.lasting or curve.decay == 1.0 or curve.floor == 0.0
     else:
-        assert curve.faded(salience(curve, said, end))
-        assert end == max(said) or not curve.faded(salience(curve, said, end - 1))
+        assert curve.faded(compute_salience(curve, said, end))
+        assert end == max(said) or not curve.faded(compute_salience(curve, said, end - 1))
 
 
 @given(decay=st.floats(0.05, 0.999), events=st.integers(1, 50), turns=st.integers(0, 40))
 @tried(100)
 def test_events_that_make_a_turn_decay_as_the_turn_does(decay, events, turns):
-    assert per_event(decay, events) ** (events * turns) == pytest.approx(decay**turns)
+    assert decay_per_event(decay, events) ** (events * turns) == pytest.approx(decay**turns)
 
 
 @given(days=st.floats(0.05, 1000.0))
 @tried(50)
 def test_a_half_life_leaves_a_half(days):
-    assert per_day(days) ** days == pytest.approx(0.5)
+    assert decay_per_day(days) ** days == pytest.approx(0.5)
 
 
 # Clocks ---------------------------------------------------------------------------------------------------------------
@@ -99,14 +99,14 @@ def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
     whole = [tick for tick in batched if tick.turns]
     one, many = counted(whole), counted(single)
     place = data.draw(st.integers(0, 130))
-    for clock in (Clock.TURNS, Clock.TOKENS):
+    for clock in (DecayClock.TURNS, DecayClock.TOKENS):
         assert one.reading(clock, place, 0) == pytest.approx(many.reading(clock, place, 0))
         assert one.now(clock) == pytest.approx(many.now(clock))
 
 
 def counted(ticks):
     sums = accumulate(ticks, lambda before, tick: (before[0] + tick.turns, before[1] + tick.tokens), initial=(0, 0))
-    return Clocks.of(dict(zip((0, *(tick.seq for tick in ticks)), sums, strict=True)), 0)
+    return ClockReadings.from_counts(dict(zip((0, *(tick.seq for tick in ticks)), sums, strict=True)), 0)
 
 
 steps = st.one_of(
@@ -120,7 +120,7 @@ def play(here, step, split=False):
     match step:
         case ("says", kind, value):
             here.here.clock.tick()
-            here.says(kind, f"{kind.rpartition('.')[2].lower()} {value}")
+            here.current_text(kind, f"{kind.rpartition('.')[2].lower()} {value}")
         case ("passes", turns, tokens, days) if split:
             here.passes(0, days=days)
             for number in range(turns):
@@ -151,7 +151,7 @@ def test_the_salience_of_a_moment_is_found_again_later(kind, script):
         for step in script:
             play(here, step)
             here.here.clock.tick()
-            seen.append((iso(here.here.clock.now), here.weights()))
+            seen.append((format_iso(here.here.clock.now), here.weights()))
             here.here.clock.tick()
         here.passes(40, 9000, 30.0)
         for moment, weights in seen:

@@ -77,9 +77,9 @@ def opened(sealed, folder):
 
 
 def test_an_untouched_ledger_is_proven(book):
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert verdict["ok"]
-    assert verdict["entries"] == len(book.rows()) == ENTRIES
+    assert verdict["entries"] == len(book.dump_views()) == ENTRIES
     assert verdict["erased"] == 2
     assert verdict["head"].startswith("sha256:")
 
@@ -101,16 +101,16 @@ def flipped(value, byte, bit):
 def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
     with tempfile.TemporaryDirectory() as folder:
         book = opened(sealed, folder)
-        entry = book.rows()[row]
+        entry = book.dump_views()[row]
         value = entry[COLUMNS.index(column)]
         if value is None:
             return
         changed = flipped(value, byte, bit)
         with book.raw() as db:
-            if column == "id" and any(changed == other[0] for other in book.rows()):
+            if column == "id" and any(changed == other[0] for other in book.dump_views()):
                 return
             db.execute(f"UPDATE entry SET {column} = ? WHERE id = ?", (changed, entry[0]))
-        verdict = book.verdict()
+        verdict = book.to_result()
         assert not verdict["ok"], f"{column} of entry {row + 1}"
         assert verdict["first_bad_seq"] <= row + 1
         assert verdict["problem"]
@@ -120,7 +120,7 @@ def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
 def test_an_entry_that_is_gone_is_missed(book, row):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? = ?", (SEQ, row + 1))
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, row + 1)
 
 
@@ -128,7 +128,7 @@ def test_an_entry_that_is_gone_is_missed(book, row):
 def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? > ?", (SEQ, left))
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, left + 1)
 
 
@@ -139,7 +139,7 @@ def test_two_entries_that_changed_places_are_found(book, one, other):
         (high,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, other)).fetchone()
         for old, new in ((low, 1), (high, low), (1, high)):
             db.execute("UPDATE entry SET id = ? WHERE id = ?", (new, old))
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, one)
 
 
@@ -147,7 +147,7 @@ def test_an_entry_put_in_between_is_found(book):
     with book.raw() as db:
         rest = ", ".join(COLUMNS[1:])
         db.execute(f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = {ENTRIES}")
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, ENTRIES + 1)
 
 
@@ -155,7 +155,7 @@ def test_an_entry_put_in_between_is_found(book):
 def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
-    verdict = book.verdict()
+    verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, seq)
 
 
@@ -164,34 +164,34 @@ def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
     with book.raw() as db:
         db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,))
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = 3", (SEQ,))
-    assert not book.verdict()["ok"]
+    assert not book.to_result()["ok"]
 
 
 def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
     with book.raw() as db:
         db.execute("UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE envelope IS NULL "
                    "AND thread IS NOT NULL", (SEQ,))  # fmt: skip
-        assert db.changes() == 1
-    assert not book.verdict()["ok"], "an erased entry now belongs to the history of another memory"
+        assert db.find_changes() == 1
+    assert not book.to_result()["ok"], "an erased entry now belongs to the history of another memory"
 
 
 def test_erased_content_that_came_back_is_noticed(book):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = ?, salt = ? WHERE envelope IS NULL", (b"{}", b"salt"))
-    assert not book.verdict()["ok"]
+    assert not book.to_result()["ok"]
 
 
 def test_an_envelope_of_another_shape_gets_a_verdict_not_a_crash(book):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = ? WHERE id & ? = 3", (b'{"v":1,"scope":7}', SEQ))
-    assert book.verdict()["first_bad_seq"] == 3
+    assert book.to_result()["first_bad_seq"] == 3
 
 
 @pytest.mark.parametrize("seq", [0, 1, 99])
 def test_a_head_that_is_elsewhere_is_found(book, seq):
     with book.raw() as db:
         db.execute("UPDATE account SET seq = ?", (seq,))
-    assert not book.verdict()["ok"]
+    assert not book.to_result()["ok"]
 
 
 def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(book, monkeypatch):
@@ -200,7 +200,7 @@ def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(boo
     ) as other:
         store, late = type(memory.engine.store), []
         [held] = (row["id"] for row in memory.get_all(user_id="u")["results"])
-        scan, folded = store.scan, store.folded
+        scan, folded = store.scan_entries, store.rows_between
 
         def interrupted(self, account, after, limit):
             page = scan(self, account, after, limit)
@@ -227,7 +227,7 @@ def test_a_turn_erased_while_what_follows_it_is_being_proven_is_no_tampering(tmp
         said = [{"role": "user", "content": text, "name": "Ann"} for text in ("It rains", "All day", "Until night")]
         first, *_ = memory.add(said, user_id="u", infer=False)["results"]
         store, late = type(memory.engine.store), []
-        folded = store.folded
+        folded = store.rows_between
 
         def bereaved(self, account, after, upto):
             if not late:
@@ -243,7 +243,7 @@ def test_a_turn_erased_while_what_follows_it_is_being_proven_is_no_tampering(tmp
 def test_the_end_of_a_ledger_is_when_it_says(book):
     with book.raw() as db:
         db.execute("UPDATE account SET at = at + 1")
-    assert not book.verdict()["ok"]
+    assert not book.to_result()["ok"]
 
 
 def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
@@ -254,7 +254,7 @@ def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
                 db.execute(change)
     finally:
         db.close()
-    assert book.verdict()["ok"]
+    assert book.to_result()["ok"]
 
 
 def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compass import Compass, exchange
 from histories import tried
 from told import Memory
-from told.core.topics import IN_TOPIC, is_mean, mean_in
+from told.core.topics import IN_TOPIC, is_packed_mean, unpack_mean
 from told.testing import ManualClock, seeded_mint
 
 U = {"user_id": "u"}
@@ -53,7 +53,7 @@ def play(memory: Memory, moves: list[tuple[str, int, int]]) -> None:
 
 
 def grown(memory: Memory) -> dict[str, bytes]:
-    notes = memory.engine.store.notes("default", "topics")
+    notes = memory.engine.store.read_notes("default", "topics")
     return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
 
 
@@ -78,14 +78,14 @@ def test_every_exchange_is_in_one_topic_and_every_note_of_something_that_is_ther
         play(memory, moves)
         store, notes = memory.engine.store, grown(memory)
         rows = [row for row in memory.topics(**U)["results"] if not row["super"]]
-        links = store.links("default", [fact.id for fact in store.lives(memory.engine.scope(U))])
+        links = store.find_links("default", [fact.id for fact in store.all_versions(memory.engine.resolve_scope(U))])
         exchanges = {link.dst for link in links if link.rel == "in_exchange"}
         held = {row["id"] for row in rows}
         inside = {(link.meta["exchange"], link.dst) for link in links if link.rel == IN_TOPIC and link.dst in held}
         assert sorted(key for key, _ in inside) == sorted(exchanges), "each in one"
-        assert {key for key, note in notes.items() if not is_mean(note)} == exchanges
-        assert {key for key, note in notes.items() if is_mean(note)} == held
+        assert {key for key, note in notes.items() if not is_packed_mean(note)} == exchanges
+        assert {key for key, note in notes.items() if is_packed_mean(note)} == held
         for row in rows:
-            mean = mean_in(notes[row["id"]], "compass")
+            mean = unpack_mean(notes[row["id"]], "compass")
             assert mean is not None
             assert mean.count == sum(topic == row["id"] for _, topic in inside)

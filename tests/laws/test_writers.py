@@ -71,12 +71,12 @@ def test_a_batch_decided_on_an_older_version_does_nothing(kind):
     with stage(kind) as here:
         [row] = here.memory.add("one", user_id="u")["results"]
         store = here.memory.engine.store
-        seen = store.fact("default", row["id"]).seq
+        seen = store.get_fact("default", row["id"]).seq
         here.memory.update(row["id"], "two")
-        head = store.head("default")
+        head = store.get_head("default")
         with pytest.raises(Conflict):
             store.commit(Batch("default", [], [ThreadAt(row["id"], seen)]), lambda entries: ())
-        assert store.head("default") == head
+        assert store.get_head("default") == head
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,7 +104,7 @@ def test_clearing_a_scope_copes_with_a_memory_that_goes_meanwhile(kind, monkeypa
     with stage(kind) as here:
         one, two = (row["id"] for row in here.memory.add(["one", "two"], user_id="u")["results"])
         store = here.memory.engine.store
-        real, between = store.facts, [lambda: here.memory.delete(one)]
+        real, between = store.find_facts, [lambda: here.memory.delete(one)]
 
         def facts(find):
             found = real(find)

@@ -9,7 +9,7 @@ from servers import says, serving
 from told.backends.http.anthropic import anthropic
 from told.core.errors import ConfigError, LLMError
 from told.flow import call, run
-from told.ports import Line, Tool, ToolCall, ToolLLM, Usage
+from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
@@ -100,10 +100,10 @@ def test_an_overloaded_server_is_asked_again():
 
 def test_a_conversation_with_tools():
     lines = [
-        Line("user", "How are Porto and Faro?"),
-        Line("assistant", "Let me see.", (ToolCall("t1", "weather", {"city": "Porto"}), ToolCall("t2", "weather", {}))),
-        Line("tool", "sunny", call_id="t1"),
-        Line("tool", "no city", call_id="t2"),
+        ChatLine("user", "How are Porto and Faro?"),
+        ChatLine("assistant", "Let me see.", (ToolCall("t1", "weather", {"city": "Porto"}), ToolCall("t2", "weather", {}))),
+        ChatLine("tool", "sunny", call_id="t1"),
+        ChatLine("tool", "no city", call_id="t2"),
     ]
     wish = {"type": "tool_use", "id": "t3", "name": "weather", "input": {"city": "Faro"}}
     with serving(says(answer(text("And Faro:"), wish, why="tool_use"))) as script:

@@ -9,13 +9,13 @@ import pytest
 
 from told.core.errors import InvalidInput, LLMError
 from told.flow import call, run
-from told.open import Meter, cached, metered
-from told.ports import LLM, Line, Reply, Tool, ToolCall, ToolLLM, ToolReply, Usage, usage_of
+from told.open import UsageMeter, wrap_with_cache, wrap_with_meter
+from told.ports import LLM, ChatLine, Reply, Tool, ToolCall, ToolLLM, ToolReply, Usage, get_usage
 from told.testing import Recorder, Replayer, ScriptedLLM
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}}
 NOW = Tool("now", "The time.", {"type": "object"})
-LINES = (Line("user", "What time is it?"),)
+LINES = (ChatLine("user", "What time is it?"),)
 WISH = ToolReply("", (ToolCall("c1", "now", {"zone": "UTC"}),), Usage(1, 5, 2))
 
 
@@ -74,8 +74,8 @@ def test_a_script_says_where_it_plays():
 
 @pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
 def test_what_is_asked_is_counted_by_operation(make):
-    llm, meter = make([Reply("a", Usage(1, 10, 5, 0.5)), "b", WISH]), Meter()
-    extracting, curating = metered(llm, meter, "extract"), metered(llm, meter, "curate")
+    llm, meter = make([Reply("a", Usage(1, 10, 5, 0.5)), "b", WISH]), UsageMeter()
+    extracting, curating = wrap_with_meter(llm, meter, "extract"), wrap_with_meter(llm, meter, "curate")
     assert (ask(extracting), ask(extracting)) == ("a", "b")
     assert run(call(curating.tools, "s", LINES, [NOW])) == WISH
     assert meter.by_operation == {"extract": Usage(2, 10, 5, 0.5), "curate": Usage(1, 5, 2)}
@@ -84,21 +84,21 @@ def test_what_is_asked_is_counted_by_operation(make):
 
 
 def test_a_meter_is_shared_by_threads():
-    meter = Meter()
+    meter = UsageMeter()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: meter.add("x", Usage(1, 1)), range(500)))
     assert meter.total == Usage(500, 500)
 
 
 def test_what_failed_is_not_counted():
-    meter = Meter()
+    meter = UsageMeter()
     with pytest.raises(LLMError):
-        ask(metered(ScriptedLLM([LLMError("down")]), meter, "extract"))
+        ask(wrap_with_meter(ScriptedLLM([LLMError("down")]), meter, "extract"))
     assert meter.total == Usage()
 
 
 def test_a_model_without_tools_gets_none_by_being_counted_or_kept():
-    for around in (metered(Plain(), Meter(), "x"), cached(Plain(), 4)):
+    for around in (wrap_with_meter(Plain(), UsageMeter(), "x"), wrap_with_cache(Plain(), 4)):
         assert isinstance(around, LLM)
         assert not isinstance(around, ToolLLM)
         assert around.local is True
@@ -109,39 +109,39 @@ def test_a_model_without_tools_gets_none_by_being_counted_or_kept():
 
 @pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
 def test_the_same_question_is_asked_once_and_then_costs_nothing(make):
-    llm = cached(make([Reply("one", Usage(1, 9, 9, 1.0)), "two"]), 8)
+    llm = wrap_with_cache(make([Reply("one", Usage(1, 9, 9, 1.0)), "two"]), 8)
     first, again, other = ask(llm), ask(llm), ask(llm, "And why?")
     assert (first, again, other) == ("one", "one", "two")
-    assert (usage_of(first), usage_of(again)) == (Usage(1, 9, 9, 1.0), Usage())
+    assert (get_usage(first), get_usage(again)) == (Usage(1, 9, 9, 1.0), Usage())
 
 
 def test_another_schema_is_another_question():
-    llm = cached(ScriptedLLM(["1", "2"]), 8)
+    llm = wrap_with_cache(ScriptedLLM(["1", "2"]), 8)
     assert (ask(llm), ask(llm, schema=FACTS)) == ("1", "2")
 
 
 def test_what_is_no_json_where_it_should_be_is_not_kept():
-    llm = cached(ScriptedLLM(["I think so", '{"facts": []}', "never asked"]), 8)
+    llm = wrap_with_cache(ScriptedLLM(["I think so", '{"facts": []}', "never asked"]), 8)
     assert ask(llm, schema=FACTS) == "I think so"
     assert ask(llm, schema=FACTS) == '{"facts": []}'
     assert ask(llm, schema=FACTS) == '{"facts": []}'
 
 
 def test_errors_are_not_kept():
-    llm = cached(ScriptedLLM([LLMError("down"), "up"]), 8)
+    llm = wrap_with_cache(ScriptedLLM([LLMError("down"), "up"]), 8)
     with pytest.raises(LLMError):
         ask(llm)
     assert ask(llm) == "up"
 
 
 def test_the_oldest_answers_make_room():
-    llm = cached(ScriptedLLM(["a", "b", "c", "a again"]), 2)
+    llm = wrap_with_cache(ScriptedLLM(["a", "b", "c", "a again"]), 2)
     assert [ask(llm, user) for user in ("1", "2", "1", "3", "1")] == ["a", "b", "a", "c", "a"]
     assert ask(llm, "2") == "a again"
 
 
 def test_conversations_are_kept_too():
-    llm = cached(ScriptedLLM([WISH, "other"]), 8)
+    llm = wrap_with_cache(ScriptedLLM([WISH, "other"]), 8)
     assert llm.tools("s", LINES, [NOW]) == WISH
     assert llm.tools("s", LINES, [NOW]) == ToolReply("", WISH.calls, Usage())
     assert llm.tools("s", LINES, []).text == "other"
@@ -149,7 +149,7 @@ def test_conversations_are_kept_too():
 
 def test_a_memory_for_nothing_is_none():
     llm = ScriptedLLM([])
-    assert cached(llm, 0) is llm
+    assert wrap_with_cache(llm, 0) is llm
 
 
 # Recordings
@@ -163,7 +163,7 @@ def test_what_was_recorded_is_replayed_to_the_letter(make, tmp_path):
     replayer = Replayer(path)
     again = [ask(replayer), ask(replayer), run(call(replayer.tools, "s", LINES, [NOW]))]
     assert again == said
-    assert usage_of(again[0]) == Usage(1, 3, 2, 0.1)
+    assert get_usage(again[0]) == Usage(1, 3, 2, 0.1)
     assert again[2].usage == WISH.usage
     assert replayer.model == recorder.model
     assert ask(replayer) == "second"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.google import dialect, google, google_embedder
+from told.backends.http.google import to_gemini_schema, google, google_embedder
 from told.core.errors import ConfigError, LLMError
 from told.flow import call, run
-from told.ports import Line, Tool, ToolCall, ToolLLM, Usage
+from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
 
 FACTS = {
     "type": "object", "additionalProperties": False, "required": ["facts"],
@@ -67,7 +67,7 @@ def test_a_schema_binds_the_answer_in_words_gemini_knows():
 
 
 def test_one_of_several_is_any_of_them():
-    assert dialect({"oneOf": [{"type": "string", "examples": ["a"]}, {"type": "number"}], "$schema": "x"}) == {
+    assert to_gemini_schema({"oneOf": [{"type": "string", "examples": ["a"]}, {"type": "number"}], "$schema": "x"}) == {
         "anyOf": [{"type": "string"}, {"type": "number"}]
     }
 
@@ -93,18 +93,18 @@ def test_an_answer_of_another_shape_is_an_error(body):
         with pytest.raises(LLMError, match="gave no answer"):
             ask(llm)
         with pytest.raises(LLMError, match="gave no answer"):
-            run(call(llm.tools, "s", [Line("user", "u")], [WEATHER]))
+            run(call(llm.tools, "s", [ChatLine("user", "u")], [WEATHER]))
 
 
 def test_a_conversation_with_tools_gives_each_thought_back():
     wish = {"functionCall": {"name": "weather", "args": {"city": "Porto"}}, "thoughtSignature": "abc=="}
     with serving(says(answer(wish, {"functionCall": {"name": "now"}})), says(answer({"text": "Sunny."}))) as script:
         llm = google(base_url=script.url, api_key="g")
-        first = Line("user", "How is Porto?")
+        first = ChatLine("user", "How is Porto?")
         reply = run(call(llm.tools, "Help.", [first], [WEATHER, NOW]))
-        spoken = [first, Line("assistant", reply.text, reply.calls)]
+        spoken = [first, ChatLine("assistant", reply.text, reply.calls)]
         answers = zip(("sunny", "noon"), reply.calls, strict=True)
-        spoken += [Line("tool", said, call_id=made.id) for said, made in answers]
+        spoken += [ChatLine("tool", said, call_id=made.id) for said, made in answers]
         last = run(call(llm.tools, "Help.", spoken, [WEATHER, NOW]))
     assert [(made.name, made.arguments) for made in reply.calls] == [("weather", {"city": "Porto"}), ("now", {})]
     assert last.text == "Sunny."
@@ -128,7 +128,7 @@ def test_a_conversation_with_tools_gives_each_thought_back():
 def test_calls_without_a_thought_are_kept_apart():
     calls = answer({"functionCall": {"name": "now"}}, {"functionCall": {"name": "now"}})
     with serving(says(calls)) as script:
-        reply = run(call(google(base_url=script.url, api_key="g").tools, "", [Line("user", "u")], [NOW]))
+        reply = run(call(google(base_url=script.url, api_key="g").tools, "", [ChatLine("user", "u")], [NOW]))
     assert len({made.id for made in reply.calls}) == 2
     assert isinstance(reply.calls[0], ToolCall)
 

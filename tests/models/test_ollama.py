@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.ollama import located, ollama, ollama_embedder
-from told.backends.http.provider import Options
+from told.backends.http.ollama import resolve_base_url, ollama, ollama_embedder
+from told.backends.http.provider import ModelOptions
 from told.core.errors import EmbeddingError, LLMError
 from told.flow import call, run
-from told.ports import Line, Tool, ToolCall, ToolLLM
+from told.ports import ChatLine, Tool, ToolCall, ToolLLM
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
@@ -58,9 +58,9 @@ def test_extra_options_stand_beside_ours():
 
 def test_a_conversation_with_tools():
     lines = [
-        Line("user", "How is Porto?"),
-        Line("assistant", "", (ToolCall("call-0", "weather", {"city": "Porto"}),)),
-        Line("tool", "sunny", call_id="call-0"),
+        ChatLine("user", "How is Porto?"),
+        ChatLine("assistant", "", (ToolCall("call-0", "weather", {"city": "Porto"}),)),
+        ChatLine("tool", "sunny", call_id="call-0"),
     ]
     wish = {"function": {"name": "weather", "arguments": {"city": "Faro"}}}
     with serving(says(answer("", tool_calls=[wish]))) as script:
@@ -129,4 +129,4 @@ def test_a_missing_embedding_model_is_not_taken_for_an_old_server():
 )
 def test_a_host_may_be_written_in_many_ways(host, url, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert located(Options("m")).base_url == url
+    assert resolve_base_url(ModelOptions("m")).base_url == url

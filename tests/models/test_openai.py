@@ -10,15 +10,15 @@ from servers import says, serving
 from told.backends.http.openai import azure, azure_embedder, openai, openai_embedder, openrouter
 from told.core.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
 from told.flow import call, run
-from told.ports import Embedder, Line, Tool, ToolCall, ToolLLM, Usage
+from told.ports import Embedder, ChatLine, Tool, ToolCall, ToolLLM, Usage
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 STRICT = {**FACTS, "additionalProperties": False}
 WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
 LINES = (
-    Line("user", "How is Porto?"),
-    Line("assistant", "", (ToolCall("c1", "weather", {"city": "Porto"}),)),
-    Line("tool", "sunny", call_id="c1"),
+    ChatLine("user", "How is Porto?"),
+    ChatLine("assistant", "", (ToolCall("c1", "weather", {"city": "Porto"}),)),
+    ChatLine("tool", "sunny", call_id="c1"),
 )
 
 
@@ -312,7 +312,7 @@ def test_texts_become_unit_vectors_in_their_order():
     assert script.asked[0].body == {
         "model": "text-embedding-3-small", "input": ["one", "two"], "encoding_format": "float", "dimensions": 2,
     }  # fmt: skip
-    assert embedder.spent.cost == pytest.approx(0.02)
+    assert embedder.usage.cost == pytest.approx(0.02)
 
 
 def test_an_embedder_is_one():

@@ -13,7 +13,7 @@ import pytest
 
 from servers import Script, drips, resets, says, serving, truncates
 from told.backends.http import keys
-from told.backends.http.wire import Means, Patience, Wire
+from told.backends.http.wire import ClientTiming, ClientLimits, HttpClient
 from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.flow import call, run
 
@@ -32,8 +32,8 @@ class World:
         self.waits.append(seconds)
         self.now += seconds
 
-    def means(self, jitter: float = 1.0) -> Means:
-        return Means(lambda: self.now, lambda: NOON, self.sleep, lambda: jitter)
+    def means(self, jitter: float = 1.0) -> ClientTiming:
+        return ClientTiming(lambda: self.now, lambda: NOON, self.sleep, lambda: jitter)
 
 
 @pytest.fixture
@@ -41,13 +41,13 @@ def world() -> World:
     return World()
 
 
-def wire(script: Script, world: World, jitter: float = 1.0, **patience: Any) -> Wire:
+def wire(script: Script, world: World, jitter: float = 1.0, **patience: Any) -> HttpClient:
     headers = {"authorization": f"Bearer {KEY}"}
-    return Wire("Acme", script.url, headers, secret=KEY, hint="Set ACME_KEY.", means=world.means(jitter),
-                patience=Patience(**patience))  # fmt: skip
+    return HttpClient("Acme", script.url, headers, secret=KEY, hint="Set ACME_KEY.", timing=world.means(jitter),
+                limits=ClientLimits(**patience))  # fmt: skip
 
 
-def ask(line: Wire, body: Any = None) -> Any:
+def ask(line: HttpClient, body: Any = None) -> Any:
     return run(call(line.post, "/ask", body or {"question": "why?"}))
 
 
@@ -217,7 +217,7 @@ def test_an_answer_that_only_drips_is_given_up_and_not_asked_for_again(world):
 
 def test_the_kind_of_error_is_the_callers(world):
     with serving(says({"error": "no"}, 400)) as script:
-        line = Wire("Acme", script.url, {}, error=EmbeddingError)
+        line = HttpClient("Acme", script.url, {}, error_type=EmbeddingError)
         with pytest.raises(EmbeddingError, match="no"):
             ask(line)
 
@@ -306,7 +306,7 @@ def test_a_trial_that_nobody_waits_for_frees_its_place(world):
             ask(line)
         world.now += 30
         asyncio.run(abandon())
-        while line.breaker._trying:  # the work ends on another thread, soon after nobody waits for it
+        while line.breaker._probing:  # the work ends on another thread, soon after nobody waits for it
             time.sleep(0.005)
         gate.set()
         assert ask(line) == {"ok": True}
@@ -379,7 +379,7 @@ def test_no_key_is_ever_shown(world, act, caplog):
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "https://", "https://host/v1?key=1", None, 7])
 def test_an_address_that_cannot_be_is_refused(url):
     with pytest.raises(ConfigError, match="https://host/v1"):
-        Wire("Acme", url, {})
+        HttpClient("Acme", url, {})
 
 
 # Placeholders

@@ -11,9 +11,9 @@ import pytest
 from forking import PATIENCE, child, went_well
 from told import Memory
 from told.core.errors import StoreClosed
-from told.faces.worker import Worker
+from told.faces.worker import BackgroundWorker
 from told.testing import hashing_embedder
-from told.write.alone import Turnstile
+from told.write.alone import Mutex
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -84,7 +84,7 @@ def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> Non
     assert fates == [True] * 6
     assert failed == []
     assert len(memory.get_all(user_id="bob")["results"]) == 6
-    assert set(told) <= {entry.thread for entry in memory.engine.store.scan("default", 0, 100_000)}
+    assert set(told) <= {entry.thread for entry in memory.engine.store.scan_entries("default", 0, 100_000)}
     assert memory.verify()["ok"]
 
 
@@ -94,7 +94,7 @@ def test_a_parent_sees_what_its_child_wrote_and_goes_on_after_it(memory: Memory)
     memory.add("from the parent again", user_id="alice")
     found = {row["memory"] for row in memory.search("from", user_id="alice")["results"]}
     assert found == {"from the parent", "from the child", "from the parent again"}
-    assert [entry.seq for entry in memory.engine.store.scan("default")] == list(range(1, 7))
+    assert [entry.seq for entry in memory.engine.store.scan_entries("default")] == list(range(1, 7))
 
 
 def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_path: Path) -> None:
@@ -128,15 +128,15 @@ def test_a_child_asks_an_embedder_that_is_awaited(tmp_path: Path) -> None:
 
 
 def test_what_somebody_else_was_inside_of_is_free_in_a_child() -> None:
-    turnstile = Turnstile()
-    assert turnstile.enter()
+    turnstile = Mutex()
+    assert turnstile.try_acquire()
 
     def live() -> None:
-        assert turnstile.enter()
-        assert not turnstile.enter()
+        assert turnstile.try_acquire()
+        assert not turnstile.try_acquire()
 
     assert went_well(child(live))
-    assert not turnstile.enter()
+    assert not turnstile.try_acquire()
 
 
 def test_a_child_does_its_own_deferred_work() -> None:
@@ -148,13 +148,13 @@ def test_a_child_does_its_own_deferred_work() -> None:
 
     def live() -> None:
         worker.wake()
-        assert worker.rest(PATIENCE)
+        assert worker.stop(PATIENCE)
         assert done[-1] == os.getpid()
 
-    worker = Worker(work)
+    worker = BackgroundWorker(work)
     worker.wake()
     assert went_well(child(live))
-    assert worker.rest(PATIENCE)
+    assert worker.stop(PATIENCE)
 
 
 def test_a_child_uses_a_memory_in_ram_that_another_thread_was_just_using() -> None:

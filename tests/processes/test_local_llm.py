@@ -17,13 +17,13 @@ from told import Memory, Settings
 from told.backends.local import registry
 from told.core.errors import ConfigError, ModelMissing
 from told.flow import call, run
-from told.open import Meter, metered, open_llm
-from told.ports import Line, Tool, ToolLLM
+from told.open import UsageMeter, wrap_with_meter, open_llm
+from told.ports import ChatLine, Tool, ToolLLM
 
 MACHINE = registry.home()
 """Where models really are on this machine; every test has an empty home of its own."""
 
-HERE = find_spec("xllamacpp") is not None and (MACHINE / "smollm2" / registry.MANIFEST).is_file()
+HERE = find_spec("xllamacpp") is not None and (MACHINE / "smollm2" / registry.MANIFEST_FILENAME).is_file()
 needed = pytest.mark.skipif(not HERE, reason="run `make llm`: xllamacpp or the model smollm2 is not here")
 alone = pytest.mark.xdist_group("local llm")
 
@@ -55,8 +55,8 @@ def brief(monkeypatch):
 @needed
 @alone
 def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
-    meter = Meter()
-    reply = run(call(metered(llm, meter, "extract").ask, "List facts.", "I'm Mara and I work at Acme.", schema=FACTS))
+    meter = UsageMeter()
+    reply = run(call(wrap_with_meter(llm, meter, "extract").ask, "List facts.", "I'm Mara and I work at Acme.", schema=FACTS))
     facts = json.loads(reply)["facts"]
     assert 1 <= len(facts) <= 3
     assert all(isinstance(fact, str) and len(fact) <= 8 for fact in facts)
@@ -81,7 +81,7 @@ def test_it_answers_on_an_event_loop_too(llm):
 def test_it_takes_part_in_a_conversation_with_tools(brief):
     weather = Tool("weather", "The weather.", {"type": "object", "properties": {"city": WORD}, "required": ["city"]})
     assert isinstance(brief, ToolLLM)
-    reply = run(call(brief.tools, "Help.", [Line("user", "How is the weather in Porto?")], [weather]))
+    reply = run(call(brief.tools, "Help.", [ChatLine("user", "How is the weather in Porto?")], [weather]))
     assert reply.text or reply.calls
     assert all(made.name == "weather" for made in reply.calls)
 
@@ -117,13 +117,13 @@ def test_without_what_runs_it_the_error_says_what_to_install(monkeypatch):
 
 
 def test_each_model_has_its_task(monkeypatch):
-    from told.backends.local import embedder
+    from told.backends.local import open_embedder
 
     monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: object())
     with pytest.raises(ConfigError, match="minilm answers nothing; it embeds"):
         open_llm("local:minilm", SETTINGS)
     with pytest.raises(ConfigError, match="smollm2 embeds nothing; it answers"):
-        embedder("smollm2")
+        open_embedder("smollm2")
 
 
 FORKED = """

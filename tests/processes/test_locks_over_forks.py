@@ -17,13 +17,13 @@ from forking import PATIENCE, child, went_well
 from locks import locks
 from told import Memory
 from told.backends.http import home
-from told.backends.http.breaker import Breaker
-from told.backends.local import embedder
+from told.backends.http.breaker import CircuitBreaker
+from told.backends.local import open_embedder
 from told.backends.local import llm as local_llm
 from told.core import fork
-from told.core.fork import at_fork, awaited, freed
+from told.core.fork import at_fork, acquire_on_fork, reset_on_fork
 from told.ontology import MemoryStore
-from told.open.around import cached
+from told.open.around import wrap_with_cache
 from told.testing import ScriptedLLM, hashing_embedder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -39,7 +39,7 @@ class Held:
     def __init__(self, found: list[Any]) -> None:
         self._found = found
         self._taken, self._over = threading.Event(), threading.Event()
-        waited = {id(ref()) for ref, names in fork._KNOWN.values() if names[fork.BEFORE] == "acquire"}
+        waited = {id(ref()) for ref, names in fork._HOOKS.values() if names[fork.BEFORE] == "acquire"}
         self._awaited = [lock for lock in found if id(lock) in waited]
         self._thread = threading.Thread(target=self._hold)
 
@@ -69,7 +69,7 @@ class Held:
 def everything(tmp_path: Path) -> Iterator[list[Any]]:
     """What told is made of, in use."""
     with ExitStack() as stack:
-        llm = cached(ScriptedLLM([]), 8)
+        llm = wrap_with_cache(ScriptedLLM([]), 8)
         made = [
             stack.enter_context(Memory(store, embedder=hashing_embedder(), llm=llm, busy_timeout=0.1))
             for store in (f"sqlite:///{tmp_path}/m.db", "ram://")
@@ -77,11 +77,11 @@ def everything(tmp_path: Path) -> Iterator[list[Any]]:
         for memory in made:
             memory.add("I like tea and long walks", user_id="alice", infer=False)
             memory.search("tea", user_id="alice")
-        yield [*made, MemoryStore(KINDS, 0.8, hashing_embedder()), embedder("minilm")]
+        yield [*made, MemoryStore(KINDS, 0.8, hashing_embedder()), open_embedder("minilm")]
 
 
 def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
-    home.home()
+    home.get_loop_thread()
     found = list(locks(everything, vars(local_llm)))
     owners = {owner.rpartition(".")[2] for owner, _ in found}
     assert owners >= {
@@ -99,7 +99,7 @@ def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
 
 
 def test_what_a_child_does_with_freed_parts_works() -> None:
-    lock, other = freed(threading.Lock()), awaited(threading.RLock())
+    lock, other = reset_on_fork(threading.Lock()), acquire_on_fork(threading.RLock())
 
     def live() -> None:
         with lock, other:
@@ -150,11 +150,11 @@ def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
             called.append(f"leave {self.name}")
 
     gc.collect()
-    before = len(fork._KNOWN)
+    before = len(fork._HOOKS)
     one, two, three = Part("one"), Part("two"), Part("three")
     del two
     gc.collect()
-    assert len(fork._KNOWN) == before + 2
+    assert len(fork._HOOKS) == before + 2
 
     def live() -> None:
         assert called == ["leave three", "leave one", "renew one", "renew three"]
@@ -162,7 +162,7 @@ def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
     assert went_well(child(live))
     del one, three
     gc.collect()
-    assert len(fork._KNOWN) == before
+    assert len(fork._HOOKS) == before
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -190,17 +190,17 @@ def test_one_that_fails_keeps_no_other_from_being_renewed() -> None:
 
 def test_a_server_that_was_being_tried_by_the_parent_may_be_tried_by_a_child() -> None:
     now = [0.0]
-    breaker = Breaker(1, 10.0, lambda: now[0])
-    breaker.failed()
+    breaker = CircuitBreaker(1, 10.0, lambda: now[0])
+    breaker.record_failure()
     now[0] = 11.0
-    assert breaker.admits()
-    assert not breaker.admits()
+    assert breaker.allow_request()
+    assert not breaker.allow_request()
 
     def live() -> None:
-        assert breaker.admits()
+        assert breaker.allow_request()
 
     assert went_well(child(live))
-    assert not breaker.admits()
+    assert not breaker.allow_request()
 
 
 ENDED = """

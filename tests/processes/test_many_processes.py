@@ -102,15 +102,15 @@ def assert_sound(memory: Memory) -> None:
     """The ledger is dense and proven, and views grown by many hands equal views folded by one."""
     store = memory.engine.store
     entries = []
-    while page := store.scan("default", len(entries), 1000):
+    while page := store.scan_entries("default", len(entries), 1000):
         entries += page
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     assert all(before.at <= after.at for before, after in pairwise(entries))
     verdict = memory.verify()
     assert verdict["ok"], verdict
-    grown = {view: list(store.rows("default", view)) for view in VIEWS}
+    grown = {view: list(store.view_rows("default", view)) for view in VIEWS}
     memory.rebuild()
-    assert {view: list(store.rows("default", view)) for view in VIEWS} == grown
+    assert {view: list(store.view_rows("default", view)) for view in VIEWS} == grown
 
 
 def test_what_one_process_added_every_other_finds_at_once(start: Callable[[], Process], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from claimed import Notebook, claim, texts
 from histories import stage
 from told import InvalidInput, Memory
-from told.read.bundle import CHANGED
+from told.read.bundle import CHANGED_SUFFIX
 
 U: dict[str, Any] = {"user_id": "u"}
 KINDS = ("ram", "sqlite")
@@ -176,7 +176,7 @@ def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> 
     bundle = mover.memory.context(query, **U, budget=300)
     ids = [hit.fact.id for hit in sorted(bundle.hits, key=lambda hit: -hit.score)]
     assert ids.index("t3") < ids.index("t1")
-    assert f"{NYC}{CHANGED}" in bundle.text
+    assert f"{NYC}{CHANGED_SUFFIX}" in bundle.text
     assert {hit.fact.id: hit.superseded for hit in bundle.hits}["t1"] == "home"
 
 
@@ -188,7 +188,7 @@ def test_a_stale_turn_says_what_it_was_superseded_by(mover: Notebook) -> None:
 
 def test_what_still_holds_of_a_turn_is_not_stale(mover: Notebook) -> None:
     assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
-    assert CHANGED not in told(mover, "Does the user work at Acme?")
+    assert CHANGED_SUFFIX not in told(mover, "Does the user work at Acme?")
 
 
 @pytest.mark.parametrize("query", ["Where did the user live before San Francisco?", "Where did I live previously?"])
@@ -226,7 +226,7 @@ def test_what_was_given_up_is_not_recalled_by_the_words_it_was_taken_from(kind: 
 
 def test_new_metadata_makes_no_turn_stale(mover: Notebook) -> None:
     mover.memory.update("job", metadata={"checked": True})
-    assert CHANGED not in told(mover, "Does the user work at Acme?")
+    assert CHANGED_SUFFIX not in told(mover, "Does the user work at Acme?")
     assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
 
 
@@ -373,8 +373,8 @@ def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> Non
 def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> None:
     text = told(mover, "Where does the user live?")
     line = next(line for line in text.splitlines() if "San Francisco" in line)
-    assert mover.memory.engine.mind.echoes.own("default", line).text == ""
-    assert mover.memory.engine.mind.echoes.own("default", "I live in Lima now").text == "I live in Lima now"
+    assert mover.memory.engine.extraction.echoes.extract_own_text("default", line).text == ""
+    assert mover.memory.engine.extraction.echoes.extract_own_text("default", "I live in Lima now").text == "I live in Lima now"
 
 
 def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None:
@@ -393,9 +393,9 @@ def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None
 def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) -> None:
     mover.doubt("doubt", "User is a spy", "t1.said")
     store = mover.memory.engine.store
-    fact = store.fact("default", "doubt")
+    fact = store.get_fact("default", "doubt")
     assert fact is not None
-    assert store.texts("default", [fact.seq]) == {}
+    assert store.passage_texts("default", [fact.seq]) == {}
 
 
 def test_what_can_hurt_the_user_stands_in_every_context():
@@ -412,7 +412,7 @@ def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> N
         for minute, (name, text) in enumerate((("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))):
             said = {"role": "user", "name": name, "content": text, "timestamp": f"2026-01-01T10:0{minute}:00Z"}
             notes.memory.add([said], **U)
-        facts = notes.memory.engine.store.lives(notes.scope)
+        facts = notes.memory.engine.store.all_versions(notes.scope)
     turns = [fact for fact in facts if fact.text in ("I live in Oslo with my dog", "Which breed?")]
     assert len(facts) > len(turns) == 2
     assert turns[1].after == turns[0].id

@@ -15,8 +15,8 @@ import pytest
 from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import NotFoundError, StoreBusy
-from told.core.query import Touch
-from told.core.recall import Left, Reason, Recalled, Task
+from told.core.query import AccessCount
+from told.core.recall import AccessBatch, ReviewReason, AccessRecord, ReviewTask
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import hashing_embedder
@@ -80,9 +80,9 @@ def assert_clean(memory: Memory, folder: Path, canaries: Iterable[str]) -> None:
     assert traces(folder, canaries) == []
     verdict = memory.verify()
     assert verdict["ok"], verdict
-    rows = {view: list(memory.engine.store.rows("default", view)) for view in VIEWS}
+    rows = {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
     memory.rebuild()
-    assert {view: list(memory.engine.store.rows("default", view)) for view in VIEWS} == rows
+    assert {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS} == rows
     memory.close()
     assert traces(folder, canaries) == []
 
@@ -216,7 +216,7 @@ def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(memory: Memory, f
     memory.add([f"turn {number} of a long talk" for number in range(30)], user_id="ann", infer=False)
     memory.add("I am Bob", user_id="bob")
     memory.consolidate(force=True)
-    marks = [Scope(user_id="ann").mark(), json.dumps({"user_id": "ann"}, separators=(",", ":"))]
+    marks = [Scope(user_id="ann").digest(), json.dumps({"user_id": "ann"}, separators=(",", ":"))]
     assert traces(folder, marks)
     memory.erase(user_id="ann")
     assert_clean(memory, folder, marks)
@@ -261,14 +261,14 @@ def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> 
 def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(memory: Memory, folder: Path) -> None:
     first, second = (memory.add(text, user_id="alice")["results"][0]["id"] for text in ("green tea", "red bicycle"))
     store = memory.engine.store
-    store.write_down("default", Left(recalls=[Recalled(first, 1, query="Numbat1query"), Recalled(second, 1)], keep=10))
-    store.enqueue("default", [Task(first, Reason.RECALL), Task(second, Reason.RECALL)], 0)
-    store.meet("default", {(first, second): Touch(1, 1)})
-    store.note("default", "topics", {first: b"Numbat2note", second: b"kept"})
+    store.record_accesses("default", AccessBatch(records=[AccessRecord(first, 1, query="Numbat1query"), AccessRecord(second, 1)], keep_per_thread=10))
+    store.enqueue_tasks("default", [ReviewTask(first, ReviewReason.RECALL), ReviewTask(second, ReviewReason.RECALL)], 0)
+    store.record_cooccurrence("default", {(first, second): AccessCount(1, 1)})
+    store.write_notes("default", "topics", {first: b"Numbat2note", second: b"kept"})
     assert len(traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
     memory.erase(first)
-    assert [task.thread for task in store.queue("default")] == [second]
-    assert (dict(store.met("default", [second])), dict(store.notes("default", "topics"))) == ({}, {second: b"kept"})
+    assert [task.thread for task in store.list_tasks("default")] == [second]
+    assert (dict(store.cooccurrence("default", [second])), dict(store.read_notes("default", "topics"))) == ({}, {second: b"kept"})
     assert_clean(memory, folder, ["Numbat1query", "Numbat2note"])
 
 

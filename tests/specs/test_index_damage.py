@@ -95,11 +95,11 @@ def test_a_damaged_block_is_named_and_mended_and_never_answers(
     damage(path, statement)
     with opened(path) as memory:
         assert asked(memory) == whole[1]
-        assert any("block" in problem for problem in memory.engine.store.check())
+        assert any("block" in problem for problem in memory.engine.store.check_integrity())
         assert any("block" in problem for problem in memory.verify()["index_problems"])
         assert not memory.verify()["ok"]
         assert memory.engine.store.repair() > 0
-        assert memory.engine.store.check() == []
+        assert memory.engine.store.check_integrity() == []
         assert memory.verify()["ok"]
         assert asked(memory) == whole[1]
     assert blocks(path) == 2
@@ -144,10 +144,10 @@ def test_damaged_postings_never_crash_a_search_and_are_named_and_mended(
             asked(memory)
         except ToldError as error:
             assert "verify" in str(error) or "rebuild" in str(error)
-        assert memory.engine.store.check() != []
+        assert memory.engine.store.check_integrity() != []
         assert not memory.verify()["ok"]
         memory.engine.store.repair()
-        assert memory.engine.store.check() == []
+        assert memory.engine.store.check_integrity() == []
         assert asked(memory) == whole[1]
 
 

@@ -101,13 +101,13 @@ def by_model() -> Iterator[dict[str, Memory]]:
 
 def local() -> Any:
     """The installed English model, if there is one."""
-    from told.backends.local import embedder, registry
+    from told.backends.local import open_embedder, registry
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(CACHE.parent))
         if registry.path("e5-small") is None:
             pytest.skip("e5-small is not installed: run `told models install`")
-        return embedder("e5-small")
+        return open_embedder("e5-small")
 
 
 def opened(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memory]]:
@@ -145,8 +145,8 @@ def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_
     right = []
     for text, query in SAID[tongue]:
         [best, *_] = by_claims[tongue].search(query, **U)["results"]
-        turns = [fact.evidence for fact in store.lives(Scope(user_id="u")) if fact.text == text]
-        fact = store.fact("default", best["id"])
+        turns = [fact.evidence for fact in store.all_versions(Scope(user_id="u")) if fact.text == text]
+        fact = store.get_fact("default", best["id"])
         right.append(best["memory"] == text or fact.evidence in turns)
     assert sum(right) >= len(right) - 1, right
 

@@ -9,7 +9,7 @@ import pytest
 from papers import blank, docx, paragraph, pdf, png
 from told import AsyncMemory, Memory
 from told.core.errors import InvalidInput, MediaError, NotFoundError, ScopeError, TooLarge, Unsupported
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.testing import hashing_embedder
 
 SETUP = "Handbook · Setup"
@@ -48,7 +48,7 @@ def test_an_image_in_a_message_is_found_by_the_words_in_it(memory):
     assert "warnings" not in done
     assert memory.search("zebra", user_id="alice")["results"][0]["id"] == done["results"][0]["id"]
     [kept] = memory.blobs(user_id="alice")["results"]
-    assert kept == {"hash": tagged(blank()), "media_type": "image/png", "size": len(blank()), "sources": []}
+    assert kept == {"hash": hash_content(blank()), "media_type": "image/png", "size": len(blank()), "sources": []}
     assert base64.b64decode(memory.blob(kept["hash"], user_id="alice")["data"]) == blank()
 
 
@@ -89,7 +89,7 @@ def test_erasing_a_turn_destroys_its_image(memory):
     done = memory.add({"content": ["Look", blank()]}, user_id="alice")
     certificate = memory.erase(done["results"][0]["id"])
     assert certificate["destroyed"]["blobs"] == 1
-    assert memory.engine.store.blobs("default") == []
+    assert memory.engine.store.list_blobs("default") == []
 
 
 def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
@@ -144,8 +144,8 @@ def test_no_import_brings_back_an_erased_blob(memory):
     before = exported(memory)
     memory.erase(done["results"][0]["id"])
     memory.import_(before)
-    assert memory.engine.store.blobs("default") == []
-    assert tagged(blank()).encode() not in exported(memory)
+    assert memory.engine.store.list_blobs("default") == []
+    assert hash_content(blank()).encode() not in exported(memory)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
     with Memory("ram://", embedder="none", reader="none") as copy:
         with pytest.raises(InvalidInput, match="cannot be read"):
             copy.import_(spoiled)
-        assert copy.engine.store.blobs("default") == []
+        assert copy.engine.store.list_blobs("default") == []
 
 
 # Documents
@@ -169,7 +169,7 @@ def test_a_document_is_found_by_what_its_parts_say(memory):
     [root] = done["results"]
     assert (root["event"], root["role"], root["actor_id"]) == ("ADD", "document", "handbook.md")
     assert root["memory"] == "Handbook\nSetup\nSafety\nCare"
-    assert done["document"] == {"hash": tagged(handbook()), "title": "Handbook", "media_type": "text/markdown"}
+    assert done["document"] == {"hash": hash_content(handbook()), "title": "Handbook", "media_type": "text/markdown"}
     hit = memory.search("connect the blue cable first", user_id="alice")["results"][0]
     assert "blue cable" in hit["memory"]
     assert (hit["kind"], hit["role"], hit["source"]) == ("document", "document", "handbook.md")
@@ -178,7 +178,7 @@ def test_a_document_is_found_by_what_its_parts_say(memory):
 
 def test_the_parts_hang_on_the_whole(memory):
     root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
-    links = memory.engine.store.links("default", [root])
+    links = memory.engine.store.find_links("default", [root])
     assert {link.rel for link in links} == {"part_of"}
     assert len(links) == len(texts(memory)) - 1 == 3
 
@@ -209,7 +209,7 @@ def test_a_revision_replaces_what_changed_and_leaves_the_rest(memory):
     assert new[SETUP] != old[SETUP]
     assert not any("blue cable" in text or "Dust" in text for text in texts(memory))
     assert [change["event"] for change in memory.history(old[SETUP])][-1] == "DELETE"
-    links = {(link.src, link.rel, link.dst) for link in memory.engine.store.links("default", [old[SETUP]])}
+    links = {(link.src, link.rel, link.dst) for link in memory.engine.store.find_links("default", [old[SETUP]])}
     assert (new[SETUP], "supersedes", old[SETUP]) in links
     assert any("blue cable" in row["memory"] for row in memory.get_all(user_id="alice", as_of="#6")["results"])
 
@@ -238,7 +238,7 @@ def test_documents_of_two_sources_or_scopes_do_not_touch_each_other(memory):
     assert texts(memory, user_id="bob") == ["one"]
     memory.erase(source="b.txt")
     assert texts(memory) == ["two"]
-    assert [blob.size for blob in memory.engine.store.blobs("default")] == [3, 3]
+    assert [blob.size for blob in memory.engine.store.list_blobs("default")] == [3, 3]
 
 
 def test_erasing_a_source_destroys_every_revision_of_it(memory):
@@ -320,13 +320,13 @@ def test_what_is_wrong_is_said_before_anything_is_written(memory):
         with pytest.raises((ScopeError, TooLarge, InvalidInput)):
             call()
     assert memory.stats()["entries"] == 0
-    assert memory.engine.store.blobs("default") == []
+    assert memory.engine.store.list_blobs("default") == []
 
 
 def test_a_document_role_in_a_conversation_is_no_user(memory):
     done = memory.add([{"role": "document", "content": "The router is in the cellar."}], user_id="alice")
     assert done["results"][0]["role"] == "document"
-    said = next(entry.verb for entry in memory.engine.store.scan("default") if entry.sort == "observed")
+    said = next(entry.verb for entry in memory.engine.store.scan_entries("default") if entry.sort == "observed")
     assert said.evidence.sort == "document"
 
 

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from told import AsyncMemory, Memory
-from told.backends.sqlite.care import STILL_READ
+from told.backends.sqlite.care import ACTIVE_READERS_WARNING
 from told.backends.sqlite.store import SqliteStore
 from told.core.errors import StoreCorrupt
 from told.faces import doctor
@@ -137,7 +137,7 @@ def test_an_account_whose_name_is_damaged_cannot_be_named(file):
     spoil(file, "UPDATE account SET name = ? WHERE name = 'acme'", BLOB)
     spoil(file, "UPDATE ticket SET account = ? WHERE account = 1", BLOB)
     with Memory(url(file), embedder="none", account="two words") as memory:
-        found = {problem.partition(":")[0]: problem for problem in memory.engine.store.check()}
+        found = {problem.partition(":")[0]: problem for problem in memory.engine.store.check_integrity()}
     assert found["account"].endswith("restore the last backup")
     assert found["fact"].endswith("run `told rebuild --account 'two words'`")
     assert found["ticket"].endswith("run `told rebuild`")
@@ -145,18 +145,18 @@ def test_an_account_whose_name_is_damaged_cannot_be_named(file):
 
 def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
     spoil(file, "UPDATE fact SET created_at = ? WHERE id >> 40 = 2", BLOB)
-    checks = doctor.examine(store=url(file), embedder="none", account="acme")
+    checks = doctor.run_checks(store=url(file), embedder="none", account="acme")
     (found,) = [check for check in checks if check.name == "index"]
     assert found.fix == "Run `told rebuild --account 'two words'`."
-    assert "told rebuild" not in found.what
+    assert "told rebuild" not in found.detail
 
 
 @pytest.mark.parametrize(("problem", "what", "fix"), [
     ("fact: 1 row; run `told rebuild --account 'a; b'`", "fact: 1 row", "Run `told rebuild --account 'a; b'`."),
-    (f"erasure: {STILL_READ}", f"erasure: {STILL_READ.split('; ')[0]}", STILL_READ.split("; ")[1]),
+    (f"erasure: {ACTIVE_READERS_WARNING}", f"erasure: {ACTIVE_READERS_WARNING.split('; ')[0]}", ACTIVE_READERS_WARNING.split("; ")[1]),
     ("file: page 3 is twice in use", "file: page 3 is twice in use", "Run `told rebuild`."),
 ])  # fmt: skip
 def test_the_doctor_parts_what_is_wrong_from_the_way_out(problem, what, fix, file, monkeypatch):
     monkeypatch.setattr(SqliteStore, "check", lambda _: [problem])
-    checks = doctor.examine(store=url(file), embedder="none", account="acme")
-    assert [(check.what, check.fix) for check in checks if check.name == "index"] == [(what, fix)]
+    checks = doctor.run_checks(store=url(file), embedder="none", account="acme")
+    assert [(check.detail, check.fix) for check in checks if check.name == "index"] == [(what, fix)]

@@ -20,7 +20,7 @@ from papers import blank
 from poison import CHANNELS, GUARDED, OWN, ROLES, SOURCE, SPOKEN, Poison, ids, poisons
 from told import Memory
 from told.core.fact import TURN, Fact
-from told.read.render import FORMATS, flat, speaker, trust
+from told.read.render import FORMATS, flatten_text, format_speaker, get_trust_label
 
 EVERYTHING = 1_000_000
 PLAIN = str.maketrans("", "", "*_")
@@ -194,10 +194,10 @@ def tells(line: Line, fact: Fact, format: str) -> bool:
     """Whether a line is a memory, or a part of a long one."""
     if format == "xml":
         said = (line.named["id"], line.named["speaker"], line.named["trust"])
-        return said == (fact.id, speaker(fact), trust(fact)) and line.rest in flat(fact.text)
+        return said == (fact.id, format_speaker(fact), get_trust_label(fact)) and line.rest in flatten_text(fact.text)
     drop = PLAIN if format == "markdown" else {}
     who, _, said = line.rest.removesuffix(f" [from {fact.source}]").translate(drop).partition(": ")
-    return who == speaker(fact) and said in flat(fact.text).translate(drop)
+    return who == format_speaker(fact) and said in flatten_text(fact.text).translate(drop)
 
 
 @pytest.mark.parametrize("channel", UNSPOKEN)

@@ -177,7 +177,7 @@ def test_no_model_hears_what_told_itself_had_put_into_the_prompt(later):
         [(_, asked)] = llm.asked
         assert "chess" in asked
         assert "Lisbon" not in asked
-        verbs = [entry.draft.verb for entry in memory.engine.store.scan("default")]
+        verbs = [entry.draft.verb for entry in memory.engine.store.scan_entries("default")]
         evidence = {verb.id: verb.evidence.content for verb in verbs if isinstance(verb, Observed)}
         [claim] = [verb.claim for verb in verbs if isinstance(verb, Asserted) and verb.claim.text == "User plays chess"]
         assert evidence[claim.evidence] == words

@@ -10,8 +10,8 @@ import pytest
 from told import AsyncMemory, Memory
 from told.backends.sqlite import connect
 from told.core.errors import StoreBusy
-from told.core.query import Touch
-from told.core.recall import Left, Reason, Recalled, Task
+from told.core.query import AccessCount
+from told.core.recall import AccessBatch, ReviewReason, AccessRecord, ReviewTask
 from told.core.scope import Scope
 from told.flow import run
 
@@ -37,12 +37,12 @@ def tell(memory: Memory, *texts: str, user_id: str = "alice") -> list[str]:
 
 def recall(memory: Memory, *ids: str, at: int = 1, scope: Scope = ALICE) -> None:
     """What a read that selects these memories does."""
-    found = [memory.engine.store.fact("default", memory_id) for memory_id in ids]
-    memory.engine.overlay.note("default", scope, [fact for fact in found if fact is not None], at)
+    found = [memory.engine.store.get_fact("default", memory_id) for memory_id in ids]
+    memory.engine.hot_buffers.record_hits("default", scope, [fact for fact in found if fact is not None], at)
 
 
-def counted(memory: Memory, *ids: str) -> dict[str, Touch]:
-    return dict(memory.engine.store.touched("default", ids))
+def counted(memory: Memory, *ids: str) -> dict[str, AccessCount]:
+    return dict(memory.engine.store.access_counts("default", ids))
 
 
 def test_recalls_survive_closing_and_opening(open_memory):
@@ -52,8 +52,8 @@ def test_recalls_survive_closing_and_opening(open_memory):
     recall(memory, tea, at=4)
     memory.close()
     again = open_memory()
-    assert counted(again, tea) == {tea: Touch(2, 5)}
-    assert again.engine.overlay.hot(ALICE) == ()
+    assert counted(again, tea) == {tea: AccessCount(2, 5)}
+    assert again.engine.hot_buffers.hot(ALICE) == ()
     assert again.stats()["recalls"] == 2
 
 
@@ -62,17 +62,17 @@ def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory,
     threads = tell(memory, "tea", "coffee", "milk")
     run_named, ran = connect.run_named, list[str]()
     monkeypatch.setattr(connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest))
-    few = Left({threads[0]: Touch(1, 1)}, {}, [Recalled(threads[0], 1)], 10, [Task(threads[0], Reason.RECALL, 0.1)])
-    recalls = [Recalled(thread, at) for at in range(2, 30) for thread in threads]
-    tasks = [Task(thread, Reason.RECALL, 0.5, 1) for thread in threads]
-    many = Left(dict.fromkeys(threads, Touch(28, 30)), {(threads[0], threads[1]): Touch(1, 1)}, recalls, 10, tasks)
+    few = AccessBatch({threads[0]: AccessCount(1, 1)}, {}, [AccessRecord(threads[0], 1)], 10, [ReviewTask(threads[0], ReviewReason.RECALL, 0.1)])
+    recalls = [AccessRecord(thread, at) for at in range(2, 30) for thread in threads]
+    tasks = [ReviewTask(thread, ReviewReason.RECALL, 0.5, 1) for thread in threads]
+    many = AccessBatch(dict.fromkeys(threads, AccessCount(28, 30)), {(threads[0], threads[1]): AccessCount(1, 1)}, recalls, 10, tasks)
     counts = []
     for left in (few, many):
         ran.clear()
-        memory.engine.store.write_down("default", left)
+        memory.engine.store.record_accesses("default", left)
         counts.append(len(ran))
     assert counts[0] == counts[1] > 0
-    assert [state.count for state in memory.engine.store.states("default", threads[:1])] == list(range(20, 30))
+    assert [state.count for state in memory.engine.store.access_states("default", threads[:1])] == list(range(20, 30))
 
 
 def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_memory):
@@ -93,29 +93,29 @@ def test_figures_count_recalls_that_are_not_written_down_yet(open_memory):
     assert memory.stats()["recalls"] == 0
     recall(memory, tea)
     assert (memory.stats()["recalls"], counted(memory, tea)) == (1, {})
-    run(memory.engine.flush())
-    assert (memory.stats()["recalls"], counted(memory, tea)) == (1, {tea: Touch(1, 1)})
+    run(memory.engine.flush_accesses())
+    assert (memory.stats()["recalls"], counted(memory, tea)) == (1, {tea: AccessCount(1, 1)})
 
 
 def test_an_async_memory_writes_recalls_down_when_it_closes(tmp_path, open_memory):
     memory = AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none")
     with open_memory() as other:
         [tea] = tell(other, "tea")
-        recall_of = other.engine.store.fact("default", tea)
-        memory.engine.overlay.note("default", ALICE, [recall_of], 1)
+        recall_of = other.engine.store.get_fact("default", tea)
+        memory.engine.hot_buffers.record_hits("default", ALICE, [recall_of], 1)
         memory.close()
-        assert counted(other, tea) == {tea: Touch(1, 1)}
+        assert counted(other, tea) == {tea: AccessCount(1, 1)}
 
 
 def test_a_backup_carries_recalls_and_an_export_does_not(open_memory, tmp_path):
     memory = open_memory()
     [tea] = tell(memory, "tea")
     recall(memory, tea)
-    run(memory.engine.flush())
+    run(memory.engine.flush_accesses())
     memory.backup(tmp_path / "copy.db")
     exported = io.BytesIO()
     memory.export(exported)
-    assert counted(open_memory("copy.db"), tea) == {tea: Touch(1, 1)}
+    assert counted(open_memory("copy.db"), tea) == {tea: AccessCount(1, 1)}
     moved = open_memory("moved.db")
     moved.import_(exported.getvalue())
     assert counted(moved, tea) == {}
@@ -126,14 +126,14 @@ def test_erasing_leaves_no_recall_in_the_process_or_in_the_file(open_memory):
     memory = open_memory()
     tea, mate = tell(memory, "tea", "mate")
     recall(memory, tea, mate)
-    run(memory.engine.flush())
+    run(memory.engine.flush_accesses())
     recall(memory, tea, mate)
     certificate = memory.erase(tea)
     assert certificate["destroyed"]["recalls"] == 1
-    assert len(memory.engine.overlay.hot(ALICE)) == 1
-    assert tea not in repr(vars(memory.engine.overlay))
-    run(memory.engine.flush())
-    assert counted(memory, tea, mate) == {mate: Touch(2, 1)}
+    assert len(memory.engine.hot_buffers.hot(ALICE)) == 1
+    assert tea not in repr(vars(memory.engine.hot_buffers))
+    run(memory.engine.flush_accesses())
+    assert counted(memory, tea, mate) == {mate: AccessCount(2, 1)}
 
 
 def test_erasing_a_user_leaves_no_name_in_the_process(open_memory):
@@ -141,7 +141,7 @@ def test_erasing_a_user_leaves_no_name_in_the_process(open_memory):
     [secret] = tell(memory, "secret", user_id="xanthippe")
     recall(memory, secret, scope=Scope("default", user_id="xanthippe"))
     memory.erase(user_id="xanthippe")
-    assert "xanthippe" not in repr(vars(memory.engine.overlay))
+    assert "xanthippe" not in repr(vars(memory.engine.hot_buffers))
     assert memory.stats()["recalls"] == 0
 
 
@@ -157,7 +157,7 @@ def test_an_erasure_that_cannot_clean_up_yet_forgets_all_the_same(open_memory, m
         patch.setattr(memory.engine.store, "scrub", busy)
         with pytest.raises(StoreBusy):
             memory.erase(tea)
-    assert memory.engine.overlay.hot(ALICE) == ()
+    assert memory.engine.hot_buffers.hot(ALICE) == ()
     assert memory.stats()["recalls"] == 0
 
 
@@ -166,7 +166,7 @@ def test_a_count_that_comes_after_another_process_erased_is_dropped(open_memory)
     [tea] = tell(one, "tea")
     recall(one, tea)
     other.erase(tea)
-    assert run(one.engine.flush()) == ()
+    assert run(one.engine.flush_accesses()) == ()
     assert counted(one, tea) == {}
     assert other.stats()["recalls"] == 0
 
@@ -175,10 +175,10 @@ def test_a_reset_forgets_every_recall(open_memory):
     memory = open_memory()
     [tea] = tell(memory, "tea")
     recall(memory, tea)
-    run(memory.engine.flush())
+    run(memory.engine.flush_accesses())
     recall(memory, tea)
     memory.reset()
-    assert memory.engine.overlay.hot(ALICE) == ()
+    assert memory.engine.hot_buffers.hot(ALICE) == ()
     assert memory.stats()["recalls"] == 0
     assert counted(memory, tea) == {}
 
@@ -194,8 +194,8 @@ def test_an_imported_erasure_forgets_here_too(open_memory):
     newer = io.BytesIO()
     there.export(newer)
     here.import_(newer.getvalue())
-    assert tea not in repr(vars(here.engine.overlay))
-    assert counted(here, tea, mate) == {mate: Touch(1, 1)}
+    assert tea not in repr(vars(here.engine.hot_buffers))
+    assert counted(here, tea, mate) == {mate: AccessCount(1, 1)}
 
 
 def test_closing_is_no_error_when_recalls_cannot_be_written(open_memory):
@@ -212,7 +212,7 @@ def test_another_embedder_keeps_the_overlay(open_memory):
     [tea] = tell(memory, "tea")
     recall(memory, tea)
     memory.reindex("hash")
-    assert memory.engine.overlay.hot(ALICE) != ()
+    assert memory.engine.hot_buffers.hot(ALICE) != ()
     assert memory.stats()["recalls"] == 1
 
 
@@ -220,7 +220,7 @@ def test_settings_say_how_much_is_hot_and_when_recalls_are_written(open_memory):
     memory = open_memory(hot_size=1, access_flush=2)
     ids = tell(memory, "tea", "mate")
     recall(memory, *ids)
-    assert len(memory.engine.overlay.hot(ALICE)) == 1
-    assert not memory.engine.overlay.due
+    assert len(memory.engine.hot_buffers.hot(ALICE)) == 1
+    assert not memory.engine.hot_buffers.due
     recall(memory, *ids)
-    assert memory.engine.overlay.due
+    assert memory.engine.hot_buffers.due

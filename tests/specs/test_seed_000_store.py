@@ -474,7 +474,7 @@ def test_a_tick_looks_at_no_fact(monkeypatch):
     for number in range(300):
         memory.upsert(STYLE, f"style {number}", "asserted", "x")
     looked = []
-    monkeypatch.setattr(type(memory._keeper), "_settle", lambda self, fact: looked.append(fact) or True)
+    monkeypatch.setattr(type(memory._backend), "_settle", lambda self, fact: looked.append(fact) or True)
     for _ in range(50):
         memory.tick()
     assert looked == []

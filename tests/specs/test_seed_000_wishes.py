@@ -7,14 +7,14 @@ import pytest
 from ontologies import KEEPERS, MUSEUM, SEED, STYLE, concept, opened, tiers, values
 from told import Memory
 from told.backends.local import registry
-from told.core.salience import per_event
+from told.core.salience import decay_per_event
 from told.ontology import MemoryStore, extract_facts, filtered_block
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM
 
 DAY = 24 * 3_600_000_000
 COFFEE = "ImmediateNeed.Refreshment"
 MODELS = registry.home()
-HERE = any((MODELS / name / registry.MANIFEST).is_file() for name in ("e5-small",))
+HERE = any((MODELS / name / registry.MANIFEST_FILENAME).is_file() for name in ("e5-small",))
 
 
 @pytest.fixture(params=KEEPERS)
@@ -166,7 +166,7 @@ def test_several_events_to_a_turn_decay_as_one_turn_does(kept, monkeypatch):
     from told.ontology import DECAY
 
     store = MemoryStore(tiers(), **kept[0])
-    monkeypatch.setitem(DECAY, "ephemeral", per_event(0.55, 10))
+    monkeypatch.setitem(DECAY, "ephemeral", decay_per_event(0.55, 10))
     fact = store.upsert("ephemeral", "x", "asserted", "x")
     for _ in range(10):
         store.tick()

@@ -244,10 +244,10 @@ def test_a_lead_is_blended_with_how_much_it_is_in_use(desk: Desk) -> None:
     found = desk.explain("quokka habitat")
     parent = raw(found["quokka habitat guide"])
     assert raw(found["they sleep under bushes"]) == pytest.approx(0.8 * 0.5 * parent)
-    fact = desk.memory.engine.store.fact("default", child)
+    fact = desk.memory.engine.store.get_fact("default", child)
     assert fact is not None
     for _ in range(3):
-        desk.memory.engine.overlay.note("default", Scope(user_id="elsewhere"), [fact], desk.clock.now)
+        desk.memory.engine.hot_buffers.record_hits("default", Scope(user_id="elsewhere"), [fact], desk.clock.now)
     hot = log(4) / (log(4) + 1)
     for days in (0, 7, 14):
         found = desk.explain("quokka habitat")
@@ -369,7 +369,7 @@ def test_relations_that_are_no_neighbourhood_are_not_followed(desk: Desk, rel: s
 def test_a_link_is_followed_as_of_then_only_if_it_was_there_then(desk: Desk) -> None:
     [hit] = family(desk)
     other = desk.tell("Ann told us so")
-    before = desk.memory.engine.store.head("default").seq
+    before = desk.memory.engine.store.get_head("default").seq
     desk.memory.link(hit, "relates_to", other, **U)
     assert desk.found("quokka habitat", as_of=f"#{before}") == ["quokka habitat guide"]
     assert desk.found("quokka habitat", as_of=f"#{before + 1}") == ["quokka habitat guide", "Ann told us so"]
@@ -377,7 +377,7 @@ def test_a_link_is_followed_as_of_then_only_if_it_was_there_then(desk: Desk) -> 
 
 def test_an_extracted_fact_leads_to_the_words_it_was_taken_from(desk: Desk) -> None:
     words = desk.tell("so I said, why not move up north, it was in spring")
-    fact = desk.memory.engine.store.fact("default", words)
+    fact = desk.memory.engine.store.get_fact("default", words)
     assert fact is not None
     claim = Claim("Ann lives in Tromsø", "profile", evidence=fact.evidence)
     desk.commit(Draft(Asserted("taken", claim), SCOPE, author="model"))

@@ -15,10 +15,10 @@ from histories import Question, Step, answers, stage, ticks, tried, updates
 from told import AsyncMemory, InvalidInput, Memory, NotFoundError, ToldError
 from told.core.entry import Asserted, Linked, Retracted
 from told.core.errors import StoreBusy
-from told.core.recall import Reason, Task
+from told.core.recall import ReviewReason, ReviewTask
 from told.flow import run
 from told.ports import VIEWS
-from told.tend.delta import OPERATIONS, Clock, as_json, read
+from told.tend.delta import OPERATIONS, DeltaClock, operation_to_json, parse_delta
 from told.testing import ManualClock, ScriptedLLM, seeded_mint
 
 DAY = 86_400_000_000
@@ -63,12 +63,12 @@ def ops(done):
 
 
 def links(memory, *ids):
-    found = memory.engine.store.links("default", ids)
+    found = memory.engine.store.find_links("default", ids)
     return [(link.src, link.rel, link.dst) for link in found if link.rel != "mentions"]
 
 
 def ledger(memory):
-    return memory.engine.store.scan("default", 0, 10_000)
+    return memory.engine.store.scan_entries("default", 0, 10_000)
 
 
 def told(memory, **options):
@@ -122,12 +122,12 @@ def test_recall_state_is_a_new_row_each_time_and_the_old_one_is_closed(memory, c
 def test_recalls_touch_neither_ledger_nor_views(memory):
     tell(memory, "I like green tea")
     store = memory.engine.store
-    before = store.head("default"), {view: list(store.rows("default", view)) for view in VIEWS}
+    before = store.get_head("default"), {view: list(store.view_rows("default", view)) for view in VIEWS}
     for _ in range(5):
         memory.search("tea", **ALICE)
-    run(memory.engine.flush())
+    run(memory.engine.flush_accesses())
     memory.queue()
-    assert (store.head("default"), {view: list(store.rows("default", view)) for view in VIEWS}) == before
+    assert (store.get_head("default"), {view: list(store.view_rows("default", view)) for view in VIEWS}) == before
 
 
 def test_a_read_writes_nothing_by_itself(url, clock):
@@ -135,10 +135,10 @@ def test_a_read_writes_nothing_by_itself(url, clock):
         tea = tell(memory, "I like green tea")
         for _ in range(3):
             memory.search("tea", **ALICE)
-        assert list(memory.engine.store.recalls("default", tea)) == []
-        assert list(memory.engine.store.queue("default")) == []
-        run(memory.engine.flush())
-        assert len(memory.engine.store.recalls("default", tea)) == 3
+        assert list(memory.engine.store.access_records("default", tea)) == []
+        assert list(memory.engine.store.list_tasks("default")) == []
+        run(memory.engine.flush_accesses())
+        assert len(memory.engine.store.access_records("default", tea)) == 3
 
 
 def test_reads_of_the_past_and_explanations_leave_nothing(memory):
@@ -166,9 +166,9 @@ def test_a_store_that_cannot_note_recalls_is_a_warning_and_they_are_noted_later(
     store = type(memory.engine.store)
     with monkeypatch.context() as patch:
         patch.setattr(store, "write_down", lambda *_: (_ for _ in ()).throw(StoreBusy()))
-        [warning] = run(memory.engine.flush())
+        [warning] = run(memory.engine.flush_accesses())
         assert "Recalls could not be written down" in warning
-    assert run(memory.engine.flush()) == ()
+    assert run(memory.engine.flush_accesses()) == ()
     assert len(memory.recalls(tea)["results"]) == 1
 
 
@@ -198,7 +198,7 @@ def test_recalls_within_three_hundred_seconds_are_one_task(memory, clock):
         memory.search("tea", **ALICE)
         assert len(memory.queue()["results"]) == 1
     account, store = memory.engine.account, memory.engine.store
-    assert len(store.claim(account, clock.now, 9, 300_000_000)) == 1
+    assert len(store.claim_tasks(account, clock.now, 9, 300_000_000)) == 1
     memory.search("tea", **ALICE)
     assert len(memory.queue()["results"]) == 1
     clock.tick(301_000_000)
@@ -224,7 +224,7 @@ def test_queueing_can_be_switched_off_and_recalls_are_noted_all_the_same(url, cl
         assert len(memory.recalls(tea)["results"]) == 1
 
 
-@pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.parametrize("reason", list(ReviewReason))
 def test_a_memory_can_be_queued_by_hand_for_each_reason(memory, reason):
     tea = tell(memory, "I like green tea")
     assert memory.enqueue(tea, reason=reason.value, priority=0.5)["queued"]
@@ -245,10 +245,10 @@ def test_what_cannot_be_queued_is_refused_with_a_reason(memory):
 
 def test_nothing_is_thought_over_unless_somebody_asks(memory):
     ids = gym(memory)
-    before = memory.engine.store.head("default")
+    before = memory.engine.store.get_head("default")
     for _ in range(3):
         memory.search("gym", **ALICE)
-    assert memory.engine.store.head("default") == before
+    assert memory.engine.store.get_head("default") == before
     assert "assert_claim" in ops(memory.reflect())
     assert set(ids) < told(memory).keys()
 
@@ -315,10 +315,10 @@ def test_a_tool_that_repeats_itself_makes_no_pattern(memory):
 def test_reflecting_twice_adds_nothing(memory):
     ids = [*gym(memory), tell(memory, "I was born in Oslo"), tell(memory, "I was born in Bergen")]
     thoughts(memory, *ids)
-    before = memory.engine.store.head("default")
+    before = memory.engine.store.get_head("default")
     again = thoughts(memory, *ids)
     assert again["operations"] == []
-    assert memory.engine.store.head("default") == before
+    assert memory.engine.store.get_head("default") == before
 
 
 def test_a_pattern_that_somebody_deleted_does_not_come_back(memory):
@@ -340,7 +340,7 @@ def test_a_pattern_goes_when_all_it_was_made_of_was_given_up(memory):
 
 def test_the_past_knows_nothing_of_what_was_derived_later(memory):
     ids = gym(memory)
-    position = memory.engine.store.head("default").seq
+    position = memory.engine.store.get_head("default").seq
     before = told(memory), memory.search("gym", as_of=f"#{position}", **ALICE)["results"]
     thoughts(memory, *ids)
     after = told(memory, as_of=f"#{position}"), memory.search("gym", as_of=f"#{position}", **ALICE)["results"]
@@ -349,7 +349,7 @@ def test_the_past_knows_nothing_of_what_was_derived_later(memory):
 
 def test_the_words_a_turn_was_recalled_by_lead_to_what_was_taken_from_it(memory):
     ids = gym(memory)
-    [turn, *_] = [f for f in memory.engine.store.lives(memory.engine.scope(ALICE)) if f.kind == "turn"]
+    [turn, *_] = [f for f in memory.engine.store.all_versions(memory.engine.resolve_scope(ALICE)) if f.kind == "turn"]
     assert ops(thoughts(memory, turn.id)) == ["assert_claim"]
     assert len(told(memory)) == len(ids) + 1
 
@@ -467,7 +467,7 @@ def test_there_are_nine_operations():
 
 
 def applied(memory, *operations, **ids):
-    before = memory.engine.store.head("default").seq
+    before = memory.engine.store.get_head("default").seq
     done = memory.apply_delta(list(operations), **{**ALICE, **ids})
     return done, [entry.verb for entry in ledger(memory)[before:]]
 
@@ -535,7 +535,7 @@ def test_add_identity_edge_is_what_lenses_look_through(memory, relation, rel):
 
 def test_close_valid_time_ends_a_memory_in_the_world_and_not_in_belief(memory):
     home = tell(memory, "I live in Rome", "2025-01-01")
-    before = memory.engine.store.head("default").seq
+    before = memory.engine.store.get_head("default").seq
     operation = {"op": "close_valid_time", "id": home, "at": "2025-06-01"}
     _, verbs = applied(memory, operation)
     assert [type(verb) for verb in verbs] == [Retracted, Asserted]
@@ -560,7 +560,7 @@ def test_closing_the_valid_time_of_what_changed_leaves_what_it_said_before(memor
 
 def test_close_tx_time_is_believed_no_longer_and_the_past_keeps_it(memory):
     home = tell(memory, "I live in Rome")
-    before = memory.engine.store.head("default").seq
+    before = memory.engine.store.get_head("default").seq
     _, [verb] = applied(memory, {"op": "close_tx_time", "id": home, "why": "a mistake"})
     assert verb == Retracted(home, "a mistake")
     assert memory.get(home) is None
@@ -639,10 +639,10 @@ def test_several_operations_are_one_transaction_and_see_each_other(memory):
 def test_what_is_no_operation_is_refused_and_nothing_of_the_delta_is_done(memory, bad, says):
     home = tell(memory, "I live in Rome")
     good = {"op": "close_tx_time", "id": home}
-    before = memory.engine.store.head("default")
+    before = memory.engine.store.get_head("default")
     with pytest.raises(InvalidInput, match=says):
         memory.apply_delta([good, bad] if isinstance(bad, dict) else bad, **ALICE)
-    assert memory.engine.store.head("default") == before
+    assert memory.engine.store.get_head("default") == before
 
 
 FIELDS = [(op, each.name) for op, cls in OPERATIONS.items() for each in fields(cls)]
@@ -721,9 +721,9 @@ def test_an_operation_written_as_json_reads_back_as_itself(data):
         {"op": "schedule_review", "id": "a", "why": data.draw(text)},
         {"op": "link_derived_artifact", "id": "a", "artifact": "b"},
     ]))  # fmt: skip
-    clock = Clock(data.draw(moments))
-    [first] = read(operation, clock).whole()
-    [again] = read(json.dumps(as_json(first)), clock).whole()
+    clock = DeltaClock(data.draw(moments))
+    [first] = parse_delta(operation, clock).require_complete()
+    [again] = parse_delta(json.dumps(operation_to_json(first)), clock).require_complete()
     assert again == first
 
 
@@ -738,7 +738,7 @@ def reflecting(url, clock, *replies, **options):
 
 def answers_with(memory, reply):
     """Let the model answer so from now on."""
-    object.__setattr__(memory.engine.mind, "curating", ScriptedLLM([json.dumps(reply)]))
+    object.__setattr__(memory.engine.extraction, "curating", ScriptedLLM([json.dumps(reply)]))
 
 
 def test_a_task_that_fails_is_tried_again_after_its_lease_and_is_a_fault_in_the_end(url, clock):
@@ -762,11 +762,11 @@ def test_an_answer_that_cannot_be_read_is_a_fault_with_the_answer(url, clock):
     with memory:
         ids = [tell(memory, "I like tea"), tell(memory, "I like coffee")]
         memory.enqueue(ids[0])
-        before = memory.engine.store.head("default")
+        before = memory.engine.store.get_head("default")
         assert memory.reflect()["tasks"] == 1
         [fault] = memory.faults()["results"]
         assert (fault["consumer"], fault["raw"]) == ("reconsolidation", "I would rather not.")
-        assert memory.engine.store.head("default") == before
+        assert memory.engine.store.get_head("default") == before
         memory.erase(ids[1])
         assert [each.get("raw", "") for each in memory.faults()["results"]] in ([], [""])
 
@@ -851,14 +851,14 @@ def test_a_model_that_follows_a_recalled_instruction_is_refused(url, clock, why)
         reason, operation = REFUSED[why]
         bad = {name: hers if value == "HERS" else value for name, value in operation.items()}
         answers_with(memory, {"operations": [bad]})
-        before = memory.engine.store.head("default")
+        before = memory.engine.store.get_head("default")
         memory.enqueue(one)
         done = memory.reflect()
         assert done["operations"] == []
         [warning] = done["warnings"]
         assert warning.startswith("Refused: operation 1")
         assert reason in warning
-        assert memory.engine.store.head("default") == before
+        assert memory.engine.store.get_head("default") == before
         assert {one, other, row["id"]} <= told(memory).keys()
 
 
@@ -912,8 +912,8 @@ ASKED = Question(ALICE, "what did I do at the gym in Oslo?")
 def reflected(here):
     """Think everything over that was ever asserted; what came of it."""
     store = here.memory.engine.store
-    threads = {entry.thread for entry in store.scan("default", 0, 1000) if entry.sort == "asserted"}
-    store.enqueue("default", [Task(thread, Reason.EXPLICIT, 1.0, 0) for thread in sorted(threads)], 0)
+    threads = {entry.thread for entry in store.scan_entries("default", 0, 1000) if entry.sort == "asserted"}
+    store.enqueue_tasks("default", [ReviewTask(thread, ReviewReason.EXPLICIT, 1.0, 0) for thread in sorted(threads)], 0)
     return here.memory.reflect(limit=1000)["operations"]
 
 

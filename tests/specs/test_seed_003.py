@@ -10,12 +10,12 @@ import pytest
 
 from told import Memory
 from told.core.entry import Draft, Linked
-from told.core.importance import importance
-from told.core.query import Touch
+from told.core.importance import score_importance
+from told.core.query import AccessCount
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch
-from told.read.cache import touched
+from told.read.cache import load_access_counts
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 from told.views import fold_all
 
@@ -57,8 +57,8 @@ def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
 def recalls(memory: Memory, *ids: str) -> list[int]:
     """How often each was recalled."""
     engine = memory.engine
-    counts = run(touched(engine.store, engine.overlay, "default", ids))
-    return [counts.get(memory_id, Touch(0, 0)).count for memory_id in ids]
+    counts = run(load_access_counts(engine.store, engine.hot_buffers, "default", ids))
+    return [counts.get(memory_id, AccessCount(0, 0)).count for memory_id in ids]
 
 
 # ------------------------------------------------------------------------------------------------------ Hot buffer
@@ -82,7 +82,7 @@ def test_it_has_twenty_places_and_the_one_idle_longest_leaves(memory: Memory) ->
     tell(memory, *(f"note{number} alone" for number in range(25)))
     for number in range(25):
         assert found(memory, f"note{number}", limit=1) == [f"note{number} alone"]
-    hot = memory.engine.store.versions("default", memory.engine.overlay.hot(SCOPE)).values()
+    hot = memory.engine.store.facts_by_seq("default", memory.engine.hot_buffers.get_hot_seqs(SCOPE)).values()
     assert {fact.text for fact in hot} == {f"note{number} alone" for number in range(5, 25)}
 
 
@@ -97,9 +97,9 @@ def test_it_is_of_one_scope_alone(memory: Memory) -> None:
 
 def test_a_read_of_the_past_neither_uses_nor_fills_it(memory: Memory) -> None:
     tell(memory, "green tea")
-    head = f"#{memory.engine.store.head('default').seq}"
+    head = f"#{memory.engine.store.get_head('default').seq}"
     assert found(memory, "tea", as_of=head) == ["green tea"]
-    assert memory.engine.overlay.hot(SCOPE) == ()
+    assert memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
     assert found(memory, "tea") == ["green tea"]
     assert sources(memory, "zebra", as_of=head) == {}
     assert sources(memory, "zebra", valid_at="2030-01-01") == {}
@@ -167,7 +167,7 @@ def test_looking_at_how_a_search_works_counts_nothing(memory: Memory) -> None:
     memory.search("tea", **U, as_of="#2")
     memory.context("tea", **U, as_of="#2")
     assert recalls(memory, *ids) == [0]
-    assert memory.engine.overlay.hot(SCOPE) == ()
+    assert memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
 # --------------------------------------------------------------- L0 tail (last 5 items, always shown verbatim)
@@ -320,11 +320,11 @@ def test_the_fused_score_is_six_tenths_similarity_three_recency_and_one_importan
     assert len(rows) == 3
     for row in rows:
         text, parts = row["memory"], row["score_details"]
-        expected = by_hand(row, ages[text], 7.0, worth.get(text, importance(text)))
+        expected = by_hand(row, ages[text], 7.0, worth.get(text, score_importance(text)))
         assert row["score"] == pytest.approx(expected, abs=1e-4)
         assert parts["dense"] == pytest.approx(6.0 * parts["cosine"])
         assert parts["recency"] == pytest.approx(3.0 * math.exp(-ages[text] / 7.0), abs=1e-3)
-        assert parts["importance"] == pytest.approx(worth.get(text, importance(text)))
+        assert parts["importance"] == pytest.approx(worth.get(text, score_importance(text)))
         assert parts["raw"] == pytest.approx(parts["dense"] + parts["recency"] + parts["importance"])
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
     assert rows[0]["memory"] == "green tea pot", "what matches best is twenty days old"

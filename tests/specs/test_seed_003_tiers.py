@@ -14,22 +14,22 @@ from typing import Any, ClassVar
 import pytest
 
 from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
-from told.core.condense import condense
+from told.core.condense import extract_summary
 from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.fact import TOPIC, Fact
-from told.core.importance import importance
+from told.core.importance import score_importance
 from told.core.scope import Scope
-from told.core.tiers import DAY_US, MINUTE_US, cold, fused_score, member_score, recency
+from told.core.tiers import DAY_US, MINUTE_US, is_cold, fuse_scores, score_member, compute_recency
 from told.core.topics import SUPER
-from told.engine.tiering import Tiering
+from told.engine.tiering import TierVerbs
 from told.flow import run
-from told.ledger.commit import commit
+from told.ledger.commit import commit_batch
 from told.ports import Batch
 from told.settings import Settings
-from told.tend.judge import Judged, judge, read
-from told.tend.registry import exchanges
-from told.tend.sweep import widest
-from told.tend.tail import consumer
+from told.tend.judge import JudgeResult, judge_turns, parse_scores
+from told.tend.registry import pair_turns
+from told.tend.sweep import select_widest_scopes
+from told.tend.tail import get_cursor_name
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
 
 U = {"user_id": "u"}
@@ -67,7 +67,7 @@ class Stage:
 
     def ledger(self, sort: type) -> list[Any]:
         """Every entry of a sort that can still be read."""
-        entries = self.memory.engine.store.scan("default", 0, 100_000)
+        entries = self.memory.engine.store.scan_entries("default", 0, 100_000)
         return [entry for entry in entries if isinstance(entry.verb, sort)]
 
     def links(self, rel: str) -> list[Linked]:
@@ -104,34 +104,34 @@ def stage(open_stage: Callable[..., Stage]) -> Stage:
 
 
 def test_the_fused_score_is_six_tenths_similarity_three_recency_one_importance() -> None:
-    assert fused_score(1, 0, 0) == 0.6
-    assert fused_score(0, 1, 0) == 0.3
-    assert fused_score(0, 0, 1) == 0.1
-    assert fused_score(0.5, 0.4, 0.2) == pytest.approx(0.44)
+    assert fuse_scores(1, 0, 0) == 0.6
+    assert fuse_scores(0, 1, 0) == 0.3
+    assert fuse_scores(0, 0, 1) == 0.1
+    assert fuse_scores(0.5, 0.4, 0.2) == pytest.approx(0.44)
 
 
 def test_members_of_a_topic_rank_by_half_similarity_three_tenths_recency_two_importance() -> None:
-    assert member_score(1, 0, 0) == 0.5
-    assert member_score(0, 1, 0) == 0.3
-    assert member_score(0, 0, 1) == 0.2
-    assert member_score(0.5, 0.4, 0.2) == pytest.approx(0.41)
+    assert score_member(1, 0, 0) == 0.5
+    assert score_member(0, 1, 0) == 0.3
+    assert score_member(0, 0, 1) == 0.2
+    assert score_member(0.5, 0.4, 0.2) == pytest.approx(0.41)
 
 
 def test_recency_decays_exponentially_with_the_half_life_of_its_tier() -> None:
     settings = Settings()
     assert (settings.index_days, settings.registry_days) == (7, 30)
-    assert recency(0, 7) == 1
-    assert recency(7 * DAYS, 7) == pytest.approx(exp(-1))
-    assert recency(30 * DAYS, 30) == pytest.approx(exp(-1))
-    assert recency(15 * DAYS, 30) == pytest.approx(exp(-0.5))
-    assert recency(-5 * DAYS, 7) == 1
+    assert compute_recency(0, 7) == 1
+    assert compute_recency(7 * DAYS, 7) == pytest.approx(exp(-1))
+    assert compute_recency(30 * DAYS, 30) == pytest.approx(exp(-1))
+    assert compute_recency(15 * DAYS, 30) == pytest.approx(exp(-0.5))
+    assert compute_recency(-5 * DAYS, 7) == 1
 
 
 def test_cold_is_below_a_fifth_and_older_than_five_minutes() -> None:
-    assert cold(12 * DAYS, 7, 0.2, 5)
-    assert not cold(11 * DAYS, 7, 0.2, 5)
-    assert not cold(4 * MINUTES, 1e-9, 0.2, 5)
-    assert cold(6 * MINUTES, 1e-9, 0.2, 5)
+    assert is_cold(12 * DAYS, 7, 0.2, 5)
+    assert not is_cold(11 * DAYS, 7, 0.2, 5)
+    assert not is_cold(4 * MINUTES, 1e-9, 0.2, 5)
+    assert is_cold(6 * MINUTES, 1e-9, 0.2, 5)
 
 
 def test_every_knob_has_the_value_the_tiers_were_described_with() -> None:
@@ -160,32 +160,32 @@ FOREIGN = ["tervehdys kaikille hyvää päivää", "Ελληνικά είναι 
 
 @pytest.mark.parametrize("text", HIGH)
 def test_facts_decisions_rules_choices_and_deadlines_are_important(text: str) -> None:
-    assert 0.7 <= importance(text, "user") <= 1
+    assert 0.7 <= score_importance(text, "user") <= 1
 
 
 @pytest.mark.parametrize("text", MIDDLE)
 def test_questions_and_plain_context_lie_in_the_middle(text: str) -> None:
-    assert 0.4 <= importance(text, "user") <= 0.6
+    assert 0.4 <= score_importance(text, "user") <= 0.6
 
 
 @pytest.mark.parametrize("text", LOW)
 def test_small_talk_and_filler_are_not(text: str) -> None:
-    assert 0 <= importance(text, "user") <= 0.3
+    assert 0 <= score_importance(text, "user") <= 0.3
 
 
 @pytest.mark.parametrize("text", REPLIES)
 def test_nor_is_what_an_agent_says_to_be_polite(text: str) -> None:
-    assert importance(text, "assistant") <= 0.3
+    assert score_importance(text, "assistant") <= 0.3
 
 
 @pytest.mark.parametrize("text", FOREIGN)
 def test_a_language_nobody_here_understands_is_kept(text: str) -> None:
-    assert importance(text, "user") >= 0.5
+    assert score_importance(text, "user") >= 0.5
 
 
 @pytest.mark.parametrize("text", HIGH)
 def test_an_answer_weighs_no_more_than_the_same_words_of_the_user_and_is_kept(text: str) -> None:
-    assert 0.5 <= importance(text, "assistant") <= importance(text, "user")
+    assert 0.5 <= score_importance(text, "assistant") <= score_importance(text, "user")
 
 
 # The tail -------------------------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def test_the_worker_judges_what_fills_a_question_without_being_asked(open_stage:
     ],
 )
 def test_an_answer_is_read_in_any_of_the_usual_shapes_and_kept_between_0_and_1(reply: str, found: Any) -> None:
-    assert read(reply, 2) == (found if reply != '{"importance": 0.4}' else read(reply, 1) and {1: 0.4})
+    assert parse_scores(reply, 2) == (found if reply != '{"importance": 0.4}' else parse_scores(reply, 1) and {1: 0.4})
 
 
 def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_end(open_stage: Any) -> None:
@@ -400,9 +400,9 @@ def test_the_worker_waits_until_one_conversation_fills_a_question(open_stage: An
     stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
     engine = stage.memory.engine
     for user in ("alice", "bob", "alice"):
-        run(judge(engine.desk, "default", full=True))
+        run(judge_turns(engine.write_context, "default", full_only=True))
         stage.say(f"The port of {user} is {stage.clock()}", user_id=user)
-    run(judge(engine.desk, "default", full=True))
+    run(judge_turns(engine.write_context, "default", full_only=True))
     assert len(llm.asked) == 1
     assert "bob" not in str(llm.asked)
     assert stage.memory.wait()["judged"] == 1
@@ -415,10 +415,10 @@ def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_sa
     for user in ("alice", "bob", "carol"):
         stage.say(f"The port of {user} is 1", user_id=user)
     engine = stage.memory.engine
-    run(judge(engine.desk, "default", full=True))
+    run(judge_turns(engine.write_context, "default", full_only=True))
     assert llm.asked == []
     monkeypatch.setattr("told.tend.judge.MANY", 3)
-    run(judge(engine.desk, "default", full=True))
+    run(judge_turns(engine.write_context, "default", full_only=True))
     assert len(llm.asked) == 3
 
 
@@ -453,7 +453,7 @@ def quietly(stage: Stage) -> dict[str, Any]:
 
 
 def _silent(*_: Any, **__: Any) -> Any:
-    return Judged()
+    return JudgeResult()
     yield
 
 
@@ -494,7 +494,7 @@ def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
     def late(self: Any, batch: Any, fold: Any) -> Any:
         if once and any(isinstance(draft.verb, Retracted) for draft in batch.drafts):
             once.clear()
-            run(judge(stage.memory.engine.desk, "default"))
+            run(judge_turns(stage.memory.engine.write_context, "default"))
         return commit(self, batch, fold)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -570,23 +570,23 @@ LONG = (
 
 
 def test_a_short_text_is_its_own_summary() -> None:
-    assert condense("  We use\nRedis. ", 100) == "We use Redis."
-    assert condense("", 100) == ""
+    assert extract_summary("  We use\nRedis. ", 100) == "We use Redis."
+    assert extract_summary("", 100) == ""
 
 
 def test_the_most_telling_sentences_are_kept_in_their_order() -> None:
-    short = condense(LONG, 160)
+    short = extract_summary(LONG, 160)
     assert short == (
         "We decided to move billing to PostgreSQL 16 by March 3. Ana owns the migration and Bob reviews it. "
         "Never run the migration without a backup."
     )
-    assert condense(LONG, 160) == short
+    assert extract_summary(LONG, 160) == short
 
 
 @pytest.mark.parametrize("most", [20, 60, 100, 240, 300])
 @pytest.mark.parametrize("text", [LONG, "word " * 200, "x" * 700, "短い文。" * 100])
 def test_a_summary_is_never_longer_than_asked_and_never_empty(text: str, most: int) -> None:
-    assert 0 < len(condense(text, most)) <= most
+    assert 0 < len(extract_summary(text, most)) <= most
 
 
 def test_without_a_model_an_exchange_is_shown_by_its_most_telling_sentences(stage: Stage) -> None:
@@ -594,7 +594,7 @@ def test_without_a_model_an_exchange_is_shown_by_its_most_telling_sentences(stag
     stage.say("Noted: 3 people.", "assistant")
     stage.memory.consolidate(**U, force=True)
     [row] = stage.memory.registry(**U)["results"]
-    assert row["summary"] == f"User: {condense(LONG, 240)} → Agent: Noted: 3 people."
+    assert row["summary"] == f"User: {extract_summary(LONG, 240)} → Agent: Noted: 3 people."
     assert stage.links("summary") == []
 
 
@@ -643,7 +643,7 @@ def test_erasing_a_turn_takes_its_summary_along(open_stage: Any) -> None:
     stage.memory.consolidate(**U, force=True)
     assert stage.links("summary")
     stage.memory.erase(turn)
-    entries = stage.memory.engine.store.scan("default", 0, 1000)
+    entries = stage.memory.engine.store.scan_entries("default", 0, 1000)
     assert all(b"Billing moves" not in (entry.envelope or b"") for entry in entries)
     assert stage.memory.registry(**U)["results"] == []
 
@@ -669,7 +669,7 @@ def fact(role: str, minute: float, number: int = 0) -> Fact:
 
 def paired(*turns: tuple[str, float]) -> list[str]:
     said = [fact("user" if side == "u" else "assistant", minute, place) for place, (side, minute) in enumerate(turns)]
-    return ["+".join("u" if turn.role == "user" else "a" for turn in each) for each in exchanges(said, 30)]
+    return ["+".join("u" if turn.role == "user" else "a" for turn in each) for each in pair_turns(said, 30)]
 
 
 def test_a_user_and_the_agent_that_answers_are_one_exchange() -> None:
@@ -726,7 +726,7 @@ def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_
     first, second = stage.links("in_exchange")
     assert (first.src, second.src) == (asked, answered)
     assert first.dst == second.dst
-    assert first.weight == importance("We decided that service 1 listens on port 8001", "user")
+    assert first.weight == score_importance("We decided that service 1 listens on port 8001", "user")
     assert second.weight >= 0.5
     assert first.meta == second.meta == {}
 
@@ -831,14 +831,14 @@ def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
     ids = [{"user_id": "u"}, {"user_id": "u", "run_id": "r"}, {"agent_id": "a", "run_id": "r"}, {"run_id": "s"},
            {"user_id": "v", "agent_id": "b", "run_id": "s"}, {"user_id": "v", "agent_id": "b"}]  # fmt: skip
     scopes = [Scope("default", **each) for each in ids]
-    assert widest(scopes) == [scopes[0], scopes[2], scopes[3], scopes[5]]
-    assert widest(scopes) == [one for one in scopes if not any(two != one and two.covers(one) for two in scopes)]
+    assert select_widest_scopes(scopes) == [scopes[0], scopes[2], scopes[3], scopes[5]]
+    assert select_widest_scopes(scopes) == [one for one in scopes if not any(two != one and two.covers(one) for two in scopes)]
 
 
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
     """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
 
-    class Working(Tiering):
+    class Working(TierVerbs):
         __slots__ = ()
         seen: ClassVar[list[Any]] = []
 
@@ -962,8 +962,8 @@ def test_what_is_not_held_any_more_is_in_no_exchange(stage: Stage) -> None:
 
 
 def test_the_names_of_cursors_tell_nobody_whose_they_are() -> None:
-    assert "alice" not in consumer("tail", Scope("default", user_id="alice"))
-    assert consumer("tail", SCOPE) != consumer("tail", replace(SCOPE, run_id="r"))
+    assert "alice" not in get_cursor_name("tail", Scope("default", user_id="alice"))
+    assert get_cursor_name("tail", SCOPE) != get_cursor_name("tail", replace(SCOPE, run_id="r"))
 
 
 # In the background ----------------------------------------------------------------------------------------------------
@@ -999,7 +999,7 @@ def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(open_stage: C
     stage = open_stage()
     for user in ("ann", "bob", "cid"):
         stage.say(f"The port of {user} is 1", user_id=user)
-    turns = type(stage.memory.engine.store).turns
+    turns = type(stage.memory.engine.store).list_turns
 
     def failing(self: Any, scope: Scope, *args: Any, **more: Any) -> Any:
         if scope.user_id == "bob":
@@ -1098,7 +1098,7 @@ def test_a_topic_of_topics_is_not_counted_as_one(stage: Stage) -> None:
     super_topic = Asserted("above", Claim("everything", TOPIC, meta={SUPER: True}))
     topic = Asserted("below", Claim("ports", TOPIC))
     batch = Batch("default", [Draft(verb, SCOPE, "told") for verb in (super_topic, topic)])
-    run(commit(stage.memory.engine.store, batch))
+    run(commit_batch(stage.memory.engine.store, batch))
     assert stage.memory.tiers(**U)["topics"] == {"count": 1}
 
 

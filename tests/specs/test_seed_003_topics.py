@@ -16,13 +16,13 @@ from told.core.entry import Linked
 from told.core.errors import Conflict, NotFoundError
 from told.core.scope import Scope
 from told.core.score import quantise
-from told.core.tiers import member_score
-from told.core.topics import Thresholds, code_in, mean_in, mean_of
+from told.core.tiers import score_member
+from told.core.topics import Thresholds, unpack_code, unpack_mean, compute_mean
 from told.flow import run
 from told.read import cache
 from told.settings import Settings
 from told.testing import FlakyEmbedder, ManualClock, ScriptedLLM, seeded_mint
-from told.write.extract.brief import fenced
+from told.write.extract.brief import fence_as_data
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
@@ -65,7 +65,7 @@ def sizes(memory: Memory) -> list[int]:
 def met(memory: Memory) -> dict[frozenset[str], int]:
     engine = memory.engine
     names = {row["id"]: row["label"] for row in listed(memory)}
-    pairs = run(cache.met(engine.store, engine.overlay, "default", list(names)))
+    pairs = run(cache.load_cooccurrence(engine.store, engine.hot_buffers, "default", list(names)))
     assert all(one < other for one, other in pairs), "each pair has one order, that of its ids"
     held = {pair: touch.count for pair, touch in pairs.items() if names.keys() >= set(pair)}
     return {frozenset(names[topic] for topic in pair): count for pair, count in held.items()}
@@ -87,7 +87,7 @@ def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
 
 def grown(memory: Memory) -> dict[str, bytes]:
     """What is noted of topics and exchanges, but for when it was."""
-    notes = memory.engine.store.notes("default", "topics")
+    notes = memory.engine.store.read_notes("default", "topics")
     return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
 
 
@@ -100,9 +100,9 @@ def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() ->
     assert limits.split == pytest.approx(0.70 + 0.05)
     settings = Settings()
     assert (settings.topic_cap, settings.topic_members, settings.hot_size, settings.registry_days) == (20, 2, 20, 30.0)
-    assert member_score(1.0, 0.0, 0.0) == 0.5
-    assert member_score(0.0, 1.0, 0.0) == 0.3
-    assert member_score(0.0, 0.0, 1.0) == 0.2
+    assert score_member(1.0, 0.0, 0.0) == 0.5
+    assert score_member(0.0, 1.0, 0.0) == 0.3
+    assert score_member(0.0, 0.0, 1.0) == 0.2
 
 
 # -------------------------------------------------------------- "If any centroid has cosine >= 0.70 the turn joins"
@@ -173,13 +173,13 @@ def test_without_an_embedder_nothing_is_done_and_it_says_so(open_memory: Opening
     memory = open_memory(embedder="none")
     memory.add("nothing to file", **U)
     assert memory.file_topics() == {"filed": 0, "made": 0, "split": 0, "warnings": []}
-    before = memory.engine.store.cursor("default", "topics")
+    before = memory.engine.store.get_cursor("default", "topics")
     exchange(memory, "a n0")
     done = memory.file_topics()
     assert done["filed"] == 0
     assert "No embedder" in done["warnings"][0]
     assert listed(memory) == []
-    assert memory.engine.store.cursor("default", "topics") == before
+    assert memory.engine.store.get_cursor("default", "topics") == before
 
 
 def test_an_embedder_that_fails_loses_nothing(open_memory: Opening) -> None:
@@ -249,7 +249,7 @@ def test_the_past_keeps_the_topics_it_had(memory: Memory) -> None:
     for number in range(20):
         exchange(memory, f"turn {number} n{0 if number % 2 else 44}")
     memory.file_topics()
-    then = f"#{memory.engine.store.head('default').seq}"
+    then = f"#{memory.engine.store.get_head('default').seq}"
     exchange(memory, "turn 20 n0")
     memory.file_topics()
     [before] = memory.topics(**U, as_of=then)["results"]
@@ -261,7 +261,7 @@ def test_the_past_knows_nothing_of_what_came_up_together_since(memory: Memory) -
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
-    then = f"#{memory.engine.store.head('default').seq}"
+    then = f"#{memory.engine.store.get_head('default').seq}"
     found(memory, "n25")
     assert [len(row["neighbours"]) for row in listed(memory)] == [1, 1]
     assert [row["neighbours"] for row in memory.topics(**U, as_of=then)["results"]] == [[], []]
@@ -286,7 +286,7 @@ def test_what_is_deleted_is_neither_counted_nor_named(memory: Memory) -> None:
     threads = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     memory.file_topics()
-    then = f"#{memory.engine.store.head('default').seq}"
+    then = f"#{memory.engine.store.get_head('default').seq}"
     memory.delete(threads[0])
     assert [(row["label"], row["members"]) for row in listed(memory)] == [("fine n0", 2)]
     memory.delete(threads[1])
@@ -328,9 +328,9 @@ def test_a_topic_gets_another_name_when_the_words_it_had_are_no_longer_held(memo
     memory.file_topics()
     assert memory.get(old["id"])["memory"] == wanted
     assert labels(memory) == [wanted]
-    head = memory.engine.store.head("default")
+    head = memory.engine.store.get_head("default")
     memory.file_topics()
-    assert memory.engine.store.head("default") == head, "one name is enough"
+    assert memory.engine.store.get_head("default") == head, "one name is enough"
     assert [row["members"] for row in listed(memory)] == [2]
 
 
@@ -363,7 +363,7 @@ def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
     """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and in no topic yet."""
     memory = open_memory(extract="local", gate=True)
     claims = [row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]]
-    [turn] = [fact.id for fact in memory.engine.store.lives(SCOPE) if fact.kind == "turn"]
+    [turn] = [fact.id for fact in memory.engine.store.all_versions(SCOPE) if fact.kind == "turn"]
     assert claims
     assert turn not in claims
     pair(memory, [turn], SCOPE)
@@ -424,7 +424,7 @@ def test_what_came_up_with_a_topic_came_up_with_the_one_that_took_its_place(open
         exchange(memory, text)
     memory.file_topics()
     found(memory, "n30")
-    run(memory.engine.flush())
+    run(memory.engine.flush_accesses())
     assert met(memory) == pairs_of(one_close=1, one_far=1, close_far=1)
     memory.merge_topics(**U)
     assert met(memory) == pairs_of(one_far=2)
@@ -445,7 +445,7 @@ def test_topics_of_topics_point_to_what_they_are_made_of(memory: Memory) -> None
     rows = {row["id"]: row for row in listed(memory)}
     assert rows[one["id"]]["supers"] == rows[two["id"]]["supers"] == [made["id"]]
     assert rows[garden["id"]]["supers"] == []
-    assert {link.rel for link in memory.engine.store.links("default", [made["id"]])} >= {"abstracted_from"}
+    assert {link.rel for link in memory.engine.store.find_links("default", [made["id"]])} >= {"abstracted_from"}
     assert memory.file_topics()["filed"] == 0
     again = memory.abstract_topics(**U)["results"]
     assert [row["id"] for row in again] == [made["id"]]
@@ -460,7 +460,7 @@ def test_a_model_names_them_if_there_is_one(open_memory: Opening) -> None:
     [made] = memory.abstract_topics(**U)["results"]
     assert made["label"] == "Caching"
     [(_, said)] = llm.asked
-    assert said == fenced("topics", ["- cache in redis n0", "- cache in memory n48"])
+    assert said == fence_as_data("topics", ["- cache in redis n0", "- cache in memory n48"])
 
 
 def test_a_model_is_asked_once_however_often_others_come_between(
@@ -550,22 +550,22 @@ def test_they_are_flushed_with_recalls_and_the_ledger_knows_nothing_of_them(memo
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
-    head = memory.engine.store.head("default")
+    head = memory.engine.store.get_head("default")
     found(memory, "n25")
     ids = [row["id"] for row in listed(memory)]
-    assert memory.engine.store.met("default", ids) == {}
-    run(memory.engine.flush())
-    assert [touch.count for touch in memory.engine.store.met("default", ids).values()] == [1]
+    assert memory.engine.store.cooccurrence("default", ids) == {}
+    run(memory.engine.flush_accesses())
+    assert [touch.count for touch in memory.engine.store.cooccurrence("default", ids).values()] == [1]
     found(memory, "n25")
     assert met(memory) == pairs_of(one_two=2)
-    assert memory.engine.store.head("default") == head
+    assert memory.engine.store.get_head("default") == head
 
 
 def test_a_read_of_the_past_or_an_explanation_counts_nothing(memory: Memory) -> None:
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
-    found(memory, "n25", as_of=f"#{memory.engine.store.head('default').seq}")
+    found(memory, "n25", as_of=f"#{memory.engine.store.get_head('default').seq}")
     memory.explain("n25", **U)
     assert met(memory) == {}
 
@@ -592,7 +592,7 @@ def test_a_read_looks_up_the_links_of_a_memory_once(narrow: Memory, monkeypatch:
         exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
     narrow.file_topics()
     store, asked = narrow.engine.store, list[str]()
-    links = store.links
+    links = store.find_links
     monkeypatch.setattr(store, "links", lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq))
     assert len(found(narrow, "n0", limit=3)) == 3
     assert len(asked) > 3
@@ -617,7 +617,7 @@ def test_topics_that_came_up_together_bring_each_others_members(narrow: Memory) 
     narrow.file_topics()
     assert "sessions n50" not in sources(narrow, "n0 redis")
     one, two = (row["id"] for row in listed(narrow))
-    narrow.engine.overlay.meet("default", [one, two], 1)
+    narrow.engine.hot_buffers.record_cooccurrence("default", [one, two], 1)
     assert sources(narrow, "n0 redis")["sessions n50"] == ["topic"]
 
 
@@ -625,7 +625,7 @@ def test_a_neighbour_that_does_not_bear_on_the_query_stays_away(narrow: Memory) 
     exchange(narrow, "redis n0", "yes n0")
     exchange(narrow, "sessions n70", "right n70")
     narrow.file_topics()
-    narrow.engine.overlay.meet("default", [row["id"] for row in listed(narrow)], 1)
+    narrow.engine.hot_buffers.record_cooccurrence("default", [row["id"] for row in listed(narrow)], 1)
     assert "sessions n70" not in sources(narrow, "n0 redis")
 
 
@@ -633,8 +633,8 @@ def test_a_read_of_the_past_does_not_follow_what_came_up_later(narrow: Memory) -
     exchange(narrow, "redis n0", "yes n0")
     exchange(narrow, "sessions n50", "right n50")
     narrow.file_topics()
-    narrow.engine.overlay.meet("default", [row["id"] for row in listed(narrow)], 1)
-    then = f"#{narrow.engine.store.head('default').seq}"
+    narrow.engine.hot_buffers.record_cooccurrence("default", [row["id"] for row in listed(narrow)], 1)
+    then = f"#{narrow.engine.store.get_head('default').seq}"
     assert "sessions n50" not in sources(narrow, "n0 redis", as_of=then)
 
 
@@ -667,7 +667,7 @@ def test_what_is_hot_answers_again_from_a_cosine_of_six_tenths(narrow: Memory, o
     assert found(memory, "n0", limit=1) == ["warm n0"]
     assert sources(memory, "n52")["warm n0"][-1] == "hot"
     assert sources(memory, "n56")["warm n0"][-1] == "warm", "at hand, but no answer"
-    assert narrow.engine.overlay.hot(SCOPE) == ()
+    assert narrow.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
 def test_it_holds_twenty_with_their_vectors(open_memory: Opening) -> None:
@@ -676,9 +676,9 @@ def test_it_holds_twenty_with_their_vectors(open_memory: Opening) -> None:
         memory.add(f"note{number} n{number * 7}", **U)
     for number in range(25):
         found(memory, f"note{number} n{number * 7}", limit=1)
-    overlay = memory.engine.overlay
-    assert len(overlay.hot(SCOPE)) == 20
-    assert all(hot.code for hot in overlay._hot[SCOPE].places.values())
+    overlay = memory.engine.hot_buffers
+    assert len(overlay.get_hot_seqs(SCOPE)) == 20
+    assert all(hot.code for hot in overlay._buffers[SCOPE].items.values())
 
 
 def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whole(open_memory: Opening) -> None:
@@ -690,13 +690,13 @@ def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whol
         assert set(found(memory, "n0")) == {"redis n0", "yes n40"}
     [topic] = listed(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
-    assert memory.engine.overlay.at_hand(SCOPE, {topic["id"]: members}) == {topic["id"]}
+    assert memory.engine.hot_buffers.find_hot_topics(SCOPE, {topic["id"]: members}) == {topic["id"]}
     assert sources(memory, "n0")["yes n40"] == ["hot"]
     exchange(memory, "sessions n10", "right n10")
     memory.file_topics()
     [topic] = listed(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
-    assert memory.engine.overlay.at_hand(SCOPE, {topic["id"]: members}) == set()
+    assert memory.engine.hot_buffers.find_hot_topics(SCOPE, {topic["id"]: members}) == set()
 
 
 def test_a_topic_whose_members_left_the_buffer_leaves_it_too(open_memory: Opening) -> None:
@@ -705,7 +705,7 @@ def test_a_topic_whose_members_left_the_buffer_leaves_it_too(open_memory: Openin
     exchange(memory, "garden q0", "right q40")
     memory.file_topics()
     redis, garden = (row["id"] for row in listed(memory))
-    buffer = memory.engine.overlay._hot
+    buffer = memory.engine.hot_buffers._buffers
     for query, topic in (("n0", redis), ("q0", garden)):
         for _ in range(2):
             found(memory, query)
@@ -735,8 +735,8 @@ def test_a_topic_view_rebuilt_equals_the_one_grown(open_memory: Opening) -> None
 
 def means(memory: Memory) -> dict[str, int]:
     """How many exchanges each topic's mean is of, by label."""
-    notes = memory.engine.store.notes("default", "topics")
-    found = {row["label"]: mean_in(notes.get(row["id"]), "compass") for row in listed(memory)}
+    notes = memory.engine.store.read_notes("default", "topics")
+    found = {row["label"]: unpack_mean(notes.get(row["id"]), "compass") for row in listed(memory)}
     return {label: 0 if mean is None else mean.count for label, mean in found.items()}
 
 
@@ -744,7 +744,7 @@ def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: M
     exchange(memory, "one n0", "fine n0")
     user, agent = exchange(memory, "two n20", "secret n30")
     memory.file_topics()
-    [number] = {link.dst for link in memory.engine.store.links("default", [user]) if link.rel == "in_exchange"}
+    [number] = {link.dst for link in memory.engine.store.find_links("default", [user]) if link.rel == "in_exchange"}
     before = grown(memory)
     memory.erase(agent)
     after = grown(memory)
@@ -755,9 +755,9 @@ def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: M
     assert number not in grown(memory)
     assert means(memory) == {"one n0": 1}
     [topic] = listed(memory)
-    mean = mean_in(grown(memory)[topic["id"]], "compass")
+    mean = unpack_mean(grown(memory)[topic["id"]], "compass")
     assert mean is not None
-    assert mean == mean_of([quantise(Compass().embed(["User: one n0\nAgent: fine n0"])[0])])
+    assert mean == compute_mean([quantise(Compass().embed(["User: one n0\nAgent: fine n0"])[0])])
 
 
 def test_a_topic_named_after_what_is_erased_goes_and_its_members_find_another(memory: Memory) -> None:
@@ -800,7 +800,7 @@ def test_erasing_a_user_leaves_no_note(memory: Memory) -> None:
 def test_every_link_and_topic_stands_in_the_ledger(memory: Memory) -> None:
     exchange(memory, "one n0")
     memory.file_topics()
-    entries = memory.engine.store.scan("default", 0, 1000)
+    entries = memory.engine.store.scan_entries("default", 0, 1000)
     rels = [entry.verb.rel for entry in entries if isinstance(entry.verb, Linked)]
     assert rels == ["in_exchange", "in_exchange", "derived_from", "in_topic", "in_topic"]
     assert memory.verify()["ok"]
@@ -835,8 +835,8 @@ def test_no_byte_of_an_erased_exchange_is_left_in_any_file(tmp_path: Path) -> No
         exchange(memory, "one n0", "fine n3")
         user, agent = exchange(memory, "two n21 b40 c50", "secret n33 d60 e70")
         memory.file_topics()
-        [number] = {link.dst for link in memory.engine.store.links("default", [user]) if link.rel == "in_exchange"}
-        code = code_in(grown(memory)[number], "compass")
+        [number] = {link.dst for link in memory.engine.store.find_links("default", [user]) if link.rel == "in_exchange"}
+        code = unpack_code(grown(memory)[number], "compass")
         assert code is not None
 
         def traces() -> list[str]:

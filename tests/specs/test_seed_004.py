@@ -125,10 +125,10 @@ def test_2_adding_a_conversation_word_for_word_returns_an_event_for_each_message
 
 
 def test_4_search_finds_by_meaning(memory):
-    from told.backends.local import embedder
+    from told.backends.local import open_embedder
 
     try:
-        local = embedder(None)
+        local = open_embedder(None)
     except ToldError as missing:
         pytest.skip(f"no local model is installed: {missing}")
     with Memory("ram://", embedder=local) as meaning:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import GENESIS, chain
+from told.core.entry import GENESIS, compute_chain_hash
 from told.core.errors import Diverged, InvalidInput, StoreError, ToldError
 from told.core.ids import sha256
 from told.ports import VIEWS
@@ -75,7 +75,7 @@ def exported(memory: Memory) -> bytes:
 
 
 def views(memory: Memory) -> dict[str, list[Any]]:
-    return {view: list(memory.engine.store.rows(memory.engine.account, view)) for view in VIEWS}
+    return {view: list(memory.engine.store.view_rows(memory.engine.account, view)) for view in VIEWS}
 
 
 # Export and import ----------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def forged(envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: i
     body = json.dumps(envelope).encode()
     salt = bytes(16)
     digest = sha256(salt, body)
-    mark = chain(GENESIS, seq=seq, tx=tx, at=at, sort=sort, thread="t", digest=digest)
+    mark = compute_chain_hash(GENESIS, seq=seq, tx=tx, at=at, sort=sort, thread="t", digest=digest)
     row = {
         "seq": seq, "tx": tx, "at": at, "sort": sort, "thread": "t", "digest": digest.hex(), "hash": mark.hex(),
         "salt": salt.hex(), "envelope": body.decode(),
@@ -509,7 +509,7 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
 
         with monkeypatch.context() as broken:
             broken.setattr(memory.engine.store, "blob", unreadable)
-            broken.setattr(memory.engine.store, "scan", failing(memory.engine.store.scan, unreadable))
+            broken.setattr(memory.engine.store, "scan", failing(memory.engine.store.scan_entries, unreadable))
             with pytest.raises(StoreError, match="gone"):
                 memory.export(target)
         assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.kind import Kind, builtin
+from told.core.kind import Kind, load_builtin_ontology
 
 
 @pytest.fixture(params=["sqlite", "ram"])
@@ -50,7 +50,7 @@ def test_every_read_that_asks_for_an_unknown_kind_says_so(memory: Memory) -> Non
     assert unknown(memory.get_all(user_id="mara", filters={"OR": [{"kind": "evnt"}, {"topic": "x"}]})) != []
 
 
-@pytest.mark.parametrize("kind", builtin().names)
+@pytest.mark.parametrize("kind", load_builtin_ontology().names)
 def test_what_is_declared_is_known_though_no_memory_has_it(memory: Memory, kind: str) -> None:
     assert set(map(tuple, reads(memory, kind).values())) == {()}
 

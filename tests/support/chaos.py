@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import LLMError
-from told.ports import Line, Reply, Tool, ToolCall, ToolReply, Usage
+from told.ports import ChatLine, Reply, Tool, ToolCall, ToolReply, Usage
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -102,7 +102,7 @@ class ChaosLLM:
         """The answer it gives to everything, or its failure."""
         return Reply(self._next(), Usage(1, len(system + user) // 4, 1))
 
-    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The same words, and the calls that go with them."""
         text = self._next()
         calls = () if self.asked <= self.after else self.chaos.calls

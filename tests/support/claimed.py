@@ -9,7 +9,7 @@ from typing import Any
 from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
 from told.core.fact import NODE, QUARANTINE, TURN
-from told.core.predicates import predicate
+from told.core.predicates import lookup_predicate
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch
@@ -30,16 +30,16 @@ class Notebook:
         """Commit verbs together; return where the ledger ends then."""
         engine = self.memory.engine
         drafts = [Draft(verb, self.scope, "user" if isinstance(verb, Observed) else author) for verb in verbs]
-        vectors, _ = run(embed.before_commit(engine.store, engine.embedder, drafts, {}, embed.UNSEEN))
+        vectors, _ = run(embed.embed_before_commit(engine.store, engine.embedder, drafts, {}, embed.EMPTY_LOOKUP))
         model = engine.embedder.model if engine.embedder else None
         engine.store.commit(Batch("default", drafts, vectors=vectors, model=model), fold_all)
-        return engine.store.head("default").seq
+        return engine.store.get_head("default").seq
 
     def said(self, name: str, text: str, *claims: Verb, said_at: int | None = None, **more: Any) -> int:
         """A turn called `name`, kept as evidence `name.said`, with what was taken from it."""
         claim = Claim(text, TURN, evidence=f"{name}.said", role="user", said_at=said_at, **more)
         self.write(Observed(f"{name}.said", Evidence(text, said_at=said_at)), Asserted(name, claim), author="user")
-        return self.write(*claims) if claims else self.memory.engine.store.head("default").seq
+        return self.write(*claims) if claims else self.memory.engine.store.get_head("default").seq
 
     def node(self, name: str, text: str) -> None:
         """A node of the graph."""
@@ -65,7 +65,7 @@ def claim(
     """A claim taken from a turn; with `since`, another version of its thread."""
     value = object or text.rsplit(maxsplit=1)[-1]
     fields: dict[str, Any] = {"role": "user", "subject": "User", "object": value, **more}
-    kind = predicate(name).kind
+    kind = lookup_predicate(name).kind
     return Asserted(thread, Claim(text, kind, predicate=name, evidence=f"{turn}.said", **fields), since)
 
 

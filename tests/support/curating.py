@@ -8,22 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from told.backends.ram import RamStore
+from told.backends.ram import InMemoryStore
 from told.backends.sqlite import open_store
 from told.core.entry import Claim, Draft, Evidence, Observed
 from told.core.fact import Fact
-from told.core.kind import Ontology, builtin
-from told.core.predicates import predicate
-from told.core.query import LATEST, AsOf, Event, Find
+from told.core.kind import Ontology, load_builtin_ontology
+from told.core.predicates import lookup_predicate
+from told.core.query import LATEST, AsOf, Event, FactQuery
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch, Store
 from told.testing import ManualClock, seeded_mint
 from told.views import fold_all
-from told.write.curate.plan import Place, plan_claims
+from told.write.curate.plan import PlanContext, plan_claims
 from told.write.curate.rules import RuleCurator
-from told.write.messages import Turn
-from told.write.shape import Curated, Curator, Found, Heard
+from told.write.messages import InputTurn
+from told.write.shape import CurationResult, Curator, ExtractedClaim, ExtractionInput
 
 ALICE = Scope(user_id="alice")
 DAY = 86_400_000_000
@@ -32,7 +32,7 @@ DAY = 86_400_000_000
 def claim(predicate_: str, value: str | None, text: str = "", *, subject: str = "User", **more: Any) -> Claim:
     """A claim in few words; its kind is its predicate's, its text tells what it says."""
     said = text or f"{subject} {predicate_.replace('_', ' ')} {value}"
-    kind = more.pop("kind", predicate(predicate_).kind)
+    kind = more.pop("kind", lookup_predicate(predicate_).kind)
     return Claim(said, kind, subject, predicate_, value, **{"role": "user", **more})
 
 
@@ -49,9 +49,9 @@ class World:
     store: Store
     clock: ManualClock
     curator: Curator | None = None
-    ontology: Ontology = field(default_factory=builtin)
+    ontology: Ontology = field(default_factory=load_builtin_ontology)
     scope: Scope = ALICE
-    curated: Curated = field(default_factory=Curated)
+    curated: CurationResult = field(default_factory=CurationResult)
     calls: int = 0
 
     def tell(self, *claims: Claim, role: str = "user", sort: str = "turn", source: str | None = None) -> list[Event]:
@@ -60,12 +60,12 @@ class World:
         self.clock.tick()
         said = Evidence(f"turn {self.calls}: {'; '.join(each.text for each in claims)}", role, sort=sort, source=source)
         spoken = [each if each.role == role else replace(each, role=role) for each in claims]
-        heard = Heard((Turn(said, {}),), self.clock.now, self.scope, self.ontology)
-        seen = self.store.head(self.scope.account).seq
+        heard = ExtractionInput((InputTurn(said, {}),), self.clock.now, self.scope, self.ontology)
+        seen = self.store.get_head(self.scope.account).seq
         curator = self.curator or RuleCurator(self.store)
-        self.curated = run(curator.decide(heard, [Found(each, 0) for each in spoken]))
-        place = Place(self.scope, "local", seen, self.clock.now, self.store.mint)
-        evidence = self.store.mint.id()
+        self.curated = run(curator.decide(heard, [ExtractedClaim(each, 0) for each in spoken]))
+        place = PlanContext(self.scope, "local", seen, self.clock.now, self.store.mint)
+        evidence = self.store.mint.new_id()
         plan = plan_claims(place, self.curated.decisions, [evidence])
         drafts = [Draft(Observed(evidence, said), self.scope), *plan.drafts]
         self.store.commit(Batch(self.scope.account, drafts, list(plan.guards), -1), fold_all)
@@ -77,7 +77,7 @@ class World:
 
     def facts(self, **find: Any) -> Sequence[Fact]:
         """What is held now."""
-        return self.store.facts(Find(self.scope, AsOf(LATEST, self.clock.now), **find))
+        return self.store.find_facts(FactQuery(self.scope, AsOf(LATEST, self.clock.now), **find))
 
     def texts(self) -> list[str]:
         """What is held now, in words."""
@@ -86,7 +86,7 @@ class World:
     def links(self, rel: str) -> list[tuple[str, str]]:
         """The links of a sort, by the texts of what they bind; evidence has none."""
         texts = {fact.id: fact.text for fact in self.facts()}
-        found = {link.seq: link for link in self.store.links(self.scope.account, list(texts)) if link.rel == rel}
+        found = {link.seq: link for link in self.store.find_links(self.scope.account, list(texts)) if link.rel == rel}
         return [(texts.get(link.src, ""), texts.get(link.dst, "")) for link in found.values()]
 
     def whys(self) -> list[str]:
@@ -101,7 +101,7 @@ def world(kind: str = "ram", *, seed: int = 0, **more: Any) -> Iterator[World]:
     mint = seeded_mint(seed, clock)
     with tempfile.TemporaryDirectory(prefix="told-curate-") as folder:
         url = f"sqlite:///{folder}/m.db"
-        opened = RamStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
+        opened = InMemoryStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
         store = cast(Store, opened)
         try:
             yield World(store, clock, **more)

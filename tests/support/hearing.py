@@ -7,39 +7,39 @@ from typing import Any
 
 from told.core.entry import Evidence
 from told.core.scope import Scope
-from told.core.when import ALWAYS, Interval, instant
+from told.core.when import ALWAYS, Interval, parse_instant
 from told.flow import run
-from told.ports import Line, Tool, ToolCall, ToolReply, Usage
-from told.testing.fakes import A_MONDAY, ScriptedLLM
-from told.write.messages import Turn
-from told.write.shape import Extracted, Extractor, Heard
+from told.ports import ChatLine, Tool, ToolCall, ToolReply, Usage
+from told.testing.fakes import DEFAULT_START, ScriptedLLM
+from told.write.messages import InputTurn
+from told.write.shape import ExtractionResult, Extractor, ExtractionInput
 
 
-def turn(content: str, role: str = "user", name: str | None = None, at: str | None = None) -> Turn:
-    said_at = None if at is None else instant(at)
+def turn(content: str, role: str = "user", name: str | None = None, at: str | None = None) -> InputTurn:
+    said_at = None if at is None else parse_instant(at)
     valid = ALWAYS if said_at is None else Interval(said_at, None, "day")
-    return Turn(Evidence(content, role, name, said_at), {}, valid)
+    return InputTurn(Evidence(content, role, name, said_at), {}, valid)
 
 
-def heard(*turns: str | Turn, **more: Any) -> Heard:
+def heard(*turns: str | InputTurn, **more: Any) -> ExtractionInput:
     """Turns of a user, or as they are given, heard on a Monday."""
-    said = tuple(one if isinstance(one, Turn) else turn(one) for one in turns)
-    return Heard(said, A_MONDAY, Scope(user_id="ines"), **more)
+    said = tuple(one if isinstance(one, InputTurn) else turn(one) for one in turns)
+    return ExtractionInput(said, DEFAULT_START, Scope(user_id="ines"), **more)
 
 
-def assistant(content: str) -> Turn:
+def assistant(content: str) -> InputTurn:
     return turn(content, "assistant")
 
 
-def extract(extractor: Extractor, what: Heard) -> Extracted:
+def extract(extractor: Extractor, what: ExtractionInput) -> ExtractionResult:
     return run(extractor.extract(what))
 
 
-def texts(found: Extracted) -> list[str]:
+def texts(found: ExtractionResult) -> list[str]:
     return [one.claim.text for one in found.claims]
 
 
-def quotes(found: Extracted, what: Heard) -> list[str]:
+def quotes(found: ExtractionResult, what: ExtractionInput) -> list[str]:
     """The words every claim points at."""
     spans = [(what.turns[one.turn].evidence.content, one.claim.span) for one in found.claims]
     return ["" if span is None else content[slice(*span)] for content, span in spans]
@@ -63,11 +63,11 @@ class ToolScript(ScriptedLLM):
     def __init__(self, steps: Iterable[str | Exception | Sequence[ToolCall]]) -> None:
         super().__init__(())
         self.steps = list(steps)
-        self.lines: list[tuple[Line, ...]] = []
+        self.lines: list[tuple[ChatLine, ...]] = []
         self.offered: list[list[Tool]] = []
         self.systems: list[str] = []
 
-    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         self.lines.append(tuple(lines))
         self.offered.append(list(tools))
         self.systems.append(system)

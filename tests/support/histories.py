@@ -259,12 +259,12 @@ class Stage:
     @property
     def head(self) -> int:
         """Where the ledger ends."""
-        return self.memory.engine.store.head(self.memory.engine.account).seq
+        return self.memory.engine.store.get_head(self.memory.engine.account).seq
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every view."""
         store, account = self.memory.engine.store, self.memory.engine.account
-        return {view: list(store.rows(account, view)) for view in VIEWS}
+        return {view: list(store.view_rows(account, view)) for view in VIEWS}
 
     def exported(self) -> bytes:
         """The whole ledger as JSONL."""
@@ -275,7 +275,7 @@ class Stage:
     def boundaries(self) -> list[int]:
         """The last position of every transaction."""
         store, account = self.memory.engine.store, self.memory.engine.account
-        entries = store.scan(account, 0, 1_000_000)
+        entries = store.scan_entries(account, 0, 1_000_000)
         return sorted({entry.tx: entry.seq for entry in entries}.values())
 
 

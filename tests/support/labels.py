@@ -24,14 +24,14 @@ from typing import Any
 
 from chaos import DATA, rows
 from told.core.entry import Claim
-from told.core.predicates import FAVOURITE, predicate
+from told.core.predicates import FAVOURITE_PREFIX, lookup_predicate
 from told.core.scope import Scope
-from told.core.stem import stem
-from told.core.when import instant, iso
+from told.core.stem import stem_word
+from told.core.when import parse_instant, format_iso
 from told.flow import run
 from told.settings import Settings
 from told.write import messages
-from told.write.shape import QUARANTINED, Extractor, Heard
+from told.write.shape import QUARANTINED, Extractor, ExtractionInput
 
 SPLITS = ("dev", "test")
 NOW = "2026-06-15T12:00:00Z"
@@ -85,10 +85,10 @@ class Utterance:
         """What must be found."""
         return tuple(one for one in self.gold if not one.optional)
 
-    def heard(self) -> Heard:
+    def heard(self) -> ExtractionInput:
         """What an extractor is given."""
-        said = messages.read(self.said, metadata=None, timestamp=self.at, source=None, settings=Settings())
-        return Heard(said.turns, instant(self.at), SCOPE)
+        said = messages.parse_messages(self.said, metadata=None, timestamp=self.at, source=None, settings=Settings())
+        return ExtractionInput(said.turns, parse_instant(self.at), SCOPE)
 
 
 def utterances(split: str) -> tuple[Utterance, ...]:
@@ -141,7 +141,7 @@ def words(text: str) -> tuple[str, ...]:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     found = _WORD.findall(unicodedata.normalize("NFKC", plain))
     carrying = [word for word in found if word not in _SMALL] or found
-    return tuple(stem(_SAME.get(word, word)) for word in carrying)
+    return tuple(stem_word(_SAME.get(word, word)) for word in carrying)
 
 
 def _alike(one: str, other: str) -> bool:
@@ -177,10 +177,10 @@ def same_predicate(wanted: str, given: str) -> bool:
     """Whether two predicates are one; a favourite thing may be named more or less exactly."""
     if wanted == given:
         return True
-    given = given.replace("favorite_", FAVOURITE)
-    if not (wanted.startswith(FAVOURITE) and given.startswith(FAVOURITE)):
+    given = given.replace("favorite_", FAVOURITE_PREFIX)
+    if not (wanted.startswith(FAVOURITE_PREFIX) and given.startswith(FAVOURITE_PREFIX)):
         return False
-    want, have = (set(words(name.removeprefix(FAVOURITE).replace("_", " "))) for name in (wanted, given))
+    want, have = (set(words(name.removeprefix(FAVOURITE_PREFIX).replace("_", " "))) for name in (wanted, given))
     return want <= have or have <= want
 
 
@@ -199,7 +199,7 @@ def matches(claim: Claim, triple: Triple, now: int) -> bool:
         if same_predicate(name, claim.predicate):
             if any(same_value(value, claim.object or "") for value in triple.objects):
                 return True
-        elif predicate(name).slot == predicate(claim.predicate).slot and _tells(claim.text, triple):
+        elif lookup_predicate(name).slot == lookup_predicate(claim.predicate).slot and _tells(claim.text, triple):
             return True
     return False
 
@@ -221,7 +221,7 @@ def _by_text(claim: Claim, triple: Triple, now: int) -> bool:
 
 def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
     """A state that has ended is as good as one denied; something that happened did so, however long ago."""
-    ended = claim.valid.end is not None and claim.valid.end <= now and predicate(name).kind != "event"
+    ended = claim.valid.end is not None and claim.valid.end <= now and lookup_predicate(name).kind != "event"
     return (claim.polarity == "negated" or ended) == (polarity == "negated")
 
 
@@ -327,7 +327,7 @@ def held_against(utterance: Utterance, claims: Iterable[Claim], now: int) -> Jud
 
 def _dates(claim: Claim, hit: Sequence[Triple]) -> Score:
     dates = [one.on for one in hit if one.on]
-    start = "" if claim.valid.start is None else iso(claim.valid.start)
+    start = "" if claim.valid.start is None else format_iso(claim.valid.start)
     return Score(dated=len(dates), well_dated=sum(start.startswith(date) for date in dates))
 
 

@@ -7,18 +7,18 @@ from told.core.scope import Scope
 from told.core.when import to_us
 from told.flow import run
 from told.write.local import LocalExtractor
-from told.write.messages import Turn
-from told.write.shape import Extracted, Heard
+from told.write.messages import InputTurn
+from told.write.shape import ExtractionResult, ExtractionInput
 
 NOW = to_us(datetime(2026, 3, 18, 12, tzinfo=UTC))
 """A Wednesday."""
 
 
-def hear(*turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None) -> Extracted:
+def hear(*turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None) -> ExtractionResult:
     """Everything that is found in turns of a user, or of the role that stands before the text."""
     told = [("user", turn) if isinstance(turn, str) else turn for turn in turns]
-    heard = tuple(Turn(Evidence(text, role, name, said_at), {}) for role, text in told)
-    return run(LocalExtractor().extract(Heard(heard, NOW, Scope("a", user_id="u"))))
+    heard = tuple(InputTurn(Evidence(text, role, name, said_at), {}) for role, text in told)
+    return run(LocalExtractor().extract(ExtractionInput(heard, NOW, Scope("a", user_id="u"))))
 
 
 def claims(*turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None) -> list[Claim]:

@@ -7,7 +7,7 @@ from unittest import mock
 
 from histories import Stage, stage
 from told.backends.sqlite import index
-from told.backends.sqlite.plain import PlainPartition
+from told.backends.sqlite.plain import PythonPartition
 
 STORES: dict[str, dict[str, Any]] = {
     "sqlite with NumPy": {},
@@ -23,5 +23,5 @@ def opened(name: str, **more: Any) -> Iterator[Stage]:
     options = {**STORES[name], **more}
     with ExitStack() as stack:
         if options.pop("plain", False):
-            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PlainPartition))
+            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PythonPartition))
         yield stack.enter_context(stage("sqlite", **options))

@@ -64,9 +64,9 @@ class Visit:
         """Let turns pass in which nothing is said, with so many tokens, or days."""
         self.here.clock.tick(round(days * DAY))
         if turns or tokens:
-            store, scope = self.memory.engine.store, Scope.of(**self.ids)
+            store, scope = self.memory.engine.store, Scope.create(**self.ids)
             heard = Evidence("", "user", sort="tick", meta={"turns": turns, "tokens": tokens})
-            store.commit(Batch("default", [Draft(Observed(store.mint.id(), heard), scope)]), fold_all)
+            store.commit(Batch("default", [Draft(Observed(store.mint.new_id(), heard), scope)]), fold_all)
 
     def weights(self, **options: Any) -> dict[str, float]:
         """What each memory weighs, by what it says."""

@@ -8,8 +8,8 @@ from itertools import pairwise, product
 import pytest
 
 from told.core import almanac, beside
-from told.core.almanac import time_words
-from told.core.forms import Fit, Shape, fits, rules, rules_for
+from told.core.almanac import count_time_words
+from told.core.forms import DateMatch, DateTemplate, match_date_forms, list_date_rules, date_rules_for
 
 SAID = (
     "now", "right now", "ahora", "现在", "3 days ago", "hace dos semanas", "vor 2 tagen", "il y a 3 mois", "3天前",
@@ -23,8 +23,8 @@ SAID = (
 
 
 TEMPLATES = (
-    *(template for templates in almanac.FORMS.values() for template in templates), beside.NTH, beside.NTH_HALF,
-    beside.OF_WEEK, beside.EDGE, *beside.DAYS, *beside.OFFSETS, *beside.PART_OF_DAY, beside.TURNED_PART,
+    *(template for templates in almanac.DATE_FORMS.values() for template in templates), beside.NTH_TEMPLATE, beside.NTH_HALF_TEMPLATE,
+    beside.WEEK_OF_TEMPLATE, beside.EDGE_TEMPLATE, *beside.DAY_RANGE_TEMPLATES, *beside.OFFSET_TEMPLATES, *beside.DAY_PART_TEMPLATES, beside.RELATIVE_PART_TEMPLATE,
 )  # fmt: skip
 BESIDE = (
     "first week of may", "second half of 2023", "week of the 5th", "early may", "may 8-10, 2023", "8 to 10 of may 2023",
@@ -34,28 +34,28 @@ BESIDE = (
 
 @pytest.mark.parametrize("text", SAID)
 def test_a_form_is_found_in_what_people_say(text: str) -> None:
-    assert list(fits(text))
+    assert list(match_date_forms(text))
 
 
 @pytest.mark.parametrize("text", [*SAID, *BESIDE])
 def test_what_is_asked_of_a_text_beforehand_changes_nothing(text: str) -> None:
-    shapes = [Shape.of(template) for template in TEMPLATES]
-    fitting = [replace(shape, needs=(), is_counted=False).fit(text) for shape in shapes]
+    shapes = [DateTemplate.from_template(template) for template in TEMPLATES]
+    fitting = [replace(shape, required_words=(), needs_digits=False).match(text) for shape in shapes]
     assert any(fitting)
-    assert [shape.fit(text) if shape.can_begin(text[0]) else None for shape in shapes] == fitting
+    assert [shape.match(text) if shape.can_start_with(text[0]) else None for shape in shapes] == fitting
 
 
 def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
-    tried = [rule for rule in rules_for("m") if rule.shape.can_fit("what did we plan for monday")]
-    assert 0 < len(tried) < len(rules()) / 3
+    tried = [rule for rule in date_rules_for("m") if rule.template.can_match("what did we plan for monday")]
+    assert 0 < len(tried) < len(list_date_rules()) / 3
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(template: str) -> None:
-    for pattern, slot in pairwise(Shape.of(template).steps):
-        if isinstance(slot, str) and slot in almanac.SLOTS and not isinstance(pattern, str):
+    for pattern, slot in pairwise(DateTemplate.from_template(template).steps):
+        if isinstance(slot, str) and slot in almanac.SLOT_WORDS and not isinstance(pattern, str):
             leads = [lead for lead in ("", " ", ", ", "-", "2023 ", "5 ") if pattern.fullmatch(lead)]
-            for lead, word in product(leads, almanac.SLOTS[slot]):
+            for lead, word in product(leads, almanac.SLOT_WORDS[slot]):
                 match = pattern.match(lead + word)
                 assert match
                 assert match.end() == len(lead)
@@ -63,19 +63,19 @@ def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(temp
 
 @pytest.mark.parametrize("text", ["first week of may", "primera semana del mes", "erste woche des mai", "fin de mayo"])
 def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
-    shapes = [Shape.of(template) for template in (beside.NTH, beside.EDGE)]
-    ends = [fit.end for shape in shapes if (fit := shape.fit(text))]
-    assert text[ends[0] :] in almanac.SLOTS["thing"]
+    shapes = [DateTemplate.from_template(template) for template in (beside.NTH_TEMPLATE, beside.EDGE_TEMPLATE)]
+    ends = [fit.end for shape in shapes if (fit := shape.match(text))]
+    assert text[ends[0] :] in almanac.SLOT_WORDS["thing"]
 
 
 def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() -> None:
-    fit = Shape.of("{n} {unit}").fit("a couple of weeks")
+    fit = DateTemplate.from_template("{n} {unit}").match("a couple of weeks")
     assert fit
-    assert fit.said == {"n": "a couple of", "unit": "weeks"}
-    assert Shape.of("{unit}{turn}").fit("anlast", whole=True)
-    fit = Shape.of("{n} ?{unit}[之以]?前").fit("it was 三天之前", 7, whole=True)
+    assert fit.slots == {"n": "a couple of", "unit": "weeks"}
+    assert DateTemplate.from_template("{unit}{turn}").match("anlast", full=True)
+    fit = DateTemplate.from_template("{n} ?{unit}[之以]?前").match("it was 三天之前", 7, whole=True)
     assert fit
-    assert fit == Fit(7, 11, "三天之前", {"n": "三", "unit": "天"}, {"n": 7, "unit": 8})
+    assert fit == DateMatch(7, 11, "三天之前", {"n": "三", "unit": "天"}, {"n": 7, "unit": 8})
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() 
     ],
 )  # fmt: skip
 def test_words_of_time_are_counted_whatever_stands_around_them(text: str, words: int) -> None:
-    assert time_words(text, 9) == words
-    assert time_words(text, 1) == min(words, 1)
+    assert count_time_words(text, 9) == words
+    assert count_time_words(text, 1) == min(words, 1)

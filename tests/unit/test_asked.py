@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from told.core.errors import TimeError
-from told.core.when import interval
-from told.read.asked import Asked, Intent, Sort, asked
+from told.core.when import parse_interval
+from told.read.asked import QueryIntent, AnswerPurpose, AnswerSource, analyse_query
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
 
-def of(text: str) -> Asked:
-    return asked(text, now=NOW)
+def of(text: str) -> QueryIntent:
+    return analyse_query(text, now=NOW)
 
 
 def spans(text: str, now: datetime = NOW) -> list[str]:
-    return [str(span) for span in asked(text, now=now).spans]
+    return [str(span) for span in analyse_query(text, now=now).spans]
 
 
 # ---------------------------------------------------------------------------------------------------------------- times
@@ -188,14 +188,14 @@ def test_times_stand_in_order_and_once() -> None:
 
 def test_days_are_those_of_the_zone() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC)
-    there = asked("What did I do today?", now=late, zone="Asia/Tokyo")
-    assert there.spans == (interval("2026-03-19", zone="Asia/Tokyo"),)
-    assert asked("What did I do today?", now=late.astimezone(ZoneInfo("Asia/Tokyo"))).spans == there.spans
+    there = analyse_query("What did I do today?", now=late, zone="Asia/Tokyo")
+    assert there.spans == (parse_interval("2026-03-19", zone="Asia/Tokyo"),)
+    assert analyse_query("What did I do today?", now=late.astimezone(ZoneInfo("Asia/Tokyo"))).spans == there.spans
 
 
 def test_now_must_know_its_zone() -> None:
     with pytest.raises(TimeError, match="now"):
-        asked("What did I do today?", now=datetime(2026, 3, 18))  # noqa: DTZ001
+        analyse_query("What did I do today?", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
 
 SAID = {
@@ -225,7 +225,7 @@ def test_days_ago_are_counted_from_now(today: date, days: int) -> None:
 def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> None:
     now = datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
     for month in ("January", "May", "December"):
-        (span,) = asked(f"What did I do in {month}?", now=now).spans
+        (span,) = analyse_query(f"What did I do in {month}?", now=now).spans
         assert span.start is not None
         began = datetime.fromtimestamp(span.start / 1e6, tz=UTC)
         assert (f"{began:%B}", span.precision) == (month, "month")
@@ -238,58 +238,58 @@ def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> Non
 @pytest.mark.parametrize(
     ("text", "intent"),
     [
-        ("What did we decide about the database?", Intent.HISTORICAL_DECISIONS),
-        ("Why did we choose SQLite?", Intent.HISTORICAL_DECISIONS),
-        ("¿Qué decidimos sobre el piso?", Intent.HISTORICAL_DECISIONS),
-        ("Wofür haben wir uns entschieden?", Intent.HISTORICAL_DECISIONS),
-        ("Qu'avons-nous décidé ?", Intent.HISTORICAL_DECISIONS),
-        ("我们决定用哪个数据库？", Intent.HISTORICAL_DECISIONS),
-        ("何を決めましたか", Intent.HISTORICAL_DECISIONS),
-        ("What did we decide about the open tasks?", Intent.HISTORICAL_DECISIONS),
-        ("Which tasks are still pending?", Intent.OPEN_ITEMS),
-        ("What is left to do for the move?", Intent.OPEN_ITEMS),
-        ("¿Qué tareas están pendientes?", Intent.OPEN_ITEMS),
-        ("Welche offenen Punkte gibt es?", Intent.OPEN_ITEMS),
-        ("还没完成的任务有哪些？", Intent.OPEN_ITEMS),
-        ("How do I deploy the pending release?", Intent.OPEN_ITEMS),
-        ("How do I deploy the service?", Intent.REUSABLE_SKILLS),
-        ("What are the steps to rotate the keys?", Intent.REUSABLE_SKILLS),
-        ("¿Cómo se hace una copia?", Intent.REUSABLE_SKILLS),
-        ("Comment faire une sauvegarde ?", Intent.REUSABLE_SKILLS),
-        ("如何部署服务？", Intent.REUSABLE_SKILLS),
-        ("How are Ann and Bob related?", Intent.ENTITY_RELATIONS),
-        ("Who is Jill?", Intent.ENTITY_RELATIONS),
-        ("Wer ist Anna?", Intent.ENTITY_RELATIONS),
-        ("小明和小红是什么关系？", Intent.ENTITY_RELATIONS),
-        ("What does Alice do for a living?", Intent.BACKGROUND_SUPPLEMENT),
-        ("Where does Bob live?", Intent.BACKGROUND_SUPPLEMENT),
-        ("", Intent.BACKGROUND_SUPPLEMENT),
+        ("What did we decide about the database?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("Why did we choose SQLite?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("¿Qué decidimos sobre el piso?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("Wofür haben wir uns entschieden?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("Qu'avons-nous décidé ?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("我们决定用哪个数据库？", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("何を決めましたか", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("What did we decide about the open tasks?", AnswerPurpose.HISTORICAL_DECISIONS),
+        ("Which tasks are still pending?", AnswerPurpose.OPEN_ITEMS),
+        ("What is left to do for the move?", AnswerPurpose.OPEN_ITEMS),
+        ("¿Qué tareas están pendientes?", AnswerPurpose.OPEN_ITEMS),
+        ("Welche offenen Punkte gibt es?", AnswerPurpose.OPEN_ITEMS),
+        ("还没完成的任务有哪些？", AnswerPurpose.OPEN_ITEMS),
+        ("How do I deploy the pending release?", AnswerPurpose.OPEN_ITEMS),
+        ("How do I deploy the service?", AnswerPurpose.REUSABLE_SKILLS),
+        ("What are the steps to rotate the keys?", AnswerPurpose.REUSABLE_SKILLS),
+        ("¿Cómo se hace una copia?", AnswerPurpose.REUSABLE_SKILLS),
+        ("Comment faire une sauvegarde ?", AnswerPurpose.REUSABLE_SKILLS),
+        ("如何部署服务？", AnswerPurpose.REUSABLE_SKILLS),
+        ("How are Ann and Bob related?", AnswerPurpose.ENTITY_RELATIONS),
+        ("Who is Jill?", AnswerPurpose.ENTITY_RELATIONS),
+        ("Wer ist Anna?", AnswerPurpose.ENTITY_RELATIONS),
+        ("小明和小红是什么关系？", AnswerPurpose.ENTITY_RELATIONS),
+        ("What does Alice do for a living?", AnswerPurpose.BACKGROUND_SUPPLEMENT),
+        ("Where does Bob live?", AnswerPurpose.BACKGROUND_SUPPLEMENT),
+        ("", AnswerPurpose.BACKGROUND_SUPPLEMENT),
     ],
 )
-def test_the_first_intent_that_fits_wins(text: str, intent: Intent) -> None:
-    assert of(text).intent is intent
+def test_the_first_intent_that_fits_wins(text: str, intent: AnswerPurpose) -> None:
+    assert of(text).purpose is intent
 
 
 @pytest.mark.parametrize(
     ("text", "sort"),
     [
-        ("What does Alice do for a living?", Sort.MEMORY),
-        ("What skills does Alice have?", Sort.MEMORY),
-        ("What are the skills that Nate has taught?", Sort.MEMORY),
-        ("What class is Sam taking to learn how to cook?", Sort.MEMORY),
-        ("Which skill do we use for releases?", Sort.SKILL),
-        ("How do I deploy the service?", Sort.SKILL),
-        ("how to rotate the keys", Sort.SKILL),
-        ("Is there a runbook for outages?", Sort.SKILL),
-        ("如何部署这个服务？", Sort.SKILL),
-        ("Find the design document for the parser", Sort.RESOURCE),
-        ("What does report.pdf say?", Sort.RESOURCE),
-        ("Where is the link to the wiki?", Sort.RESOURCE),
-        ("那个文档在哪里？", Sort.RESOURCE),
+        ("What does Alice do for a living?", AnswerSource.MEMORY),
+        ("What skills does Alice have?", AnswerSource.MEMORY),
+        ("What are the skills that Nate has taught?", AnswerSource.MEMORY),
+        ("What class is Sam taking to learn how to cook?", AnswerSource.MEMORY),
+        ("Which skill do we use for releases?", AnswerSource.SKILL),
+        ("How do I deploy the service?", AnswerSource.SKILL),
+        ("how to rotate the keys", AnswerSource.SKILL),
+        ("Is there a runbook for outages?", AnswerSource.SKILL),
+        ("如何部署这个服务？", AnswerSource.SKILL),
+        ("Find the design document for the parser", AnswerSource.RESOURCE),
+        ("What does report.pdf say?", AnswerSource.RESOURCE),
+        ("Where is the link to the wiki?", AnswerSource.RESOURCE),
+        ("那个文档在哪里？", AnswerSource.RESOURCE),
     ],
 )
-def test_a_query_says_where_its_answer_is_kept(text: str, sort: Sort) -> None:
-    assert of(text).sort is sort
+def test_a_query_says_where_its_answer_is_kept(text: str, sort: AnswerSource) -> None:
+    assert of(text).answer_source is sort
 
 
 @pytest.mark.parametrize(
@@ -479,4 +479,4 @@ def test_of_a_long_text_only_the_ends_are_read(pieces: list[str], glue: str, siz
 
 @given(st.datetimes(timezones=st.just(UTC)), st.lists(PIECES, max_size=12).map(" ".join))
 def test_no_date_breaks_it(now: datetime, text: str) -> None:
-    assert asked(text, now=now).text == text
+    assert analyse_query(text, now=now).text == text

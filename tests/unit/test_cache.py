@@ -8,16 +8,16 @@ import weakref
 
 import pytest
 
-from told.backends.ram import RamStore, open_store
+from told.backends.ram import InMemoryStore, open_store
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import StoreFull
 from told.core.fact import Fact
-from told.core.query import Touch
-from told.core.recall import Left
+from told.core.query import AccessCount
+from told.core.recall import AccessBatch
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch
-from told.read.cache import DAY, SCOPES, Overlay, flush, hotness, noted, touched
+from told.read.cache import DAY_US, MAX_SCOPES, HotBuffers, flush_accesses, compute_hotness, record_read, load_access_counts
 from told.views import fold_all
 
 ALICE = Scope("acme", user_id="alice")
@@ -33,7 +33,7 @@ def facts(*seqs: int) -> list[Fact]:
     return [fact(seq) for seq in seqs]
 
 
-def store_of(*threads: str) -> RamStore:
+def store_of(*threads: str) -> InMemoryStore:
     """A store that holds these threads in the account acme."""
     store = open_store("ram://")
     store.commit(Batch("acme", [Draft(Asserted(thread, Claim(thread)), ALICE) for thread in threads]), fold_all)
@@ -50,124 +50,124 @@ def store_of(*threads: str) -> RamStore:
 )  # fmt: skip
 def test_hotness_is_what_the_formula_gives_by_hand(count, age, wanted):
     now = 10**17
-    assert hotness(count, now - round(age * DAY), now) == pytest.approx(wanted, abs=1e-6)
+    assert compute_hotness(count, now - round(age * DAY_US), now) == pytest.approx(wanted, abs=1e-6)
 
 
 def test_hotness_grows_with_recalls_falls_with_time_and_stays_below_one():
-    by_count = [hotness(count, 0, DAY) for count in range(50)]
+    by_count = [compute_hotness(count, 0, DAY_US) for count in range(50)]
     assert by_count == sorted(set(by_count))
-    by_age = [hotness(5, 0, days * DAY) for days in range(50)]
+    by_age = [compute_hotness(5, 0, days * DAY_US) for days in range(50)]
     assert by_age == sorted(set(by_age), reverse=True)
-    assert hotness(10**9, 0, 0) < 1.0
+    assert compute_hotness(10**9, 0, 0) < 1.0
 
 
 def test_another_half_life_halves_after_that_time():
-    assert hotness(1, 0, 2 * DAY, half_life_days=2.0) == pytest.approx(hotness(1, 0, 0) / 2)
-    assert math.isfinite(hotness(1, 0, 10**18, half_life_days=0.01))
+    assert compute_hotness(1, 0, 2 * DAY_US, half_life_days=2.0) == pytest.approx(compute_hotness(1, 0, 0) / 2)
+    assert math.isfinite(compute_hotness(1, 0, 10**18, half_life_days=0.01))
 
 
 # The hot buffer -------------------------------------------------------------------------------------------------------
 
 
 def test_the_newest_read_is_the_hottest_and_its_best_hit_comes_first():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(5, 3), 1)
-    overlay.note("acme", ALICE, facts(9, 1), 2)
-    assert overlay.hot(ALICE) == (9, 1, 5, 3)
-    overlay.note("acme", ALICE, facts(3), 3)
-    assert overlay.hot(ALICE) == (3, 9, 1, 5)
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(5, 3), 1)
+    overlay.record_hits("acme", ALICE, facts(9, 1), 2)
+    assert overlay.get_hot_seqs(ALICE) == (9, 1, 5, 3)
+    overlay.record_hits("acme", ALICE, facts(3), 3)
+    assert overlay.get_hot_seqs(ALICE) == (3, 9, 1, 5)
 
 
 def test_the_least_recently_selected_leaves_a_full_buffer():
-    overlay = Overlay(size=3)
-    overlay.note("acme", ALICE, facts(1, 2, 3), 1)
-    overlay.note("acme", ALICE, facts(3, 4), 2)
-    assert overlay.hot(ALICE) == (3, 4, 1)
-    overlay.note("acme", ALICE, facts(10, 11, 12, 13, 14), 3)
-    assert overlay.hot(ALICE) == (10, 11, 12)
+    overlay = HotBuffers(size=3)
+    overlay.record_hits("acme", ALICE, facts(1, 2, 3), 1)
+    overlay.record_hits("acme", ALICE, facts(3, 4), 2)
+    assert overlay.get_hot_seqs(ALICE) == (3, 4, 1)
+    overlay.record_hits("acme", ALICE, facts(10, 11, 12, 13, 14), 3)
+    assert overlay.get_hot_seqs(ALICE) == (10, 11, 12)
 
 
 def test_a_buffer_is_of_exactly_one_scope():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(1), 1)
-    overlay.note("umbrella", ELSEWHERE, facts(2), 1)
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(1), 1)
+    overlay.record_hits("umbrella", ELSEWHERE, facts(2), 1)
     narrow = Scope("acme", user_id="alice", agent_id="coder")
-    assert [overlay.hot(scope) for scope in (ALICE, ELSEWHERE, BOB, narrow)] == [(1,), (2,), (), ()]
+    assert [overlay.get_hot_seqs(scope) for scope in (ALICE, ELSEWHERE, BOB, narrow)] == [(1,), (2,), (), ()]
 
 
 def test_a_buffer_of_no_size_keeps_nothing_and_recalls_are_counted_all_the_same():
-    overlay = Overlay(size=0)
-    overlay.note("acme", ALICE, facts(1), 1)
-    assert overlay.hot(ALICE) == ()
-    assert overlay.waiting("acme") == 1
+    overlay = HotBuffers(size=0)
+    overlay.record_hits("acme", ALICE, facts(1), 1)
+    assert overlay.get_hot_seqs(ALICE) == ()
+    assert overlay.count_pending("acme") == 1
 
 
 def test_the_scope_that_was_idle_longest_loses_its_buffer():
-    overlay = Overlay()
-    scopes = [Scope("acme", user_id=f"u{number}") for number in range(SCOPES)]
+    overlay = HotBuffers()
+    scopes = [Scope("acme", user_id=f"u{number}") for number in range(MAX_SCOPES)]
     for scope in scopes:
-        overlay.note("acme", scope, facts(1), 1)
-    overlay.note("acme", scopes[0], facts(2), 2)
-    overlay.note("acme", ALICE, facts(3), 3)
-    assert [overlay.hot(scope) for scope in (*scopes[:3], ALICE)] == [(2, 1), (), (1,), (3,)]
+        overlay.record_hits("acme", scope, facts(1), 1)
+    overlay.record_hits("acme", scopes[0], facts(2), 2)
+    overlay.record_hits("acme", ALICE, facts(3), 3)
+    assert [overlay.get_hot_seqs(scope) for scope in (*scopes[:3], ALICE)] == [(2, 1), (), (1,), (3,)]
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
 
 
 def test_recalls_of_a_thread_add_up_with_the_largest_instant():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(1, 2), 10)
-    overlay.note("acme", BOB, facts(2), 30)
-    overlay.note("acme", ALICE, facts(2), 20)
-    assert overlay.pending("acme", ["t1", "t2", "t3"]) == {"t1": Touch(1, 10), "t2": Touch(3, 30)}
-    assert overlay.pending("umbrella", ["t1"]) == {}
-    assert (overlay.waiting("acme"), overlay.waiting("umbrella")) == (4, 0)
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(1, 2), 10)
+    overlay.record_hits("acme", BOB, facts(2), 30)
+    overlay.record_hits("acme", ALICE, facts(2), 20)
+    assert overlay.get_pending_counts("acme", ["t1", "t2", "t3"]) == {"t1": AccessCount(1, 10), "t2": AccessCount(3, 30)}
+    assert overlay.get_pending_counts("umbrella", ["t1"]) == {}
+    assert (overlay.count_pending("acme"), overlay.count_pending("umbrella")) == (4, 0)
 
 
 def test_two_versions_of_a_thread_in_one_read_are_one_recall():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, [fact(1, "t"), fact(2, "t")], 10)
-    assert overlay.pending("acme", ["t"]) == {"t": Touch(1, 10)}
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, [fact(1, "t"), fact(2, "t")], 10)
+    assert overlay.get_pending_counts("acme", ["t"]) == {"t": AccessCount(1, 10)}
 
 
 def test_eight_threads_lose_no_count():
-    overlay, store = Overlay(size=4, every=10), store_of(*(f"t{number}" for number in range(8)))
+    overlay, store = HotBuffers(size=4, flush_every=10), store_of(*(f"t{number}" for number in range(8)))
     begin = threading.Barrier(8)
 
     def read(number: int) -> None:
         begin.wait()
         for step in range(200):
-            run(noted(store, overlay, ALICE, facts(number, (number + step) % 8), step))
-            overlay.hot(ALICE)
-            overlay.drop("acme", ["never there"])
+            run(record_read(store, overlay, ALICE, facts(number, (number + step) % 8), step))
+            overlay.get_hot_seqs(ALICE)
+            overlay.drop_threads("acme", ["never there"])
 
     readers = [threading.Thread(target=read, args=(number,)) for number in range(8)]
     for reader in readers:
         reader.start()
     for reader in readers:
         reader.join()
-    run(flush(store, overlay))
+    run(flush_accesses(store, overlay))
     wanted = 8 * sum(1 if step % 8 == 0 else 2 for step in range(200))
-    assert store.stats("acme")["recalls"] == wanted
-    assert overlay.waiting("acme") == 0
-    assert len(overlay.hot(ALICE)) == 4
+    assert store.get_stats("acme")["recalls"] == wanted
+    assert overlay.count_pending("acme") == 0
+    assert len(overlay.get_hot_seqs(ALICE)) == 4
 
 
 # Writing down ---------------------------------------------------------------------------------------------------------
 
 
-class FullStore(RamStore):
+class FullStore(InMemoryStore):
     """Has no room for recalls until it is told otherwise."""
 
     full = True
     asked = 0
 
-    def write_down(self, account: str, left: Left) -> None:
+    def record_accesses(self, account: str, batch: AccessBatch) -> None:
         self.asked += 1
         if self.full:
             raise StoreFull()
-        super().write_down(account, left)
+        super().record_accesses(account, batch)
 
 
 def full_store() -> FullStore:
@@ -177,111 +177,111 @@ def full_store() -> FullStore:
 
 
 def test_recalls_are_written_down_after_so_many_reads_and_not_before():
-    overlay, store = Overlay(every=3), store_of("t1")
+    overlay, store = HotBuffers(flush_every=3), store_of("t1")
     written = []
     for step in range(7):
-        assert run(noted(store, overlay, ALICE, facts(1), step)) == ()
-        written.append(store.stats("acme")["recalls"])
+        assert run(record_read(store, overlay, ALICE, facts(1), step)) == ()
+        written.append(store.get_stats("acme")["recalls"])
     assert written == [0, 0, 3, 3, 3, 6, 6]
 
 
 def test_a_read_that_selects_nothing_is_no_recall():
-    overlay = Overlay(every=1)
-    overlay.note("acme", ALICE, [], 1)
-    assert not overlay.due
-    assert overlay.take() == {}
+    overlay = HotBuffers(flush_every=1)
+    overlay.record_hits("acme", ALICE, [], 1)
+    assert not overlay.is_flush_due
+    assert overlay.take_counts() == {}
 
 
 def test_flushing_writes_every_account_and_then_there_is_nothing_to_write():
-    overlay, store = Overlay(), store_of("t1")
+    overlay, store = HotBuffers(), store_of("t1")
     theirs = Draft(Asserted("t1", Claim("tea")), ELSEWHERE)
     store.commit(Batch("umbrella", [theirs]), fold_all)
-    overlay.note("acme", ALICE, facts(1), 5)
-    overlay.note("umbrella", ELSEWHERE, facts(1), 6)
-    assert run(flush(store, overlay)) == ()
-    assert dict(store.touched("acme", ["t1"])) == {"t1": Touch(1, 5)}
-    assert dict(store.touched("umbrella", ["t1"])) == {"t1": Touch(1, 6)}
-    assert overlay.take() == {}
-    assert overlay.hot(ALICE) == (1,)
+    overlay.record_hits("acme", ALICE, facts(1), 5)
+    overlay.record_hits("umbrella", ELSEWHERE, facts(1), 6)
+    assert run(flush_accesses(store, overlay)) == ()
+    assert dict(store.access_counts("acme", ["t1"])) == {"t1": AccessCount(1, 5)}
+    assert dict(store.access_counts("umbrella", ["t1"])) == {"t1": AccessCount(1, 6)}
+    assert overlay.take_counts() == {}
+    assert overlay.get_hot_seqs(ALICE) == (1,)
 
 
 def test_a_failed_flush_is_a_warning_and_nothing_is_lost():
-    overlay, store = Overlay(every=2), full_store()
-    assert run(noted(store, overlay, ALICE, facts(1), 1)) == ()
-    [warning] = run(noted(store, overlay, ALICE, facts(1), 2))
+    overlay, store = HotBuffers(flush_every=2), full_store()
+    assert run(record_read(store, overlay, ALICE, facts(1), 1)) == ()
+    [warning] = run(record_read(store, overlay, ALICE, facts(1), 2))
     assert "Recalls could not be written down" in warning
-    assert overlay.pending("acme", ["t1"]) == {"t1": Touch(2, 2)}
+    assert overlay.get_pending_counts("acme", ["t1"]) == {"t1": AccessCount(2, 2)}
     store.full = False
-    assert run(flush(store, overlay)) == ()
-    assert dict(store.touched("acme", ["t1"])) == {"t1": Touch(2, 2)}
+    assert run(flush_accesses(store, overlay)) == ()
+    assert dict(store.access_counts("acme", ["t1"])) == {"t1": AccessCount(2, 2)}
 
 
 def test_after_a_failure_the_store_has_peace_for_as_many_reads_as_before():
-    overlay, store = Overlay(every=2), full_store()
+    overlay, store = HotBuffers(flush_every=2), full_store()
     for step in range(6):
-        run(noted(store, overlay, ALICE, facts(1), step))
+        run(record_read(store, overlay, ALICE, facts(1), step))
     assert store.asked == 3
 
 
 def test_a_closed_store_fails_no_read():
-    overlay, store = Overlay(every=1), store_of("t1")
+    overlay, store = HotBuffers(flush_every=1), store_of("t1")
     store.close()
-    [warning] = run(noted(store, overlay, ALICE, facts(1), 1))
+    [warning] = run(record_read(store, overlay, ALICE, facts(1), 1))
     assert "closed" in warning
-    assert overlay.waiting("acme") == 1
+    assert overlay.count_pending("acme") == 1
 
 
 def test_what_is_pending_counts_as_recalled():
-    overlay, store = Overlay(), store_of("t1", "t2", "t3")
-    store.write_down("acme", Left({"t1": Touch(4, 10), "t2": Touch(1, 99)}))
-    overlay.note("acme", ALICE, facts(1, 3), 20)
-    found = run(touched(store, overlay, "acme", ["t1", "t2", "t3", "t4"]))
-    assert found == {"t1": Touch(5, 20), "t2": Touch(1, 99), "t3": Touch(1, 20)}
+    overlay, store = HotBuffers(), store_of("t1", "t2", "t3")
+    store.record_accesses("acme", AccessBatch({"t1": AccessCount(4, 10), "t2": AccessCount(1, 99)}))
+    overlay.record_hits("acme", ALICE, facts(1, 3), 20)
+    found = run(load_access_counts(store, overlay, "acme", ["t1", "t2", "t3", "t4"]))
+    assert found == {"t1": AccessCount(5, 20), "t2": AccessCount(1, 99), "t3": AccessCount(1, 20)}
 
 
 # Forgetting -----------------------------------------------------------------------------------------------------------
 
 
 def test_dropped_threads_are_neither_hot_nor_counted():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(1, 2), 1)
-    overlay.note("acme", BOB, facts(1), 1)
-    overlay.note("umbrella", ELSEWHERE, facts(1), 1)
-    overlay.drop("acme", ["t1"])
-    assert [overlay.hot(scope) for scope in (ALICE, BOB, ELSEWHERE)] == [(2,), (), (1,)]
-    assert overlay.take() == {"acme": {"t2": Touch(1, 1)}, "umbrella": {"t1": Touch(1, 1)}}
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(1, 2), 1)
+    overlay.record_hits("acme", BOB, facts(1), 1)
+    overlay.record_hits("umbrella", ELSEWHERE, facts(1), 1)
+    overlay.drop_threads("acme", ["t1"])
+    assert [overlay.get_hot_seqs(scope) for scope in (ALICE, BOB, ELSEWHERE)] == [(2,), (), (1,)]
+    assert overlay.take_counts() == {"acme": {"t2": AccessCount(1, 1)}, "umbrella": {"t1": AccessCount(1, 1)}}
 
 
 def test_no_name_of_a_scope_outlives_its_last_thread():
-    overlay, who = Overlay(), Scope("acme", user_id="xanthippe")
-    overlay.note("acme", who, facts(1), 1)
-    overlay.drop("acme", ["t1"])
+    overlay, who = HotBuffers(), Scope("acme", user_id="xanthippe")
+    overlay.record_hits("acme", who, facts(1), 1)
+    overlay.drop_threads("acme", ["t1"])
     assert "xanthippe" not in repr(vars(overlay))
     assert "t1" not in repr(vars(overlay))
 
 
 def test_a_forgotten_account_leaves_the_others():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(1), 1)
-    overlay.note("umbrella", ELSEWHERE, facts(1), 1)
-    overlay.forget("acme")
-    assert (overlay.hot(ALICE), overlay.hot(ELSEWHERE)) == ((), (1,))
-    assert list(overlay.take()) == ["umbrella"]
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(1), 1)
+    overlay.record_hits("umbrella", ELSEWHERE, facts(1), 1)
+    overlay.forget_account("acme")
+    assert (overlay.get_hot_seqs(ALICE), overlay.get_hot_seqs(ELSEWHERE)) == ((), (1,))
+    assert list(overlay.take_counts()) == ["umbrella"]
 
 
 def test_a_child_process_begins_with_nothing_and_with_a_lock_of_its_own():
-    overlay = Overlay()
-    overlay.note("acme", ALICE, facts(1), 1)
+    overlay = HotBuffers()
+    overlay.record_hits("acme", ALICE, facts(1), 1)
     with overlay._lock:  # as if another thread were just noting when the process forks
         child = os.fork()
         if child == 0:
-            os._exit(0 if (overlay.waiting("acme"), overlay.hot(ALICE)) == (0, ()) else 1)
+            os._exit(0 if (overlay.count_pending("acme"), overlay.get_hot_seqs(ALICE)) == (0, ()) else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert overlay.waiting("acme") == 1
+    assert overlay.count_pending("acme") == 1
 
 
 def test_an_overlay_nobody_has_any_more_is_let_go():
-    overlay = Overlay()
+    overlay = HotBuffers()
     known = weakref.ref(overlay)
     del overlay
     gc.collect()

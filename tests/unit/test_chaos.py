@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chaos import FAILURES, ChaosLLM, answers, everything
-from told.ports import LLM, Line, ToolLLM, usage_of
+from told.ports import LLM, ChatLine, ToolLLM, get_usage
 
 SIXTY = 60
 
@@ -27,8 +27,8 @@ def test_it_says_the_same_whatever_it_is_asked():
     for chaos in answers():
         model = ChaosLLM(chaos)
         assert model.ask("system", "user", schema={}) == model.ask("", "") == chaos.answer
-        assert usage_of(model.ask("a", "b")).calls == 1
-        reply = model.tools("system", [Line("user", "hello")], [])
+        assert get_usage(model.ask("a", "b")).calls == 1
+        reply = model.tools("system", [ChatLine("user", "hello")], [])
         assert (reply.text, reply.calls) == (chaos.answer, chaos.calls)
         assert model.asked == 4
 

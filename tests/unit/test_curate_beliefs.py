@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 from curating import World, claim, world
-from told.core.belief import BELIEFS, believed
+from told.core.belief import BELIEFS, select_believed
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import InvalidInput
 from told.core.fact import QUARANTINE
-from told.core.trust import Trust, channel, least, may_touch, safe_kind, trust_of
+from told.core.trust import Trust, trust_of_channel, lowest_trust, may_replace, safe_kind, trust_of_claim
 from told.flow import run
-from told.ledger.history import history
+from told.ledger.history import load_history
 from told.ports import Batch
 from told.settings import Settings
 from told.views import fold_all
-from told.write.curate.contradictions import contradictions
-from told.write.curate.revoke import revoke
-from told.write.desk import Desk
-from told.write.mind import Mind
+from told.write.curate.contradictions import load_contradictions
+from told.write.curate.revoke import revoke_source
+from told.write.desk import WriteContext
+from told.write.mind import ExtractionConfig
 
 
 @pytest.fixture
@@ -34,31 +34,31 @@ def here() -> Iterator[World]:
 
 def test_who_is_believed_farther() -> None:
     assert Trust.USER > Trust.TOOL > Trust.INFERENCE > Trust.DOCUMENT
-    assert [channel(role) for role in ("user", "tool", "assistant", "system", None)] == [
+    assert [trust_of_channel(role) for role in ("user", "tool", "assistant", "system", None)] == [
         Trust.USER,
         Trust.TOOL,
         Trust.INFERENCE,
         Trust.DOCUMENT,
         Trust.USER,
     ]
-    assert channel("user", "document") is channel("tool", "image") is Trust.DOCUMENT
-    assert channel(None, author="summary:m") is Trust.INFERENCE
+    assert trust_of_channel("user", "document") is trust_of_channel("tool", "image") is Trust.DOCUMENT
+    assert trust_of_channel(None, author="summary:m") is Trust.INFERENCE
 
 
 def test_what_is_made_of_several_is_worth_the_least_of_them() -> None:
-    assert least([Trust.USER, Trust.DOCUMENT, Trust.TOOL]) is Trust.DOCUMENT
-    assert least([]) is Trust.INFERENCE
+    assert lowest_trust([Trust.USER, Trust.DOCUMENT, Trust.TOOL]) is Trust.DOCUMENT
+    assert lowest_trust([]) is Trust.INFERENCE
 
 
 def test_a_stamp_only_ever_lowers() -> None:
-    assert trust_of(Claim("x", role="user", meta={"trust": "tool"})) is Trust.TOOL
-    assert trust_of(Claim("x", role="assistant", meta={"trust": "user"})) is Trust.INFERENCE
-    assert trust_of(Claim("x", role="user", meta={"trust": ["odd"]})) is Trust.USER
-    assert trust_of(Claim("x", role="user", modality="inferred")) is Trust.INFERENCE
+    assert trust_of_claim(Claim("x", role="user", meta={"trust": "tool"})) is Trust.TOOL
+    assert trust_of_claim(Claim("x", role="assistant", meta={"trust": "user"})) is Trust.INFERENCE
+    assert trust_of_claim(Claim("x", role="user", meta={"trust": ["odd"]})) is Trust.USER
+    assert trust_of_claim(Claim("x", role="user", modality="inferred")) is Trust.INFERENCE
 
 
 def test_only_equals_and_betters_touch() -> None:
-    touches = {(new, held): may_touch(new, held) for new in Trust for held in Trust}
+    touches = {(new, held): may_replace(new, held) for new in Trust for held in Trust}
     assert all(allowed == (new >= held) for (new, held), allowed in touches.items())
     assert safe_kind("profile", Trust.TOOL) == "memory"
     assert (safe_kind("profile", Trust.USER), safe_kind("event", Trust.DOCUMENT)) == ("profile", "event")
@@ -79,8 +79,8 @@ def born(here: World) -> None:
 def test_a_belief_chooses_among_what_contradicts_itself(here: World) -> None:
     born(here)
     facts = here.facts()
-    links = here.store.links("default", [fact.id for fact in facts])
-    chosen = {belief: [fact.text for fact in believed(facts, links, belief)] for belief in BELIEFS}
+    links = here.store.find_links("default", [fact.id for fact in facts])
+    chosen = {belief: [fact.text for fact in select_believed(facts, links, belief)] for belief in BELIEFS}
     assert chosen == {
         "latest": ["User was born in Lima", "User likes tea"],
         "all": ["User was born in Oslo", "User was born in Lima", "User likes tea"],
@@ -94,8 +94,8 @@ def test_the_trusted_is_who_is_believed_farthest(here: World) -> None:
     here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
     here.tell(claim("likes", "tea"))
     tool, *rest = here.facts()
-    links = here.store.links("default", [tool.id])
-    assert tool.text not in [fact.text for fact in believed([tool, *rest], links, "trusted")]
+    links = here.store.find_links("default", [tool.id])
+    assert tool.text not in [fact.text for fact in select_believed([tool, *rest], links, "trusted")]
 
 
 def test_documents_cannot_stuff_the_ballot(here: World) -> None:
@@ -105,28 +105,28 @@ def test_documents_cannot_stuff_the_ballot(here: World) -> None:
     for _ in range(5):
         here.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
     facts = here.facts()
-    links = here.store.links("default", [fact.id for fact in facts])
-    assert [fact.text for fact in believed(facts, links, "majority")] == ["User was born in Lima"]
+    links = here.store.find_links("default", [fact.id for fact in facts])
+    assert [fact.text for fact in select_believed(facts, links, "majority")] == ["User was born in Lima"]
 
 
 def test_what_is_in_quarantine_contests_nothing(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"))
     here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
     facts = here.facts()
-    links = here.store.links("default", [fact.id for fact in facts])
+    links = here.store.find_links("default", [fact.id for fact in facts])
     assert [fact.kind for fact in facts] == ["profile", QUARANTINE]
-    assert all(facts[0] in believed(facts, links, belief) for belief in BELIEFS)
+    assert all(facts[0] in select_believed(facts, links, belief) for belief in BELIEFS)
 
 
 def test_an_unknown_belief_is_refused() -> None:
     with pytest.raises(InvalidInput, match="hope"):
-        believed([], [], "hope")
+        select_believed([], [], "hope")
 
 
 def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
-    assert run(contradictions(here.store, here.scope, here.clock.now)) == []
+    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
     born(here)
-    [found] = run(contradictions(here.store, here.scope, here.clock.now))
+    [found] = run(load_contradictions(here.store, here.scope, here.clock.now))
     assert found.slot == "born_in"
     assert [row["memory"] for row in found.as_dict()["memories"]] == ["User was born in Lima", "User was born in Oslo"]
 
@@ -134,26 +134,26 @@ def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
 def test_a_contradiction_ends_with_either_side(here: World) -> None:
     born(here)
     here.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
-    assert run(contradictions(here.store, here.scope, here.clock.now)) == []
+    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
 
 
 # Revoking
 
 
-def desk(here: World) -> Desk:
-    return Desk(here.store, here.store.mint, Settings(), Mind(Settings()))
+def desk(here: World) -> WriteContext:
+    return WriteContext(here.store, here.store.mint, Settings(), ExtractionConfig(Settings()))
 
 
 def test_everything_a_source_said_is_given_up(here: World) -> None:
     here.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
     here.tell(claim("likes", "jazz"), source="chat")
-    receipt = run(revoke(desk(here), "default", "mail"))
+    receipt = run(revoke_source(desk(here), "default", "mail"))
     assert sorted((event.event, event.text) for event in receipt.events) == [
         ("DELETE", "User likes tea"),
         ("DELETE", "User plans a trip"),
     ]
     assert here.texts() == ["User likes jazz"]
-    steps = run(history(here.store, "default", receipt.events[0].id))
+    steps = run(load_history(here.store, "default", receipt.events[0].id))
     assert [(step.event, step.why) for step in steps] == [("ADD", ""), ("DELETE", "revoked")]
 
 
@@ -166,21 +166,21 @@ def test_what_was_derived_from_it_goes_too(here: World) -> None:
         Draft(Linked("moral", "derived_from", "digest"), here.scope),
     ]
     here.store.commit(Batch("default", drafts), fold_all)
-    run(revoke(desk(here), "default", "mail"))
+    run(revoke_source(desk(here), "default", "mail"))
     assert here.texts() == []
 
 
 def test_what_the_user_said_since_stays(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
     here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
-    assert run(revoke(desk(here), "default", "mail")).events == ()
+    assert run(revoke_source(desk(here), "default", "mail")).events == ()
     assert here.texts() == ["User lives in Oslo"]
 
 
 def test_what_a_source_replaced_comes_back(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
     here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
-    receipt = run(revoke(desk(here), "default", "mail"))
+    receipt = run(revoke_source(desk(here), "default", "mail"))
     assert [(event.event, event.text) for event in receipt.events] == [
         ("DELETE", "User lives in Oslo"),
         ("ADD", "User lives in Rome"),
@@ -190,5 +190,5 @@ def test_what_a_source_replaced_comes_back(here: World) -> None:
 
 def test_a_source_that_said_nothing_is_no_mistake(here: World) -> None:
     here.tell(claim("likes", "tea"))
-    assert run(revoke(desk(here), "default", "nobody")).events == ()
+    assert run(revoke_source(desk(here), "default", "nobody")).events == ()
     assert here.texts() == ["User likes tea"]

@@ -11,14 +11,14 @@ from told import Memory
 from told.core.entry import Draft
 from told.core.errors import InvalidInput
 from told.core.fact import NODE, Link
-from told.core.identity import LENSES, Lens, lens_named, seen_through
+from told.core.identity import LENSES, Lens, get_lens, resolve_identities
 from told.flow import run
 from told.ports import Batch
 from told.testing import HashingEmbedder
 from told.views import fold_all
 from told.write.curate.graph import plan_graph
-from told.write.curate.identity import Reference, alike_names, edges, identify
-from told.write.curate.plan import Place
+from told.write.curate.identity import NameReference, score_name_match, build_identity_edges, find_identity_edges
+from told.write.curate.plan import PlanContext
 from told.write.shape import Entity, Relation
 
 ALICE = Entity("Alice", "person")
@@ -38,7 +38,7 @@ def draw(
 ) -> int:  # fmt: skip
     """Draw into the graph; how many entries that took."""
     here.clock.tick()
-    place = Place(here.scope, "local", here.store.head("default").seq, here.clock.now, here.store.mint)
+    place = PlanContext(here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint)
     drawn = run(plan_graph(here.store, place, entities, relations, claims, ["evidence"], role))
     if drawn.drafts:
         here.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
@@ -47,7 +47,7 @@ def draw(
 
 def drawn(here: World) -> list[tuple[str, str, str]]:
     names = {fact.id: fact.meta.get("name", fact.id) for fact in here.facts()}
-    links = {link.seq: link for link in here.store.links("default", list(names))}
+    links = {link.seq: link for link in here.store.find_links("default", list(names))}
     return [(names.get(x.src, x.src), x.rel, names.get(x.dst, x.dst)) for x in links.values()]
 
 
@@ -77,7 +77,7 @@ def test_whoever_speaks_of_much_costs_no_more_to_draw(here: World, monkeypatch: 
     liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
     draw(here, [ALICE], liked)
     read: list[Link] = []
-    links = here.store.links
+    links = here.store.find_links
 
     def counted(account: str, threads: Sequence[str]) -> Sequence[Link]:
         read.extend(found := links(account, threads))
@@ -132,8 +132,8 @@ def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> No
     ],
 )
 def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, lens: str) -> None:
-    weight = alike_names(one, other)
-    assert weight == alike_names(other, one)
+    weight = score_name_match(one, other)
+    assert weight == score_name_match(other, one)
     assert weight >= LENSES[lens].same
     stricter = [each.same for each in LENSES.values() if each.same > LENSES[lens].same]
     assert all(weight < same for same in stricter)
@@ -151,20 +151,20 @@ def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, l
     ],
 )
 def test_names_that_are_two_are_kept_apart(one: str, other: str) -> None:
-    assert alike_names(one, other) < LENSES["exploratory"].same
+    assert score_name_match(one, other) < LENSES["exploratory"].same
 
 
 def test_an_edge_says_how_it_was_found() -> None:
-    people = [Reference("1", "Annie Davis", "person"), Reference("2", "Annie M Davis", "person")]
-    place = Reference("3", "Annie Davis", "place")
-    [edge] = edges([*people, place])
+    people = [NameReference("1", "Annie Davis", "person"), NameReference("2", "Annie M Davis", "person")]
+    place = NameReference("3", "Annie Davis", "place")
+    [edge] = build_identity_edges([*people, place])
     assert (edge.src, edge.rel, edge.dst, edge.weight, edge.meta) == ("2", "same_as", "1", 0.9, {"method": "fuzzy"})
 
 
 def test_meaning_finds_what_spelling_does_not() -> None:
-    cars = [Reference("1", "car"), Reference("2", "automobile"), Reference("3", "tree")]
+    cars = [NameReference("1", "car"), NameReference("2", "automobile"), NameReference("3", "tree")]
     vectors = {"1": [1.0, 0.0], "2": [0.95, 0.05], "3": [0.0, 1.0]}
-    [edge] = edges(cars, vectors)
+    [edge] = build_identity_edges(cars, vectors)
     assert {edge.src, edge.dst} == {"1", "2"}
     assert edge.meta == {"method": "embedding"}
     assert 0.60 <= edge.weight <= 0.9
@@ -172,9 +172,9 @@ def test_meaning_finds_what_spelling_does_not() -> None:
 
 def test_the_nodes_of_a_scope_are_compared_once(here: World) -> None:
     draw(here, [Entity("Annie Davis", "person"), Entity("Annie M Davis", "person"), Entity("Rome", "place")])
-    [edge] = run(identify(here.store, here.scope, here.clock.now, HashingEmbedder()))
+    [edge] = run(find_identity_edges(here.store, here.scope, here.clock.now, HashingEmbedder()))
     here.store.commit(Batch("default", [Draft(edge, here.scope)]), fold_all)
-    assert run(identify(here.store, here.scope, here.clock.now)) == []
+    assert run(find_identity_edges(here.store, here.scope, here.clock.now)) == []
     assert len(here.facts()) == 3
 
 
@@ -187,7 +187,7 @@ def link(src: str, rel: str, dst: str, weight: float, seq: int = 1) -> Link:
 
 def test_a_lens_joins_what_is_sure_enough() -> None:
     links = [link("b", "same_as", "a", 0.99), link("c", "same_as", "b", 0.9), link("d", "same_as", "c", 0.7)]
-    seen = {name: dict(seen_through(lens, links)) for name, lens in LENSES.items()}
+    seen = {name: dict(resolve_identities(lens, links)) for name, lens in LENSES.items()}
     assert seen == {
         "strict": {"a": "a", "b": "a"},
         "likely": {"a": "a", "b": "a", "c": "a"},
@@ -201,22 +201,22 @@ def test_who_is_known_to_be_distinct_is_never_joined_even_by_others() -> None:
         link("c", "same_as", "b", 0.985),
         link("a", "distinct_referent", "c", 0.99),
     ]
-    assert dict(seen_through(LENSES["strict"], links)) == {"a": "a", "b": "a"}
+    assert dict(resolve_identities(LENSES["strict"], links)) == {"a": "a", "b": "a"}
 
 
 def test_only_the_exploratory_lens_lets_a_surer_edge_override() -> None:
     links = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.98)]
-    seen = {name: bool(seen_through(lens, links)) for name, lens in LENSES.items()}
+    seen = {name: bool(resolve_identities(lens, links)) for name, lens in LENSES.items()}
     assert seen == {"strict": False, "likely": False, "exploratory": True}
     unsure = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.5)]
-    assert all(seen_through(lens, unsure) for lens in LENSES.values())
+    assert all(resolve_identities(lens, unsure) for lens in LENSES.values())
 
 
 def test_lenses_have_two_spellings() -> None:
-    assert lens_named("likely") is lens_named("likely_identity_v1") is LENSES["likely"]
-    assert isinstance(lens_named("strict"), Lens)
+    assert get_lens("likely") is get_lens("likely_identity_v1") is LENSES["likely"]
+    assert isinstance(get_lens("strict"), Lens)
     with pytest.raises(InvalidInput, match="strict, likely, exploratory"):
-        lens_named("rosy")
+        get_lens("rosy")
 
 
 def test_a_relation_goes_with_the_claim_it_was_drawn_from_and_comes_back_with_it():

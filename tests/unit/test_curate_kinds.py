@@ -10,8 +10,8 @@ import pytest
 from curating import World, claim, world
 from told.core.entry import Claim
 from told.core.errors import InvalidInput
-from told.core.kind import builtin, load_kind, load_ontology
-from told.write.curate.policies import checked, union
+from told.core.kind import load_builtin_ontology, load_kind, load_ontology
+from told.write.curate.policies import validate_fields, merge_texts
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_an_older_document_that_arrives_late_is_history(here: World) -> None:
     now = here.clock.now
     here.tell(Claim("In Tokyo", "profile", said_at=now))
     here.tell(Claim("In London", "profile", said_at=now - 10**12))
-    assert [fact.text for fact in here.facts() if fact.valid().contains(here.clock.now)] == ["In Tokyo"]
+    assert [fact.text for fact in here.facts() if fact.valid_interval().contains(here.clock.now)] == ["In Tokyo"]
 
 
 def test_nobody_but_the_user_writes_a_skill(here: World) -> None:
@@ -122,7 +122,7 @@ ONTOLOGY = {
 @pytest.fixture
 def museum() -> Iterator[World]:
     concepts = load_ontology(ONTOLOGY)
-    with world(ontology=builtin().plus(*concepts.kinds)) as made:
+    with world(ontology=load_builtin_ontology().with_kinds(*concepts.kinds)) as made:
         yield made
 
 
@@ -180,16 +180,16 @@ def test_a_concept_said_as_a_predicate_keeps_its_rules(museum: World) -> None:
 
 
 def test_fields_are_checked_by_their_kind() -> None:
-    preference, profile = builtin()["preference"], builtin()["profile"]
-    assert checked(preference, {"slug": "tea"}, "Likes tea") == {"slug": "tea", "confidence": 1.0}
+    preference, profile = load_builtin_ontology()["preference"], load_builtin_ontology()["profile"]
+    assert validate_fields(preference, {"slug": "tea"}, "Likes tea") == {"slug": "tea", "confidence": 1.0}
     with pytest.raises(InvalidInput, match="slug is missing"):
-        checked(preference, {}, "Likes tea")
+        validate_fields(preference, {}, "Likes tea")
     with pytest.raises(InvalidInput, match="abstract is missing"):
-        checked(preference, {"slug": "tea"}, "Likes tea. " * 30)
+        validate_fields(preference, {"slug": "tea"}, "Likes tea. " * 30)
     with pytest.raises(InvalidInput, match="confidence is 'high', not a number"):
-        checked(preference, {"slug": "tea", "confidence": "high"}, "Likes tea")
+        validate_fields(preference, {"slug": "tea", "confidence": "high"}, "Likes tea")
     with pytest.raises(InvalidInput, match="attribution_basis is 'hearsay', not one of self_first_person"):
-        checked(profile, {"attribution_basis": "hearsay"}, "Alice")
+        validate_fields(profile, {"attribution_basis": "hearsay"}, "Alice")
 
 
 def test_a_kind_of_ones_own_needs_no_code(here: World) -> None:
@@ -204,12 +204,12 @@ def test_a_kind_of_ones_own_needs_no_code(here: World) -> None:
             "fields": [{"name": "topic", "required": True}],
         }
     )
-    here.ontology = builtin().plus(decision)
+    here.ontology = load_builtin_ontology().with_kinds(decision)
     for topic, text in (("db", "use SQLite"), ("ui", "use a CLI"), ("db", "use Postgres"), ("ci", "use make")):
         here.tell(document("decision", text, topic=topic))
     assert here.texts() == ["use Postgres", "use make"]
 
 
 def test_a_union_has_every_sentence_once() -> None:
-    assert union("A dog. A cat.", "a cat. A bird.") == "A dog. A cat.\nA bird."
-    assert union("A dog.", "A DOG") == "A dog."
+    assert merge_texts("A dog. A cat.", "a cat. A bird.") == "A dog. A cat.\nA bird."
+    assert merge_texts("A dog.", "A DOG") == "A dog."

@@ -16,7 +16,7 @@ from told.core.fact import QUARANTINE
 from told.ports import Reply, Usage
 from told.settings import Settings
 from told.testing import HashingEmbedder, ScriptedLLM
-from told.write.curate.model import ModelCurator, grounded, related
+from told.write.curate.model import ModelCurator, is_grounded, is_related
 
 
 @dataclass
@@ -165,7 +165,7 @@ def test_an_answer_that_cannot_be_read_is_kept_whole(judge: Judge) -> None:
     judge.here.tell(Claim("User lives in NYC"))
     judge.says("Sure! Rome it is.")
     judge.events(Claim("User lives in Rome"))
-    assert judge.here.curated.faults == ("Sure! Rome it is.",)
+    assert judge.here.curated.unreadable_replies == ("Sure! Rome it is.",)
 
 
 def test_a_model_that_is_down_leaves_it_to_the_rules(judge: Judge) -> None:
@@ -192,9 +192,9 @@ def test_a_prompt_of_ones_own_takes_the_place_of_ours(judge: Judge) -> None:
 
 def test_vectors_find_what_words_do_not(judge: Judge) -> None:
     judge.embedder = HashingEmbedder()
-    judge.here.store.use_model(judge.embedder.model, judge.embedder.dim)
+    judge.here.store.bind_model(judge.embedder.model, judge.embedder.dim)
     judge.here.tell(Claim("User gardens"))
-    texts = judge.here.store.pending()
+    texts = judge.here.store.pending_texts()
     vectors = dict(zip(texts, judge.embedder.embed(list(texts.values())), strict=True))
     judge.here.store.put_vectors(vectors)
     judge.says("[]")
@@ -291,15 +291,15 @@ def test_one_fact_may_change_several_memories(judge: Judge) -> None:
 
 
 def test_related_and_grounded() -> None:
-    assert grounded("User works at Google in tech", "User works at Google", "User works in tech")
-    assert not grounded("", "User works at Google")
-    assert not grounded("User adores Mallory", "User works at Google")
+    assert is_grounded("User works at Google in tech", "User works at Google", "User works in tech")
+    assert not is_grounded("", "User works at Google")
+    assert not is_grounded("User adores Mallory", "User works at Google")
     with world() as here:
         here.tell(claim("likes", "tea"), claim("lives_in", "Rome"))
         tea, home = here.facts()
-        assert related(claim("dislikes", "tea"), tea)
-        assert not related(claim("dislikes", "coffee"), tea)
-        assert not related(claim("likes", "tea"), home)
-        assert not related(claim("lives_in", "Oslo", subject="Bob"), home)
-        assert related(denied("lives_in", "Rome"), home)
-        assert related(Claim("User moved"), home)
+        assert is_related(claim("dislikes", "tea"), tea)
+        assert not is_related(claim("dislikes", "coffee"), tea)
+        assert not is_related(claim("likes", "tea"), home)
+        assert not is_related(claim("lives_in", "Oslo", subject="Bob"), home)
+        assert is_related(denied("lives_in", "Rome"), home)
+        assert is_related(Claim("User moved"), home)

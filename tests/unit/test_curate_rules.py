@@ -170,7 +170,7 @@ def test_a_denial_ends_what_it_denies(here: World) -> None:
     [second] = here.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
     assert (second.event, second.id, second.previous) == ("DELETE", first.id, "User is vegetarian")
     assert here.texts() == []
-    [*_, last] = here.store.thread("default", first.id)
+    [*_, last] = here.store.thread_entries("default", first.id)
     assert last.verb == Retracted(first.id, "negated")
 
 
@@ -283,7 +283,7 @@ def test_an_older_statement_that_arrives_late_is_history(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome", said_at=now))
     older = claim("lives_in", "Oslo", "User lives in Oslo", said_at=now - 100 * DAY)
     assert [here.events(older), here.events(older)] == [["ADD"], ["NONE"]]
-    then, today = ([fact.text for fact in here.facts() if fact.valid().contains(at)] for at in (now - 50 * DAY, now))
+    then, today = ([fact.text for fact in here.facts() if fact.valid_interval().contains(at)] for at in (now - 50 * DAY, now))
     assert (then, today) == (["User lives in Oslo"], ["User lives in Rome"])
     assert here.events(claim("lives_in", "Lima", "User lives in Lima", said_at=now + 1)) == ["UPDATE"]
 

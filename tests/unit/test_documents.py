@@ -10,11 +10,11 @@ import pytest
 
 from papers import WORD, blank, docx, paragraph, pdf
 from told.core.errors import MediaError, ReaderMissing, TooLarge, Unsupported
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.settings import Settings
 from told.write.documents import Document, Section, read_document
-from told.write.documents.document import headed, parts
-from told.write.documents.html import tokens
+from told.write.documents.document import split_sections, split_parts
+from told.write.documents.html import tokenize_html
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
@@ -29,7 +29,7 @@ def titles(document):
 def test_plain_text_is_kept_as_it_is():
     found = read_document("Zürich\r\n# no heading\n".encode(), "notes.txt")
     assert found == Document("notes.txt", "Zürich\r\n# no heading\n", (), "text/plain", found.sha256)
-    assert found.sha256 == tagged("Zürich\r\n# no heading\n".encode())
+    assert found.sha256 == hash_content("Zürich\r\n# no heading\n".encode())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -52,7 +52,7 @@ def test_markdown_has_the_sections_of_its_headings():
 
 
 def test_headings_are_found_in_linear_time():
-    headed("# " + " " * 200_000 + "x\n" + "#" * 200_000 + "\n" + "-" * 200_000 + "x")
+    split_sections("# " + " " * 200_000 + "x\n" + "#" * 200_000 + "\n" + "-" * 200_000 + "x")
 
 
 def test_what_no_store_can_keep_is_left_out():
@@ -131,7 +131,7 @@ def test_what_is_shown_is_read(source, text):
 )  # fmt: skip
 def test_a_page_made_to_be_slow_is_not(unit):
     """A quadratic reader needs minutes for this, and the test would time out."""
-    assert sum(1 for _ in tokens(unit * 100_000)) <= 200_001
+    assert sum(1 for _ in tokenize_html(unit * 100_000)) <= 200_001
     read_document((unit * 30_000).encode(), "a.html")
 
 
@@ -306,19 +306,19 @@ def paper(text, *sections):
 
 
 def test_a_short_document_is_one_part():
-    assert parts(paper("hello"), 100) == [Section("t", 0, 5)]
+    assert split_parts(paper("hello"), 100) == [Section("t", 0, 5)]
 
 
 def test_sections_are_kept_together_while_they_fit():
     text = "".join(f"# {letter}\n\n{letter * 30}\n\n" for letter in "abcdef")
-    found = parts(Document("t", text, headed(text), "text/markdown", ""), 80)
+    found = split_parts(Document("t", text, split_sections(text), "text/markdown", ""), 80)
     assert [part.title for part in found] == ["a · b", "c · d", "e · f"]
     assert "".join(text[part.start : part.end] for part in found) == text
 
 
 def test_a_long_section_is_cut_where_a_paragraph_a_line_or_a_word_ends():
     text = "one two three. " * 20 + "\n\n" + "four five six. " * 20 + "x" * 300
-    found = parts(paper(text), 200)
+    found = split_parts(paper(text), 200)
     assert "".join(text[part.start : part.end] for part in found) == text
     assert all(part.end - part.start <= 200 for part in found)
     assert all(text[part.end - 1].isspace() for part in found if "xxx" not in text[part.start : part.end + 1])

@@ -10,10 +10,10 @@ import pytest
 from told import Memory
 from told.core.fact import Fact
 from told.core.scope import Scope
-from told.core.when import instant
+from told.core.when import parse_instant
 from told.flow import run
 from told.testing import FlakyEmbedder, HashingEmbedder, ManualClock, seeded_mint
-from told.write.duplicate import LONGEST, Wording, near_duplicate, with_vectors
+from told.write.duplicate import MAX_TEXT_CHARS, NewText, find_near_duplicate, attach_vectors
 
 HOME = Scope(user_id="u")
 EMBEDDER = HashingEmbedder()
@@ -31,9 +31,9 @@ def held(
     memory: Memory, text: str, *, vector: bool = True, scope: Scope = HOME, kinds: Any = None, **said: Any
 ) -> Fact | None:
     engine = memory.engine
-    wording = Wording(text, **{"role": "user", **said})
-    (wording,) = run(with_vectors(EMBEDDER if vector else None, [wording]))
-    return run(near_duplicate(engine.store, scope, wording, engine.store.mint.now(), engine.settings, kinds=kinds))
+    wording = NewText(text, **{"role": "user", **said})
+    (wording,) = run(attach_vectors(EMBEDDER if vector else None, [wording]))
+    return run(find_near_duplicate(engine.store, scope, wording, engine.store.mint.now(), engine.settings, kinds=kinds))
 
 
 def text_of(fact: Fact | None) -> str | None:
@@ -87,9 +87,9 @@ def test_another_scope_is_another_memory(memory: Memory) -> None:
 
 def test_today_on_another_day_is_something_else(memory: Memory) -> None:
     memory.add({"role": "user", "content": "I ran 5 km today", "timestamp": "2024-05-01T10:00:00Z"}, user_id="u")
-    assert held(memory, "I ran 5 km today!", said_at=instant("2024-05-02T10:00:00Z")) is None
+    assert held(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-02T10:00:00Z")) is None
     assert held(memory, "I ran 5 km today!") is None, "nobody knows which day is meant"
-    assert held(memory, "I ran 5 km today!", said_at=instant("2024-05-01T18:00:00Z")) is not None
+    assert held(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-01T18:00:00Z")) is not None
 
 
 def test_what_was_retracted_or_changed_is_not_held(memory: Memory) -> None:
@@ -108,7 +108,7 @@ def test_a_turn_embedded_with_the_one_before_it_is_found_by_its_words(memory: Me
         [{"role": "user", "name": who, "content": said, "timestamp": "2024-05-01T10:00:00Z"} for who, said in talk],
         user_id="u",
     )
-    at = instant("2024-06-01T10:00:00Z")
+    at = parse_instant("2024-06-01T10:00:00Z")
     assert text_of(held(memory, "I like tea!", actor="Ben", said_at=at)) == "I like tea"
 
 
@@ -121,26 +121,26 @@ def test_only_the_kinds_asked_for_are_looked_at(memory: Memory) -> None:
 def test_how_near_is_near_can_be_set(memory: Memory) -> None:
     memory.add("I really do like tea", user_id="u")
     strict = memory.engine.settings.replace(near_duplicate=1.0)
-    wording = Wording("I do like tea", "user", vector=EMBEDDER.embed(["other words entirely"])[0], model=EMBEDDER.model)
+    wording = NewText("I do like tea", "user", vector=EMBEDDER.embed(["other words entirely"])[0], model=EMBEDDER.model)
     store = memory.engine.store
-    assert run(near_duplicate(store, HOME, wording, store.mint.now(), strict)) is None
+    assert run(find_near_duplicate(store, HOME, wording, store.mint.now(), strict)) is None
 
 
 def test_a_vector_of_another_model_falls_back_to_words(memory: Memory) -> None:
     memory.add("I like tea", user_id="u")
     store = memory.engine.store
-    wording = Wording("I like tea!", "user", vector=[1.0, 0.0], model="other:2")
-    assert text_of(run(near_duplicate(store, HOME, wording, store.mint.now(), memory.engine.settings))) == "I like tea"
+    wording = NewText("I like tea!", "user", vector=[1.0, 0.0], model="other:2")
+    assert text_of(run(find_near_duplicate(store, HOME, wording, store.mint.now(), memory.engine.settings))) == "I like tea"
 
 
 def test_an_embedder_that_fails_leaves_the_words() -> None:
-    wordings = [Wording("I like tea", "user"), Wording("I like rice", "user")]
-    assert run(with_vectors(FlakyEmbedder(1), wordings)) == wordings
-    assert run(with_vectors(EMBEDDER, [])) == []
-    assert [one.model for one in run(with_vectors(EMBEDDER, [*wordings, wordings[0]]))] == [EMBEDDER.model] * 3
+    wordings = [NewText("I like tea", "user"), NewText("I like rice", "user")]
+    assert run(attach_vectors(FlakyEmbedder(1), wordings)) == wordings
+    assert run(attach_vectors(EMBEDDER, [])) == []
+    assert [one.model for one in run(attach_vectors(EMBEDDER, [*wordings, wordings[0]]))] == [EMBEDDER.model] * 3
 
 
 def test_a_long_text_is_left_to_its_hash(memory: Memory) -> None:
-    long = "tea " * LONGEST
+    long = "tea " * MAX_TEXT_CHARS
     memory.add(long, user_id="u")
     assert held(memory, long) is None

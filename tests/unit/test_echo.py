@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from contexts import item
 from told import Memory
-from told.core.echo import NOTE, Echoes, Own, blocks
+from told.core.echo import CONTEXT_NOTE, EchoFilter, OwnText, find_context_blocks
 from told.read.assemble import FORMATS, Format, assemble
-from told.read.render import flat
+from told.read.render import flatten_text
 from told.testing import HashingEmbedder
 
 formats = st.sampled_from(FORMATS)
 memories = st.lists(
-    st.text(max_size=60).filter(flat)
+    st.text(max_size=60).filter(flatten_text)
     | st.sampled_from(
-        ("</memory>", "</memories>", NOTE, "### Recent", "- **x**", "## What is remembered", "I like\n\ntea")
+        ("</memory>", "</memories>", CONTEXT_NOTE, "### Recent", "- **x**", "## What is remembered", "I like\n\ntea")
     ),
     min_size=1,
     max_size=5,
@@ -27,8 +27,8 @@ memories = st.lists(
 words = st.text("abcdefgh, .?!", max_size=40).map(str.strip)
 
 
-def own(text: str) -> Own:
-    return Echoes().own("a", text)
+def own(text: str) -> OwnText:
+    return EchoFilter().extract_own_text("a", text)
 
 
 def rendered(format: Format, texts: list[str], section: str = "recalled") -> str:
@@ -47,8 +47,8 @@ def test_a_context_is_cut_out_and_the_words_around_it_stay(
 @given(formats, memories)
 def test_a_context_alone_leaves_nothing(format: Format, texts: list[str]) -> None:
     said = rendered(format, texts)
-    assert own(said) == Own("", ())
-    assert blocks(said) == ((0, len(said)),)
+    assert own(said) == OwnText("", ())
+    assert find_context_blocks(said) == ((0, len(said)),)
 
 
 @given(st.lists(words, min_size=1, max_size=4), memories, formats)
@@ -56,20 +56,20 @@ def test_spans_of_what_stays_lead_back_to_where_it_stood(said: list[str], texts:
     whole = f"\n{rendered(format, texts)}\n".join(said)
     kept = own(whole)
     offset = 0
-    for start, end in kept.parts:
+    for start, end in kept.spans:
         assert kept.text[offset : offset + end - start] == whole[start:end]
         for first in range(offset, offset + end - start):
-            place = kept.back(first, first + 1)
+            place = kept.to_source_span(first, first + 1)
             assert whole[slice(*place)] == kept.text[first : first + 1]
         offset += end - start + 1
-    if kept.parts:
-        assert kept.back(0, len(kept.text)) == (kept.parts[0][0], kept.parts[-1][1])
+    if kept.spans:
+        assert kept.to_source_span(0, len(kept.text)) == (kept.spans[0][0], kept.spans[-1][1])
 
 
 @given(st.text(max_size=200))
 def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
-    if NOTE[:-1] not in text and "<memor" not in text:
-        assert own(text) == Own(text, ((0, len(text)),))
+    if CONTEXT_NOTE[:-1] not in text and "<memor" not in text:
+        assert own(text) == OwnText(text, ((0, len(text)),))
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
         ("Set <memory>512</memory> in the file", "Set <memory>512</memory> in the file"),
         ("<memory> of my youth", "<memory> of my youth"),
         ("<memory lane>", "<memory lane>"),
-        (f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: tea\n\nAnd now?", "And now?"),
-        (f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: tea", ""),
-        (f"Hi\r\n<memory c8da>\r\n{NOTE}\r\n2024\r\n</memory c8da>\r\nBye", "Hi\nBye"),
+        (f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: tea\n\nAnd now?", "And now?"),
+        (f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: tea", ""),
+        (f"Hi\r\n<memory c8da>\r\n{CONTEXT_NOTE}\r\n2024\r\n</memory c8da>\r\nBye", "Hi\nBye"),
         ("Remembered data, not instructions, he said", "Remembered data, not instructions, he said"),
-        (f"## What is remembered\n*{NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list", "- my own list"),
+        (f"## What is remembered\n*{CONTEXT_NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list", "- my own list"),
     ],
 )
 def test_frames_that_are_whole_torn_or_only_look_like_one(text: str, left: str) -> None:
@@ -92,64 +92,64 @@ def test_frames_that_are_whole_torn_or_only_look_like_one(text: str, left: str) 
 
 
 def test_lines_without_their_frame_are_known_to_the_process_that_rendered_them() -> None:
-    echoes = Echoes()
-    echoes.remember("default", rendered("text", ["I drink green tea"]))
+    echoes = EchoFilter()
+    echoes.record_prompt("default", rendered("text", ["I drink green tea"]))
     said = "Considering this:\n> 8 May Ann: I drink green tea\nwhat should I buy?"
-    assert echoes.own("default", said).text == "Considering this:\nwhat should I buy?"
+    assert echoes.extract_own_text("default", said).text == "Considering this:\nwhat should I buy?"
     assert echoes.is_echo("default", "8 May Ann:  I drink GREEN tea")
     assert not echoes.is_echo("default", said)
-    assert 0.3 < echoes.share("default", said) < 0.7
+    assert 0.3 < echoes.echo_share("default", said) < 0.7
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_line_of_a_context_is_known_again(format: Format) -> None:
-    echoes = Echoes()
+    echoes = EchoFilter()
     text = rendered(format, ["I drink green tea", "My cat is called Minka"])
-    echoes.remember("default", text)
+    echoes.record_prompt("default", text)
     lines = [line for line in text.splitlines() if "tea" in line or "Minka" in line]
     assert [echoes.is_echo("default", line) for line in lines] == [True, True]
 
 
 def test_who_says_the_same_again_is_heard() -> None:
-    echoes = Echoes()
-    echoes.remember("default", rendered("text", ["I drink green tea"]))
-    assert echoes.share("default", "I drink green tea") == 0.0
-    assert echoes.own("default", "2023").text == "2023", "a year alone is nobody's echo"
+    echoes = EchoFilter()
+    echoes.record_prompt("default", rendered("text", ["I drink green tea"]))
+    assert echoes.echo_share("default", "I drink green tea") == 0.0
+    assert echoes.extract_own_text("default", "2023").text == "2023", "a year alone is nobody's echo"
 
 
 def test_another_account_knows_nothing_and_forgetting_forgets() -> None:
-    echoes = Echoes()
+    echoes = EchoFilter()
     for account in ("a", "b"):
-        echoes.remember(account, "8 May Ann: I drink green tea")
-    echoes.forget("a")
+        echoes.record_prompt(account, "8 May Ann: I drink green tea")
+    echoes.forget_account("a")
     said = "8 May Ann: I drink green tea"
     assert [echoes.is_echo(account, said) for account in ("a", "b", "c")] == [False, True, False]
 
 
 def test_only_the_latest_lines_are_kept() -> None:
-    echoes = Echoes(most=3)
+    echoes = EchoFilter(max_lines=3)
     for number in range(5):
-        echoes.remember("a", f"8 May Ann: thing {number}")
-    echoes.remember("a", "8 May Ann: thing 2")
-    echoes.remember("a", "8 May Ann: thing 5")
+        echoes.record_prompt("a", f"8 May Ann: thing {number}")
+    echoes.record_prompt("a", "8 May Ann: thing 2")
+    echoes.record_prompt("a", "8 May Ann: thing 5")
     known = [number for number in range(6) if echoes.is_echo("a", f"8 May Ann: thing {number}")]
     assert known == [2, 4, 5]
 
 
 @given(st.text(max_size=100))
 def test_nothing_is_an_echo_of_nothing(text: str) -> None:
-    assert not Echoes().is_echo("a", text) or blocks(text)
-    assert 0.0 <= Echoes().share("a", text) <= 1.0
+    assert not EchoFilter().is_echo("a", text) or find_context_blocks(text)
+    assert 0.0 <= EchoFilter().echo_share("a", text) <= 1.0
 
 
 @given(memories, formats)
 def test_a_remembered_context_is_an_echo_whole_and_without_its_first_and_last_line(
     texts: list[str], format: Format
 ) -> None:
-    echoes, text = Echoes(), rendered(format, texts)
-    echoes.remember("a", text)
+    echoes, text = EchoFilter(), rendered(format, texts)
+    echoes.record_prompt("a", text)
     assert echoes.is_echo("a", text)
-    assert echoes.share("a", text) == 1.0
+    assert echoes.echo_share("a", text) == 1.0
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -166,10 +166,10 @@ def test_what_a_real_memory_renders_is_recognised(format: str) -> None:
     "text",
     [
         "<memory>" * 12_000,
-        f"<memory abcd>\n{NOTE}\n" * 2_000,
+        f"<memory abcd>\n{CONTEXT_NOTE}\n" * 2_000,
         "<memories" * 11_000,
-        f'<memories note="{NOTE[:-1]}">' * 2_000,
-        f"## What is remembered\n*{NOTE}*\n" * 1_500,
+        f'<memories note="{CONTEXT_NOTE[:-1]}">' * 2_000,
+        f"## What is remembered\n*{CONTEXT_NOTE}*\n" * 1_500,
         "<memory abcd>" + " " * 90_000,
         "\n" * 100_000 + "<memory>",
     ],
@@ -180,8 +180,8 @@ def test_hostile_frames_take_no_more_than_linear_time(text: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_process_begins_with_nothing() -> None:
-    echoes = Echoes()
-    echoes.remember("a", "8 May Ann: I drink green tea")
+    echoes = EchoFilter()
+    echoes.record_prompt("a", "8 May Ann: I drink green tea")
     child = os.fork()
     if not child:
         os._exit(1 if echoes.is_echo("a", "8 May Ann: I drink green tea") else 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from told.core.errors import InvalidInput
-from told.faces.eval.data import load
+from told.faces.eval.data import load_conversations
 
 TURN = {"id": "t1", "date": "2026-02-03", "speaker": "Nora", "text": "Plot 17"}
 LATER = {"id": "t2", "date": "2026-03-03T09:00:00+01:00", "speaker": "user", "text": " Plot  18 ", "session": "s"}
@@ -31,14 +31,14 @@ def conversation(turns=(TURN, LATER), questions=(ASKED,), **more):
 
 
 def test_the_least_a_file_needs(file):
-    (one,) = load(file([conversation()]))
+    (one,) = load_conversations(file([conversation()]))
     first, second = one.turns
-    assert (first.session, first.caption, first.is_role) == ("2026-02-03", "", False)
-    assert (second.session, second.text, second.is_role) == ("s", " Plot  18 ", True)
+    assert (first.session, first.caption, first.has_role_only) == ("2026-02-03", "", False)
+    assert (second.session, second.text, second.has_role_only) == ("s", " Plot  18 ", True)
     (asked,) = one.questions
     assert (asked.id, asked.category, asked.answer) == ("q1", "questions", "")
     assert asked.answerable
-    assert asked.counts
+    assert asked.is_measurable
 
 
 def test_everything_a_file_may_hold(file):
@@ -47,20 +47,20 @@ def test_everything_a_file_may_hold(file):
         "id": "x", "text": "Which?", "category": "fact", "answer": 17, "evidence": ["t1", "t2", "t1"],
         "answerable": True, "date": "2026-04-01", "oldest": ["t1"], "newest": ["t2"],
     }  # fmt: skip
-    (one,) = load(file([conversation([turn, LATER], [asked], speakers=["Nora"])]))
+    (one,) = load_conversations(file([conversation([turn, LATER], [asked], speakers=["Nora"])]))
     assert one.turns[0].content == "Plot 17 [shares a pear tree]"
     assert (one.questions[0].answer, one.questions[0].evidence) == ("17", ("t1", "t2"))
     assert one.questions[0].superseded == ("t1",)
 
 
 def test_null_counts_as_left_out(file):
-    (one,) = load(file([conversation([{**TURN, "session": None}], [{**ASKED, "date": None}])]))
+    (one,) = load_conversations(file([conversation([{**TURN, "session": None}], [{**ASKED, "date": None}])]))
     assert one.questions[0].date is None
 
 
 def test_a_question_that_cannot_be_answered_needs_no_evidence(file):
-    (one,) = load(file([conversation(questions=[{"text": "Which dog?", "answerable": False}])]))
-    assert not one.questions[0].counts
+    (one,) = load_conversations(file([conversation(questions=[{"text": "Which dog?", "answerable": False}])]))
+    assert not one.questions[0].is_measurable
 
 
 def test_the_newest_evidence_of_an_update_is_that_of_its_latest_session(file):
@@ -70,22 +70,22 @@ def test_the_newest_evidence_of_an_update_is_that_of_its_latest_session(file):
         {**TURN, "id": "old", "date": "2026-02-03T09:00:00+05:00", "session": "a"},
     ]
     asked = {"text": "Which?", "category": "knowledge_update", "evidence": ["old", "new"]}
-    (one,) = load(file([conversation(turns, [asked])]))
+    (one,) = load_conversations(file([conversation(turns, [asked])]))
     assert (one.questions[0].oldest, one.questions[0].newest) == (("old",), ("new",))
 
 
 def test_a_naive_time_needs_a_zone(file):
     path = file([conversation([{**TURN, "date": "2026-02-03T09:00:00"}])])
     with pytest.raises(InvalidInput, match=r"turns\.0\.date"):
-        load(path)
-    assert load(path, zone="Europe/Berlin")[0].turns[0].date == "2026-02-03T09:00:00"
+        load_conversations(path)
+    assert load_conversations(path, zone="Europe/Berlin")[0].turns[0].date == "2026-02-03T09:00:00"
 
 
 def test_only_the_first_conversations_are_read_on_demand(file):
     path = file([conversation(), {"id": "broken"}])
-    assert [one.id for one in load(path, most=1)] == ["c1"]
+    assert [one.id for one in load_conversations(path, max_count=1)] == ["c1"]
     with pytest.raises(InvalidInput, match=r"conversation 'broken'\.turns: missing"):
-        load(path)
+        load_conversations(path)
 
 
 def without(row, key):
@@ -129,16 +129,16 @@ MISTAKES = {
 @pytest.mark.parametrize(("body", "says"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_named_with_its_place(body, says, file):
     with pytest.raises(InvalidInput) as caught:
-        load(file(body))
+        load_conversations(file(body))
     assert says in str(caught.value)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="cannot be read"):
-        load(tmp_path / "none.json")
+        load_conversations(tmp_path / "none.json")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput, match="not JSON"):
-        load(tmp_path / "binary.json")
+        load_conversations(tmp_path / "binary.json")
 
 
 @pytest.mark.parametrize("name", ["locomo.json", "beam_100k.json", "longmemeval_pooled.json"])
@@ -146,4 +146,4 @@ def test_the_public_data_is_read_without_complaint(name):
     path = Path(os.environ.get("TOLD_EVAL_DATA", "")) / name
     if "TOLD_EVAL_DATA" not in os.environ or not path.is_file():
         pytest.skip("TOLD_EVAL_DATA names no folder with this file")
-    assert sum(one.counts for conversation in load(path) for one in conversation.questions) > 100
+    assert sum(one.is_measurable for conversation in load_conversations(path) for one in conversation.questions) > 100

@@ -2,14 +2,14 @@
 
 import pytest
 
-from told.write.extract.examples import confirmed, filled
+from told.write.extract.examples import match_confirmed, match_examples
 
 EXAMPLES = ("I love X", "I'm into X", "I have X", "I have X left", "I could use X", "I'm deaf", "I use a wheelchair",
             "I can't climb stairs", "X is incredible", "I'm with X", "My guide is X")  # fmt: skip
 
 
 def found(text, **options):
-    return {(one.value, one.denied) for one in filled(EXAMPLES, text, **options)}
+    return {(one.value, one.is_negated) for one in match_examples(EXAMPLES, text, **options)}
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_what_is_said_to_you_is_read_in_the_second_person():
     ("answer", "values"), [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])]
 )
 def test_a_question_counts_once_it_is_answered_with_a_yes(answer, values):
-    assert [one.value for one in confirmed(EXAMPLES, "So you love jazz?", answer)] == values
+    assert [one.value for one in match_confirmed(EXAMPLES, "So you love jazz?", answer)] == values
 
 
 def test_an_example_without_words_is_no_form():
-    assert filled(("X", "...", ""), "anything at all") == []
+    assert match_examples(("X", "...", ""), "anything at all") == []

@@ -10,13 +10,13 @@ from hearing import assistant, extract, heard, texts
 from told.core.errors import LLMError
 from told.core.fact import Fact
 from told.core.scope import Scope
-from told.core.text import md5
+from told.core.text import md5_hex
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.apertures import DEEP, EXHAUSTIVE, FIVE, ApertureExtractor, key
-from told.write.extract.brief import page
+from told.write.extract.apertures import DEEP, EXHAUSTIVE, APERTURES, ApertureExtractor, claim_key
+from told.write.extract.brief import load_prompt
 from told.write.extract.parse import DUPLICATE
-from told.write.extract.settle import Rules
+from told.write.extract.settle import GroundingOptions
 from told.write.shape import Entity, Relation
 
 TEXT = "I met Annie Davis at the Cooktown Festival in October 1979."
@@ -46,7 +46,7 @@ class Prism:
     def ask(self, system, user, *, schema=None):
         with self._lock:
             self.users.append(user)
-        name = next(one.name for one in FIVE if system.endswith(page(f"aperture-{one.name}")))
+        name = next(one.name for one in APERTURES if system.endswith(load_prompt(f"aperture-{one.name}")))
         answer = self.answers.get(name, [])
         if isinstance(answer, Exception):
             raise answer
@@ -64,7 +64,7 @@ def test_triples_become_claims_entities_and_relations():
     assert texts(found) == ["User met Annie Davis", "Cooktown Festival occurred in October 1979"]
     first, second = (one.claim for one in found.claims)
     assert (first.subject, first.predicate, first.object, first.confidence) == ("User", "met", "Annie Davis", 0.5)
-    assert second.meta == {"aperture": "single", "key": key(second), "dt": "xsd:gYearMonth", "notes": "a month"}
+    assert second.meta == {"aperture": "single", "key": claim_key(second), "dt": "xsd:gYearMonth", "notes": "a month"}
     assert TEXT[slice(*first.span)] == TEXT
     assert found.entities == (Entity("Annie Davis", "person"),)
     assert found.relations == (Relation("User", "met", "Annie Davis", 0.5),)
@@ -94,7 +94,7 @@ def test_the_content_key_ignores_confidence_and_modality():
 
 
 def test_five_apertures_look_side_by_side_each_in_its_band():
-    answers = {one.name: [triple("Annie Davis", f"seen_by_{one.name}", "Festival", confidence=0.5)] for one in FIVE}
+    answers = {one.name: [triple("Annie Davis", f"seen_by_{one.name}", "Festival", confidence=0.5)] for one in APERTURES}
     llm = Prism(**answers)
     found = extract(ApertureExtractor(llm, EXHAUSTIVE), SAID)
     seen = {one.claim.meta["aperture"]: (one.claim.confidence, one.claim.modality) for one in found.claims}
@@ -108,7 +108,7 @@ def test_five_apertures_look_side_by_side_each_in_its_band():
 def test_what_two_apertures_see_is_kept_once_as_the_first_saw_it():
     found = extract(ApertureExtractor(Prism(surface=[MET], linguistic=[MET], inferential=[MET]), EXHAUSTIVE), SAID)
     assert [one.claim.meta["aperture"] for one in found.claims] == ["surface"]
-    assert [one.reason for one in found.dropped] == [DUPLICATE] * 2
+    assert [one.reason for one in found.rejected] == [DUPLICATE] * 2
 
 
 def test_an_aperture_that_fails_takes_nothing_from_the_others():
@@ -119,7 +119,7 @@ def test_an_aperture_that_fails_takes_nothing_from_the_others():
 
 def test_if_all_fail_the_model_is_down():
     with pytest.raises(LLMError, match="busy"):
-        extract(ApertureExtractor(Prism(**{one.name: LLMError("busy") for one in FIVE}), EXHAUSTIVE), SAID)
+        extract(ApertureExtractor(Prism(**{one.name: LLMError("busy") for one in APERTURES}), EXHAUSTIVE), SAID)
 
 
 def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
@@ -133,7 +133,7 @@ def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
 
 def test_a_pass_is_told_the_most_recent_only():
     scope = Scope(user_id="ines")
-    known = tuple(Fact(f"id{n}", n, n, scope, f"known {n}.", md5(str(n))) for n in range(400))
+    known = tuple(Fact(f"id{n}", n, n, scope, f"known {n}.", md5_hex(str(n))) for n in range(400))
     said = heard(TEXT, known=known)
     _, llm = looked([MET], [], mode=DEEP, passes=2, said=said)
     listed = [row for row in llm.asked[1][1].splitlines() if row.startswith("- ")]
@@ -169,7 +169,7 @@ def test_facts_that_were_extracted_before_are_read_instead_of_asking():
 def test_strictness_is_a_choice():
     invented = triple("user", "owns", "eleven llamas")
     assert looked([invented])[0].claims[0].claim.kind == "quarantine"
-    assert looked([invented], rules=Rules(strict=False))[0].claims[0].claim.kind == "profile"
+    assert looked([invented], rules=GroundingOptions(strict=False))[0].claims[0].claim.kind == "profile"
 
 
 def test_a_thing_nobody_named_is_no_entity():

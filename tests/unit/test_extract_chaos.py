@@ -43,10 +43,10 @@ NOTHING = {"empty-array", "empty-object", "huge-fences", "array-in-text", "call-
 def test_a_garbage_answer_is_survived_and_shows_and_what_comes_out_can_be_kept(chaos: Chaos, maker):
     found = extract(maker(ChaosLLM(chaos)), SAID)
     brought = (*found.claims, *found.entities, *found.relations)
-    reported = (*found.dropped, *found.warnings, *found.faults)
+    reported = (*found.rejected, *found.warnings, *found.unreadable_replies)
     assert brought or reported or chaos.id in NOTHING
-    assert all(chaos.answer.startswith(raw) for raw in found.faults if not chaos.calls)
-    assert all(len(raw) <= REPLY_LIMIT for raw in found.faults)
+    assert all(chaos.answer.startswith(raw) for raw in found.unreadable_replies if not chaos.calls)
+    assert all(len(raw) <= REPLY_LIMIT for raw in found.unreadable_replies)
     assert found.usage.calls >= 1
     for one in found.claims:
         check_fit_to_keep(one.claim)

@@ -4,21 +4,21 @@ import pytest
 
 from hearing import Plain, ToolScript, extract, heard
 from told.core.errors import ConfigError
-from told.core.kind import Kind, Ontology, builtin
+from told.core.kind import Kind, Ontology, load_builtin_ontology
 from told.settings import Settings
 from told.testing import ScriptedLLM
-from told.write.extract.choose import extractor_of
+from told.write.extract.choose import build_extractor
 from told.write.extract.closed import ClosedExtractor
-from told.write.extract.names import NAMES
+from told.write.extract.names import EXTRACTOR_NAMES
 from told.write.extract.verbatim import VerbatimExtractor
-from told.write.shape import Extracted, Extractor
+from told.write.shape import ExtractionResult, Extractor
 
 
 class Local:
     name, local = "local", True
 
-    def extract(self, heard):
-        return Extracted()
+    def extract(self, inputs):
+        return ExtractionResult()
         yield
 
 
@@ -31,10 +31,10 @@ AUTHORS = {
 
 
 def chosen(name, llm=None, ontology=None, **settings) -> Extractor:
-    return extractor_of(name, llm, Settings(**settings), ontology or builtin(), LOCAL)
+    return build_extractor(name, llm, Settings(**settings), ontology or load_builtin_ontology(), LOCAL)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EXTRACTOR_NAMES)
 def test_every_name_is_an_extractor(name):
     made = chosen(name, ToolScript([]))
     assert made.name == AUTHORS[name]
@@ -82,4 +82,4 @@ def test_settings_are_handed_on():
 
 
 def test_verbatim_takes_nothing_from_a_turn():
-    assert extract(VerbatimExtractor(), heard("I live in Porto")) == Extracted()
+    assert extract(VerbatimExtractor(), heard("I live in Porto")) == ExtractionResult()

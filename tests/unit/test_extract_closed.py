@@ -11,9 +11,9 @@ from told.core.kind import Kind, Ontology, load_ontology
 from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, NOT_QUOTED, OUTSIDE, ClosedExtractor
-from told.write.extract.settle import BY_ASSISTANT
-from told.write.shape import Entity, Extracted, Found
+from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, NOT_QUOTED, OUTSIDE_ONTOLOGY, ClosedExtractor
+from told.write.extract.settle import ASSISTANT_ONLY
+from told.write.shape import Entity, ExtractionResult, ExtractedClaim
 
 MUSEUM = {
     "version": "0.2",
@@ -64,8 +64,8 @@ def test_what_is_no_longer_so_is_negated():
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (line("Mood"), OUTSIDE),
-        (line(None), OUTSIDE),
+        (line("Mood"), OUTSIDE_ONTOLOGY),
+        (line(None), OUTSIDE_ONTOLOGY),
         (line(polarity="maybe"), NO_POLARITY),
         (line(polarity=None), NO_POLARITY),
         (line(value=""), NO_VALUE),
@@ -91,7 +91,7 @@ def test_an_assistants_words_count_only_where_somebody_says_yes():
     alone = heard("Hi", asks, "Where is the exit?", ontology=ONTOLOGY)
     agreed = heard("Hi", asks, "Yes!", ontology=ONTOLOGY)
     quoted = line(evidence="Do you love photography?")
-    assert [one.reason for one in filled(quoted, said=alone)[0].dropped] == [BY_ASSISTANT]
+    assert [one.reason for one in filled(quoted, said=alone)[0].dropped] == [ASSISTANT_ONLY]
     for evidence in ("Do you love photography?", "Yes!"):
         (found,) = filled(line(evidence=evidence), said=agreed)[0].claims
         assert (found.turn, found.claim.kind) == (2, "ArtInterest.Style")
@@ -134,8 +134,8 @@ class Rules:
     def __init__(self, *claims):
         self.claims = claims
 
-    def extract(self, heard):
-        return Extracted(tuple(Found(one, 0) for one in self.claims), (Entity("Delft"),))
+    def extract(self, inputs):
+        return ExtractionResult(tuple(ExtractedClaim(one, 0) for one in self.claims), (Entity("Delft"),))
         yield
 
 
@@ -163,7 +163,7 @@ def test_without_a_model_a_label_names_the_concept_too():
 def test_without_a_model_too_the_rest_is_dropped():
     found = within(Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme")
     assert found.claims == ()
-    assert [one.reason for one in found.dropped] == [OUTSIDE]
+    assert [one.reason for one in found.dropped] == [OUTSIDE_ONTOLOGY]
 
 
 def test_a_claim_of_a_kind_in_the_ontology_stays():

@@ -13,7 +13,7 @@ from told.ports import Reply, Usage
 from told.testing import ScriptedLLM
 from told.write.extract.facts import FactsExtractor
 from told.write.extract.given import GivenExtractor
-from told.write.extract.settle import Rules
+from told.write.extract.settle import GroundingOptions
 
 SAID = heard("Hi, I'm Ines. I live in Porto and I work at Acme.")
 FACTS = ["User's name is Ines", "User lives in Porto", "User works at Acme."]
@@ -88,7 +88,7 @@ def test_a_turn_can_neither_end_the_data_nor_look_like_two_turns():
 
 def test_an_invented_fact_is_quarantined_unless_told_otherwise():
     (strict,) = asked(["User owns eleven llamas"])[0].claims
-    (lenient,) = asked(["User owns eleven llamas"], rules=Rules(strict=False))[0].claims
+    (lenient,) = asked(["User owns eleven llamas"], rules=GroundingOptions(strict=False))[0].claims
     assert strict.claim.kind == "quarantine"
     assert lenient.claim.kind == "memory"
 

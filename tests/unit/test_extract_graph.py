@@ -8,8 +8,8 @@ from hearing import Plain, ToolScript, assistant, extract, heard, turn, wish
 from told.core.entry import Claim
 from told.core.errors import LLMError
 from told.ports import Usage
-from told.write.extract.graph import NO_NAME, UNKNOWN_END, GraphExtractor, LocalGraph, entity_type
-from told.write.shape import Entity, Extracted, Found, Relation
+from told.write.extract.graph import NAME_NOT_FOUND, UNKNOWN_ENDPOINT, GraphExtractor, LocalGraphExtractor, normalise_entity_type
+from told.write.shape import Entity, ExtractionResult, ExtractedClaim, Relation
 
 SAID = heard("Hello!", "Alice works at Google in Zurich and uses Rust.")
 ENTITIES = [
@@ -52,7 +52,7 @@ def test_a_model_without_tools_answers_in_json(reply):
     found = extract(GraphExtractor(Plain(json.dumps(reply))), SAID)
     assert found.entities == EXPECTED
     assert found.relations == (Relation("Alice", "works_at", "Google", turn=1),)
-    assert found.faults == ()
+    assert found.unreadable_replies == ()
 
 
 def drawn(entities, relations, said=SAID):
@@ -63,7 +63,7 @@ def test_a_name_nobody_said_is_left_out():
     found = drawn([{"name": "Microsoft", "type": "organization"}], [{**WORKS, "target": "Microsoft"}])
     assert [one.name for one in found.entities] == ["Alice"]
     assert found.relations == ()
-    assert {one.reason for one in found.dropped} == {NO_NAME, UNKNOWN_END}
+    assert {one.reason for one in found.dropped} == {NAME_NOT_FOUND, UNKNOWN_ENDPOINT}
 
 
 def test_the_speaker_may_be_an_end_of_a_relation():
@@ -90,7 +90,7 @@ def test_junk_among_entities_and_relations_is_dropped_and_reported():
 
 def test_an_answer_that_is_no_graph_is_a_fault():
     for garbage in ("", "I can't.", "[1, 2]", '["Alice"]', '{"error": 1}'):
-        assert extract(GraphExtractor(Plain(garbage)), SAID).faults == (garbage,)
+        assert extract(GraphExtractor(Plain(garbage)), SAID).unreadable_replies == (garbage,)
 
 
 def test_what_only_an_assistant_named_is_left_out():
@@ -103,7 +103,7 @@ def test_what_only_an_assistant_named_is_left_out():
     [("ex:Person", "person"), ("LOCATION", "place"), ("Company", "organization"), ("dragon", "thing"), (7, "thing")],
 )
 def test_types_are_told_from_whatever_a_model_calls_them(said, type):
-    assert entity_type(said) == type
+    assert normalise_entity_type(said) == type
 
 
 def test_a_model_that_is_down_is_an_error():
@@ -116,11 +116,11 @@ def test_without_a_model_the_graph_is_what_another_extractor_draws():
         name, local = "rules", True
 
         def extract(self, heard):
-            claims = (Found(Claim("x"), 0),)
-            return Extracted(claims, (Entity("Alice", "person"),), (Relation("Alice", "knows", "Bob"),))
+            claims = (ExtractedClaim(Claim("x"), 0),)
+            return ExtractionResult(claims, (Entity("Alice", "person"),), (Relation("Alice", "knows", "Bob"),))
             yield
 
-    lean = LocalGraph(Inner())
+    lean = LocalGraphExtractor(Inner())
     found = extract(lean, SAID)
     assert (found.claims, len(found.entities), len(found.relations)) == ((), 1, 1)
     assert (lean.name, lean.local) == ("graph:rules", True)

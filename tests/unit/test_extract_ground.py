@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hearing import assistant, heard, turn
 from labels import SPLITS, utterances
 from told.core.entry import Claim
-from told.write.extract.ground import Ground
-from told.write.extract.items import Proposal
-from told.write.extract.settle import BY_ASSISTANT, UNGROUNDED, Rules, settle
-from told.write.extract.words import near
+from told.write.extract.ground import GroundingIndex
+from told.write.extract.items import ClaimProposal
+from told.write.extract.settle import ASSISTANT_ONLY, UNGROUNDED, GroundingOptions, validate_proposals
+from told.write.extract.words import is_within_edits
 
 SAID = [
     ("I just moved to San Francisco", "User lives in San Francisco"),
@@ -54,14 +54,14 @@ INVENTED = [
 
 @pytest.mark.parametrize(("said", "claim"), SAID)
 def test_what_was_said_in_other_words_is_found(said, claim):
-    place = Ground(heard(said).turns).find(claim, but=("user",), sentence=True)
+    place = GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
     assert place is not None
     assert place.turn == 0
 
 
 @pytest.mark.parametrize(("said", "claim"), INVENTED)
 def test_what_was_not_said_is_not_found(said, claim):
-    assert Ground(heard(said).turns).find(claim, but=("user",), sentence=True) is None
+    assert GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True) is None
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -70,17 +70,17 @@ def test_what_people_really_say_holds_what_it_was_labelled_with_and_nothing_of_a
     others = [*labelled[1:], labelled[0]]
     held = strange = total = 0
     for one, other in zip(labelled, others, strict=True):
-        own, foreign = Ground(one.heard().turns), Ground(other.heard().turns)
+        own, foreign = GroundingIndex(one.heard().turns), GroundingIndex(other.heard().turns)
         total += len(one.required)
-        held += sum(own.find(triple.objects[0]) is not None for triple in one.required)
-        strange += sum(foreign.find(triple.objects[0]) is not None for triple in one.required)
+        held += sum(own.find_value(triple.objects[0]) is not None for triple in one.required)
+        strange += sum(foreign.find_value(triple.objects[0]) is not None for triple in one.required)
     assert held >= 0.99 * total
     assert strange <= 0.03 * total
 
 
 def test_the_place_is_the_sentence_that_says_so():
     said = heard("Good morning!", "It rains. I work at Acme, by the way. What else?")
-    place = Ground(said.turns).find("Acme")
+    place = GroundingIndex(said.turns).find_value("Acme")
     assert place is not None
     assert place.turn == 1
     assert said.turns[1].evidence.content[slice(*place.span)] == "I work at Acme, by the way."
@@ -88,7 +88,7 @@ def test_the_place_is_the_sentence_that_says_so():
 
 def test_a_claim_may_be_put_together_from_turns():
     said = heard("I work at Acme", "Nice weather", "I am their chief gardener there")
-    assert Ground(said.turns).find("User is chief gardener at Acme", but=("user",), sentence=True) is not None
+    assert GroundingIndex(said.turns).find_value("User is chief gardener at Acme", exclude=("user",), is_sentence=True) is not None
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def test_a_claim_may_be_put_together_from_turns():
 )
 def test_a_quotation_is_found_as_good_as_word_for_word(quote):
     said = heard("Hello there. I live in Porto since May.")
-    place = Ground(said.turns).quote(quote)
+    place = GroundingIndex(said.turns).locate_quote(quote)
     assert place is not None
     assert "Porto" in said.turns[0].evidence.content[slice(*place.span)]
 
 
 @pytest.mark.parametrize("quote", ["I live in Lisbon since March", "Porto in live I", "since May … I live", "", "..."])
 def test_a_quotation_nobody_said_is_not_found(quote):
-    assert Ground(heard("Hello there. I live in Porto since May.").turns).quote(quote) is None
+    assert GroundingIndex(heard("Hello there. I live in Porto since May.").turns).locate_quote(quote) is None
 
 
 def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
     question = assistant("So you live in Porto?")
-    alone = Ground(heard("Hi", question).turns).find("Porto")
-    doubted = Ground(heard("Hi", question, "Why do you ask?").turns).find("Porto")
-    agreed = Ground(heard("Hi", question, "Yes, I do").turns).find("Porto")
+    alone = GroundingIndex(heard("Hi", question).turns).find_value("Porto")
+    doubted = GroundingIndex(heard("Hi", question, "Why do you ask?").turns).find_value("Porto")
+    agreed = GroundingIndex(heard("Hi", question, "Yes, I do").turns).find_value("Porto")
     assert alone is not None
     assert alone.unconfirmed
     assert doubted is not None
@@ -121,7 +121,7 @@ def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
 
 
 def test_people_come_before_assistants():
-    place = Ground(heard(assistant("Porto is nice"), "I live in Porto").turns).find("Porto")
+    place = GroundingIndex(heard(assistant("Porto is nice"), "I live in Porto").turns).find_value("Porto")
     assert place is not None
     assert (place.turn, place.unconfirmed) == (1, False)
 
@@ -129,22 +129,22 @@ def test_people_come_before_assistants():
 @given(said=st.lists(st.text(max_size=40), min_size=1, max_size=3), value=st.text(max_size=40))
 def test_any_text_can_be_looked_for_in_any_other(said, value):
     turns = heard(*said).turns
-    ground = Ground(turns)
-    for place in (ground.find(value), ground.find(value, sentence=True), ground.quote(value)):
+    ground = GroundingIndex(turns)
+    for place in (ground.find_value(value), ground.find_value(value, is_sentence=True), ground.locate_quote(value)):
         if place is not None:
             assert turns[place.turn].evidence.content[slice(*place.span)].strip()
 
 
 @given(said=st.text(max_size=60).filter(lambda text: any(map(str.isalnum, text))))
 def test_what_was_said_is_found_in_itself(said):
-    assert Ground(heard(said).turns).quote(said) is not None
+    assert GroundingIndex(heard(said).turns).locate_quote(said) is not None
 
 
 # What becomes of proposals
 
 
 def settled(said, *claims, **rules):
-    return settle(said, Ground(said.turns), [Proposal(claim) for claim in claims], Rules(**rules))
+    return validate_proposals(said, GroundingIndex(said.turns), [ClaimProposal(claim) for claim in claims], GroundingOptions(**rules))
 
 
 def test_in_strict_mode_an_invented_value_goes_to_quarantine_with_its_reason():
@@ -174,7 +174,7 @@ def test_what_only_the_assistant_said_is_dropped():
     said = heard("Hi", assistant("I assume you live in Lima"))
     done = settled(said, Claim("User lives in Lima"))
     assert done.claims == ()
-    assert [one.reason for one in done.dropped] == [BY_ASSISTANT]
+    assert [one.reason for one in done.dropped] == [ASSISTANT_ONLY]
 
 
 def test_an_inference_about_a_thing_that_was_named_may_say_more_than_was_said():
@@ -197,5 +197,5 @@ def test_the_same_claim_twice_is_one_claim():
      ("kitten", "sitting", 2, False), ("kitten", "sitting", 3, True), ("", "ab", 2, True), ("ab", "", 1, False)],
 )  # fmt: skip
 def test_words_are_near_by_letters_added_left_out_changed_or_swapped(one, other, most, is_near):
-    assert near(one, other, most) is is_near
-    assert near(other, one, most) is is_near
+    assert is_within_edits(one, other, most) is is_near
+    assert is_within_edits(other, one, most) is is_near

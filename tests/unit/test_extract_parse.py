@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from told.write.extract.parse import DUPLICATE, MALFORMED, Answer, Unread, flag, line, once, read_items, share, take
+from told.write.extract.parse import DUPLICATE, MALFORMED, ParsedReply, RejectedItem, parse_flag, to_line, split_duplicates, parse_items, parse_confidence, convert_items
 
 FACTS = ["User's name is Ines", "User lives in Porto"]
 WHOLE = json.dumps(FACTS)
 
 
 def read(raw, most=100):
-    return read_items(raw, ("facts",), marks=("fact", "text"), most=most, who="a model")
+    return parse_items(raw, ("facts",), item_keys=("fact", "text"), max_items=most, label="a model")
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def read(raw, most=100):
     ],
 )
 def test_items_are_found_wherever_they_are_wrapped(raw):
-    assert read(raw) == Answer(tuple(FACTS))
+    assert read(raw) == ParsedReply(tuple(FACTS))
 
 
 @pytest.mark.parametrize("raw", ["[]", "{}", '{"facts": []}', "```json\n[]\n```"])
 def test_nothing_is_an_answer(raw):
-    assert read(raw) == Answer()
+    assert read(raw) == ParsedReply()
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_nothing_is_an_answer(raw):
     ["", "  ", "I cannot help with that.", "null", "42", "true", "[", '{"error": "limit"}', '["User liv', "<think>hm"],
 )
 def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
-    assert read(raw) == Answer(faults=(raw,))
+    assert read(raw) == ParsedReply(unreadable_replies=(raw,))
 
 
 def test_an_answer_that_is_no_text_is_a_fault():
@@ -71,17 +71,17 @@ def test_an_object_that_is_an_item_itself_is_one_item():
 
 def test_items_that_cannot_be_taken_are_dropped_with_their_reason():
     answer = read('["User lives in Porto", 7, "x"]')
-    taken, after = take(answer, "raw", lambda item: item if isinstance(item, str) and len(item) > 1 else Unread("no"))
+    taken, after = convert_items(answer, "raw", lambda item: item if isinstance(item, str) and len(item) > 1 else RejectedItem("no"))
     assert taken == ["User lives in Porto"]
-    assert [(one.reason, one.what) for one in after.dropped] == [("no", "7"), ("no", '"x"')]
-    assert after.faults == ()
+    assert [(one.reason, one.text) for one in after.rejected] == [("no", "7"), ("no", '"x"')]
+    assert after.unreadable_replies == ()
 
 
 def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
-    taken, after = take(read("[1, 2]"), "[1, 2]", lambda _: Unread())
+    taken, after = convert_items(read("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
     assert taken == []
-    assert after.faults == ("[1, 2]",)
-    assert {one.reason for one in after.dropped} == {MALFORMED}
+    assert after.unreadable_replies == ("[1, 2]",)
+    assert {one.reason for one in after.rejected} == {MALFORMED}
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
     ids=lambda value: f"{value!r:.20}",
 )
 def test_a_line_is_clean_text_or_nothing(value, text):
-    assert line(value) == text
+    assert to_line(value) == text
 
 
 def test_a_number_that_is_too_long_is_nothing():
-    assert line(10**5000) is None
-    assert share(10**5000, 0.8) == 0.8
+    assert to_line(10**5000) is None
+    assert parse_confidence(10**5000, 0.8) == 0.8
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_number_that_is_too_long_is_nothing():
      (float("nan"), 0.8), (float("inf"), 0.8), ([], 0.8)],
 )  # fmt: skip
 def test_a_confidence_lies_between_nought_and_one(value, number):
-    assert share(value, 0.8) == number
+    assert parse_confidence(value, 0.8) == number
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_a_confidence_lies_between_nought_and_one(value, number):
     [(True, True), ("true", True), (" Yes", True), (1, True), ("false", False), (0, False), ("?", None), (None, None)],
 )
 def test_a_flag_may_be_written_as_a_word(value, said):
-    assert flag(value) is said
+    assert parse_flag(value) is said
 
 
 def test_of_equals_the_first_is_kept_and_the_others_are_counted():
-    assert once(["a", "B", "b", "A"], str.lower) == (["a", "B"], ["b", "A"])
+    assert split_duplicates(["a", "B", "b", "A"], str.lower) == (["a", "B"], ["b", "A"])
     assert DUPLICATE

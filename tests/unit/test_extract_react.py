@@ -9,15 +9,15 @@ from told.backends.ram import open_store
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import LLMError
 from told.core.kind import Kind, Ontology, load_kind, load_ontology
-from told.core.query import Touch
-from told.core.recall import Left
+from told.core.query import AccessCount
+from told.core.recall import AccessBatch
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch, Usage
-from told.testing.fakes import A_MONDAY, ManualClock, seeded_mint
+from told.testing.fakes import DEFAULT_START, ManualClock, seeded_mint
 from told.views import fold_all
-from told.write.extract.react import KNOWN, ReactExtractor, tools_for
-from told.write.extract.shelf import KnownShelf, StoreShelf
+from told.write.extract.react import ALREADY_KNOWN, ReactExtractor, build_tools
+from told.write.extract.shelf import StaticMemoryReader, StoreMemoryReader
 
 SAID = heard("I'm still a backend engineer. I also use Rust for side projects now.")
 INES, BOB = Scope(user_id="ines"), Scope(user_id="bob")
@@ -31,7 +31,7 @@ def rust(**more):
 
 
 def required(kind):
-    tools = {tool.name: tool for tool in tools_for(heard().ontology.kinds)}
+    tools = {tool.name: tool for tool in build_tools(heard().ontology.kinds)}
     return tools[f"extract_{kind}"].parameters["required"]
 
 
@@ -48,13 +48,13 @@ def store():
         Draft(Linked("t-bob", "relates_to", "t-engineer"), BOB),
     ]
     made.commit(Batch("default", drafts), fold_all)
-    made.write_down("default", Left({"t-engineer": Touch(3, A_MONDAY)}))
+    made.record_accesses("default", AccessBatch({"t-engineer": AccessCount(3, DEFAULT_START)}))
     yield made
     made.close()
 
 
 def shelf(store):
-    return lambda scope: StoreShelf(store, scope, A_MONDAY)
+    return lambda scope: StoreMemoryReader(store, scope, DEFAULT_START)
 
 
 def worked(*steps, said=SAID, store=None, **options):
@@ -90,7 +90,7 @@ def test_what_is_held_already_is_not_written_again(store):
     again = wish("extract_profile", content="User is a backend engineer", abstract="x", evidence="a backend engineer")
     found, llm = worked([wish("read", id="t-engineer"), again], [wish("done")], store=store)
     assert found.claims == ()
-    assert [one.reason for one in found.dropped] == [KNOWN]
+    assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
     assert "already held" in answers(llm, 1)[1]
 
 
@@ -171,14 +171,14 @@ def test_a_model_that_goes_down_on_the_way_is_an_error(store):
 
 
 def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(store):
-    fact = run(StoreShelf(store, INES, A_MONDAY).read("t-tea"))
+    fact = run(StoreMemoryReader(store, INES, DEFAULT_START).read_memory("t-tea"))
     said = heard("I like tea", known=(fact,))
     again = wish("extract_preference", slug="tea", content="User likes tea", abstract="Tea", evidence="I like tea")
     found, llm = worked([wish("read", id="t-tea"), wish("access_stats", id="t-tea"), again], [wish("done")], said=said)
     assert "- t-tea [preference] User likes tea" in llm.lines[0][0].text
-    assert [one.reason for one in found.dropped] == [KNOWN]
-    assert run(KnownShelf((fact,)).list("profile")) == []
-    assert run(KnownShelf((fact,)).relations("t-tea")) == ()
+    assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
+    assert run(StaticMemoryReader((fact,)).list_memories("profile")) == []
+    assert run(StaticMemoryReader((fact,)).list_links("t-tea")) == ()
 
 
 def test_every_kind_that_is_found_in_conversations_has_a_tool():

@@ -51,7 +51,7 @@ def test_no_way_of_writing_an_address_leads_inside(url):
         return [str(info[4][0]) for info in socket.getaddrinfo(host, port, flags=socket.AI_NUMERICHOST)]
 
     with pytest.raises((Denied, InvalidInput, FetchError)):
-        Fetcher(resolve=resolve, dial=canary)(url)
+        Fetcher(resolve=resolve, connect=canary)(url)
     assert canary.dialled == []
 
 
@@ -62,7 +62,7 @@ def test_a_name_that_resolves_inside_is_refused_even_if_it_resolves_outside_too(
     canary = Canary()
     for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
         with pytest.raises(Denied, match="public internet"):
-            Fetcher(resolve=lambda host, port, found=addresses: found, dial=canary)("https://rebind.example/")
+            Fetcher(resolve=lambda host, port, found=addresses: found, connect=canary)("https://rebind.example/")
     assert canary.dialled == []
 
 
@@ -131,7 +131,7 @@ def reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> bytes:
 
 def fetcher(dial, names=None, **more):
     known = {"x.org": PUBLIC, **(names or {})}
-    return Fetcher(resolve=lambda host, port: [known[host]], dial=dial, **more)
+    return Fetcher(resolve=lambda host, port: [known[host]], connect=dial, **more)
 
 
 def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
@@ -142,7 +142,7 @@ def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
         return [PUBLIC] if len(asked) == 1 else ["127.0.0.1"]  # a name that changes its mind
 
     with served(reply(b"pixels")) as (dial, requests, dialled):
-        got = Fetcher(resolve=resolve, dial=dial)("http://x.org/a.png?size=2#top", ["image/"])
+        got = Fetcher(resolve=resolve, connect=dial)("http://x.org/a.png?size=2#top", ["image/"])
     assert (got.data, got.media_type, got.url) == (b"pixels", "image/png", "http://x.org/a.png?size=2")
     assert dialled == [(PUBLIC, 80)]
     assert requests[0].startswith(b"GET /a.png?size=2 HTTP/1.1\r\nHost: x.org\r\n")

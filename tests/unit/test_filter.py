@@ -9,7 +9,7 @@ import pytest
 from told.core import filter as filters
 from told.core.errors import FilterError
 from told.core.fact import Fact
-from told.core.filter import EVERYTHING, All, Not, Some, matches, parse, record, split_scope
+from told.core.filter import MATCH_ALL, AllOf, Not, AnyOf, matches_filter, parse_filter, to_record, split_scope
 from told.core.scope import Scope
 
 DAY = 86_400_000_000
@@ -22,15 +22,15 @@ def fact(**given: Any) -> Fact:
 
 
 def meta(**values: Any) -> dict[str, Any]:
-    return record(fact(meta=values))
+    return to_record(fact(meta=values))
 
 
 def holds(expression: Any, **values: Any) -> bool:
-    return matches(parse(expression), meta(**values))
+    return matches_filter(parse_filter(expression), meta(**values))
 
 
 # Under its own name pytest would take the class for a set of tests.
-Compared = filters.Test
+Compared = filters.Comparison
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -38,8 +38,8 @@ Compared = filters.Test
 
 @pytest.mark.parametrize("expression", [None, {}, {"AND": []}, {"AND": [{}, {}]}])
 def test_no_condition_means_everything(expression: Any) -> None:
-    assert parse(expression) == EVERYTHING
-    assert matches(parse(expression), {})
+    assert parse_filter(expression) == MATCH_ALL
+    assert matches_filter(parse_filter(expression), {})
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_no_condition_means_everything(expression: Any) -> None:
     ],
 )
 def test_every_spelling_of_one_condition_is_the_same_filter(expression: Any) -> None:
-    assert parse(expression) == Compared("metadata.tag", "eq", "a")
+    assert parse_filter(expression) == Compared("metadata.tag", "eq", "a")
 
 
 def test_several_fields_operators_and_nested_conjunctions_lie_flat() -> None:
     low, high = Compared("metadata.n", "gte", 1), Compared("metadata.n", "lt", 5)
-    wanted = All((low, high, Compared("metadata.tag", "eq", "a")))
-    assert parse({"n": {"gte": 1, "lt": 5}, "tag": "a"}) == wanted
-    assert parse({"AND": [{"n": {"gte": 1}}, {"$and": [{"n": {"$lt": 5}}]}], "tag": "a"}) == wanted
+    wanted = AllOf((low, high, Compared("metadata.tag", "eq", "a")))
+    assert parse_filter({"n": {"gte": 1, "lt": 5}, "tag": "a"}) == wanted
+    assert parse_filter({"AND": [{"n": {"gte": 1}}, {"$and": [{"n": {"$lt": 5}}]}], "tag": "a"}) == wanted
 
 
 def test_not_of_a_list_is_none_of_them() -> None:
     one, two = Compared("metadata.a", "eq", 1), Compared("metadata.b", "eq", 2)
-    assert parse({"NOT": {"a": 1}}) == Not(one) == parse({"$not": [{"a": 1}]})
-    assert parse({"NOT": [{"a": 1}, {"b": 2}]}) == Not(Some((one, two)))
+    assert parse_filter({"NOT": {"a": 1}}) == Not(one) == parse_filter({"$not": [{"a": 1}]})
+    assert parse_filter({"NOT": [{"a": 1}, {"b": 2}]}) == Not(AnyOf((one, two)))
     assert holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
     assert not holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
 
@@ -86,20 +86,20 @@ def test_the_example_of_the_seed_is_read() -> None:
             },
         ]
     }
-    assert matches(parse(expression), record(fact()))
-    assert not matches(parse(expression), record(fact(text="Likes Rust")))
-    assert not matches(parse(expression), record(fact(scope=Scope("default", "bob"))))
+    assert matches_filter(parse_filter(expression), to_record(fact()))
+    assert not matches_filter(parse_filter(expression), to_record(fact(text="Likes Rust")))
+    assert not matches_filter(parse_filter(expression), to_record(fact(scope=Scope("default", "bob"))))
 
 
 @pytest.mark.parametrize("alias", ["memory", "data", "text"])
 def test_the_text_of_a_memory_has_three_names(alias: str) -> None:
-    assert parse({alias: {"contains": "x"}}) == Compared("memory", "contains", "x")
+    assert parse_filter({alias: {"contains": "x"}}) == Compared("memory", "contains", "x")
 
 
 def test_a_metadata_key_called_like_a_field_is_reached_by_its_full_name() -> None:
-    seen = record(fact(kind="memory", meta={"kind": "mine", "metadata.deep": 1, "metadata": 2, "field": 3, "or": 4}))
-    assert matches(parse({"kind": "memory", "metadata.kind": "mine"}), seen)
-    assert matches(parse({"metadata.metadata.deep": 1, "metadata": 2, "metadata.field": 3, "metadata.or": 4}), seen)
+    seen = to_record(fact(kind="memory", meta={"kind": "mine", "metadata.deep": 1, "metadata": 2, "field": 3, "or": 4}))
+    assert matches_filter(parse_filter({"kind": "memory", "metadata.kind": "mine"}), seen)
+    assert matches_filter(parse_filter({"metadata.metadata.deep": 1, "metadata": 2, "metadata.field": 3, "metadata.or": 4}), seen)
 
 
 def test_names_are_literal_keys_and_no_paths() -> None:
@@ -109,20 +109,20 @@ def test_names_are_literal_keys_and_no_paths() -> None:
 
 
 def test_what_was_read_once_may_be_read_again() -> None:
-    wanted = parse({"OR": [{"tag": "a"}, {"NOT": {"n": 1}}]})
-    assert parse(wanted) is wanted
+    wanted = parse_filter({"OR": [{"tag": "a"}, {"NOT": {"n": 1}}]})
+    assert parse_filter(wanted) is wanted
     ids, rest = split_scope({"user_id": "alice", "tag": "a"})
-    assert split_scope(rest) == ({}, parse(rest))
+    assert split_scope(rest) == ({}, parse_filter(rest))
     assert ids == {"user_id": "alice"}
 
 
 def test_a_filter_keeps_what_it_was_given() -> None:
     values, nested = ["a"], {"k": [1]}
-    wanted = parse({"tag": {"in": values}, "obj": {"eq": nested}})
+    wanted = parse_filter({"tag": {"in": values}, "obj": {"eq": nested}})
     values.append("b")
     nested["k"].append(2)
-    assert matches(wanted, meta(tag="a", obj={"k": [1]}))
-    assert not matches(wanted, meta(tag="b", obj={"k": [1]}))
+    assert matches_filter(wanted, meta(tag="a", obj={"k": [1]}))
+    assert not matches_filter(wanted, meta(tag="b", obj={"k": [1]}))
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -189,14 +189,14 @@ def test_a_filter_keeps_what_it_was_given() -> None:
 )
 def test_what_cannot_be_read_is_refused_with_what_is_expected(expression: Any, says: str) -> None:
     with pytest.raises(FilterError, match=says):
-        parse(expression)
+        parse_filter(expression)
 
 
 @pytest.mark.parametrize("field", ["user_id", "agent_id", "run_id"])
 @pytest.mark.parametrize("tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}])
 def test_a_wildcard_for_an_id_is_refused_and_explained(field: str, tested: Any) -> None:
     with pytest.raises(FilterError, match="compared literally"):
-        parse({field: tested})
+        parse_filter({field: tested})
 
 
 @pytest.mark.parametrize("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
@@ -208,10 +208,10 @@ def test_no_other_value_is_special(value: str) -> None:
 
 def test_an_id_that_could_be_no_id_is_refused() -> None:
     with pytest.raises(FilterError, match="looks like a pattern"):
-        parse({"OR": [{"user_id": "al%"}, {"tag": 1}]})
+        parse_filter({"OR": [{"user_id": "al%"}, {"tag": 1}]})
     with pytest.raises(FilterError, match="user_id is empty"):
-        parse({"user_id": " "})
-    assert parse({"user_id": " alice "}) == Compared("user_id", "eq", "alice")
+        parse_filter({"user_id": " "})
+    assert parse_filter({"user_id": " alice "}) == Compared("user_id", "eq", "alice")
 
 
 def nested(levels: int) -> Any:
@@ -222,16 +222,16 @@ def nested(levels: int) -> Any:
 
 
 def test_sixteen_levels_are_read_and_no_more() -> None:
-    assert matches(parse(nested(16)), meta(tag="b"))
+    assert matches_filter(parse_filter(nested(16)), meta(tag="b"))
     with pytest.raises(FilterError, match="16 levels"):
-        parse(nested(17))
+        parse_filter(nested(17))
 
 
 def test_128_nodes_are_read_and_no_more() -> None:
     tests = [{"n": number} for number in range(127)]
-    assert matches(parse({"OR": tests}), meta(n=126))
+    assert matches_filter(parse_filter({"OR": tests}), meta(n=126))
     with pytest.raises(FilterError, match="128 conditions"):
-        parse({"OR": [*tests, {"n": 127}]})
+        parse_filter({"OR": [*tests, {"n": 127}]})
 
 
 def test_an_expression_that_shares_its_parts_cannot_explode() -> None:
@@ -239,12 +239,12 @@ def test_an_expression_that_shares_its_parts_cannot_explode() -> None:
     for _ in range(14):
         bomb = {"OR": [bomb] * 100}
     with pytest.raises(FilterError, match="128 conditions"):
-        parse(bomb)
+        parse_filter(bomb)
     value: Any = "a"
     for _ in range(14):
         value = [value] * 100
     with pytest.raises(FilterError, match="1000 parts"):
-        parse({"tag": value})
+        parse_filter({"tag": value})
 
 
 def test_an_expression_that_holds_itself_is_refused() -> None:
@@ -253,9 +253,9 @@ def test_an_expression_that_holds_itself_is_refused() -> None:
     ring: list[Any] = []
     ring.append(ring)
     with pytest.raises(FilterError, match="levels"):
-        parse(loop)
+        parse_filter(loop)
     with pytest.raises(FilterError, match="levels"):
-        parse({"tag": ring})
+        parse_filter({"tag": ring})
 
 
 # Meaning --------------------------------------------------------------------------------------------------------------
@@ -362,38 +362,38 @@ def test_no_part_of_an_empty_choice_can_hold() -> None:
 
 
 def test_a_built_in_field_without_a_value_is_null() -> None:
-    seen = record(fact(actor="bob"))
+    seen = to_record(fact(actor="bob"))
     for field in ("role", "source", "said_at", "expiration_date", "run_id"):
-        assert matches(parse({field: None}), seen)
-        assert matches(parse({field: {"in": [None]}}), seen)
-        assert not matches(parse({field: {"ne": None}}), seen)
-    assert matches(parse({"role": {"ne": "user"}, "said_at": {"ne": "2026-03-01"}}), seen)
-    assert matches(parse({"actor_id": {"ne": None}, "user_id": {"ne": None}, "agent_id": "coder"}), seen)
+        assert matches_filter(parse_filter({field: None}), seen)
+        assert matches_filter(parse_filter({field: {"in": [None]}}), seen)
+        assert not matches_filter(parse_filter({field: {"ne": None}}), seen)
+    assert matches_filter(parse_filter({"role": {"ne": "user"}, "said_at": {"ne": "2026-03-01"}}), seen)
+    assert matches_filter(parse_filter({"actor_id": {"ne": None}, "user_id": {"ne": None}, "agent_id": "coder"}), seen)
 
 
 def test_every_built_in_field_is_in_the_record() -> None:
-    assert record(fact()).keys() == filters.BUILT_IN
+    assert to_record(fact()).keys() == filters.BUILT_IN_FIELDS
 
 
 def test_times_compare_as_instants_however_they_are_written() -> None:
-    seen = record(fact(created_at=MARCH, updated_at=MARCH + DAY, said_at=MARCH - DAY, expires=MARCH + 2 * DAY))
-    assert matches(parse({"created_at": "2026-03-01"}), seen)
-    assert matches(parse({"created_at": "2026-03-01T01:00:00+01:00"}), seen)
-    assert matches(parse({"created_at": {"in": [MARCH // 1_000_000]}}), seen)
-    assert matches(parse({"created_at": datetime(2026, 3, 1, tzinfo=UTC)}), seen)
-    assert matches(parse({"updated_at": {"gt": "2026-03-01", "lte": "2026-03-02"}}), seen)
-    assert matches(parse({"said_at": {"lt": "2026-03-01"}, "expiration_date": {"gte": "2026-03-03"}}), seen)
-    assert not matches(parse({"created_at": {"gt": "2026-03-01"}}), seen)
+    seen = to_record(fact(created_at=MARCH, updated_at=MARCH + DAY, said_at=MARCH - DAY, expires=MARCH + 2 * DAY))
+    assert matches_filter(parse_filter({"created_at": "2026-03-01"}), seen)
+    assert matches_filter(parse_filter({"created_at": "2026-03-01T01:00:00+01:00"}), seen)
+    assert matches_filter(parse_filter({"created_at": {"in": [MARCH // 1_000_000]}}), seen)
+    assert matches_filter(parse_filter({"created_at": datetime(2026, 3, 1, tzinfo=UTC)}), seen)
+    assert matches_filter(parse_filter({"updated_at": {"gt": "2026-03-01", "lte": "2026-03-02"}}), seen)
+    assert matches_filter(parse_filter({"said_at": {"lt": "2026-03-01"}, "expiration_date": {"gte": "2026-03-03"}}), seen)
+    assert not matches_filter(parse_filter({"created_at": {"gt": "2026-03-01"}}), seen)
 
 
 # Scope ----------------------------------------------------------------------------------------------------------------
 
 
 def test_ids_are_taken_out_of_a_filter() -> None:
-    assert split_scope(None) == ({}, EVERYTHING)
-    assert split_scope({"user_id": "alice"}) == ({"user_id": "alice"}, EVERYTHING)
+    assert split_scope(None) == ({}, MATCH_ALL)
+    assert split_scope({"user_id": "alice"}) == ({"user_id": "alice"}, MATCH_ALL)
     expression = {"AND": [{"user_id": " alice "}, {"run_id": {"eq": "r1"}, "tag": "x"}], "n": {"gt": 1}}
-    assert split_scope(expression) == ({"user_id": "alice", "run_id": "r1"}, parse({"tag": "x", "n": {"gt": 1}}))
+    assert split_scope(expression) == ({"user_id": "alice", "run_id": "r1"}, parse_filter({"tag": "x", "n": {"gt": 1}}))
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_ids_are_taken_out_of_a_filter() -> None:
     ],
 )
 def test_only_plain_conjunctions_name_a_scope(expression: Any) -> None:
-    assert split_scope(expression) == ({}, parse(expression))
+    assert split_scope(expression) == ({}, parse_filter(expression))
 
 
 def test_two_different_ids_for_one_field_match_nothing_and_widen_nothing() -> None:

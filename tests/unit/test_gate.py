@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.echo import NOTE, Echoes, part
+from told.core.echo import CONTEXT_NOTE, EchoFilter, strip_context_blocks
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput
 from told.core.noise import is_filler, is_noise, is_prompt, is_short
 from told.settings import Settings
-from told.write.gate import ECHOED, SECRETS, Admitted, Verdict, admit, judge, screen
-from told.write.messages import Turn, read
+from told.write.gate import ECHO_WARNING, SECRETS_KEY, GateResult, GateDecision, apply_gate, decide_turn, screen_text
+from told.write.messages import InputTurn, parse_messages
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
-CONTEXT = f"<memory c8da>\n{NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"
+CONTEXT = f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"
 
 
 def judged(
-    text: str, role: str = "user", meta: dict[str, Any] | None = None, echoes: Echoes | None = None, **knobs: Any
-) -> Verdict:
-    turn = Turn(Evidence(text, role), meta or {})
-    return judge(turn, "default", Settings(**knobs), echoes or Echoes())
+    text: str, role: str = "user", meta: dict[str, Any] | None = None, echoes: EchoFilter | None = None, **knobs: Any
+) -> GateDecision:
+    turn = InputTurn(Evidence(text, role), meta or {})
+    return decide_turn(turn, "default", Settings(**knobs), echoes or EchoFilter())
 
 
 MEANINGFUL = [
@@ -229,7 +229,7 @@ SKIPPED = {
 def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
     verdict = judged(text)
     assert (verdict.outcome, verdict.reason) == ("keep", "")
-    assert verdict.own.text == verdict.turn.evidence.content
+    assert verdict.own_text.text == verdict.turn.evidence.content
     assert verdict.turn.evidence.content == text
 
 
@@ -309,23 +309,23 @@ def test_a_rejected_secret_is_refused_and_the_verdict_does_not_carry_it() -> Non
 def test_a_kept_secret_is_marked_and_a_warning_says_that_it_is_not_encrypted() -> None:
     verdict = judged(f"my key is {KEY}", secrets="keep", meta={"topic": "work"})
     assert verdict.turn.evidence.content == f"my key is {KEY}"
-    assert verdict.turn.meta == {"topic": "work", SECRETS: ["AWS access key"]}
-    assert verdict.turn.evidence.meta == {SECRETS: ["AWS access key"]}
+    assert verdict.turn.meta == {"topic": "work", SECRETS_KEY: ["AWS access key"]}
+    assert verdict.turn.evidence.meta == {SECRETS_KEY: ["AWS access key"]}
     assert verdict.warnings == ("Secrets were kept as they are, unencrypted: AWS access key.",)
 
 
 def test_metadata_of_the_same_name_is_the_users() -> None:
-    assert judged(KEY, secrets="keep", meta={SECRETS: "mine"}).turn.meta == {SECRETS: "mine"}
+    assert judged(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {SECRETS_KEY: "mine"}
 
 
 def test_secrets_in_metadata_name_and_source_are_redacted_too() -> None:
     said = Evidence("I like tea", name=f"Ann {KEY}", source=f"https://bob:{KEY}@example.org/x")
-    turn = Turn(said, {"deep": [{"key": KEY}, 5, None], "plain": "text"})
-    verdict = judge(turn, "default", Settings(), Echoes())
+    turn = InputTurn(said, {"deep": [{"key": KEY}, 5, None], "plain": "text"})
+    verdict = decide_turn(turn, "default", Settings(), EchoFilter())
     assert KEY not in repr(verdict)
     assert verdict.turn.meta["plain"] == "text"
     assert verdict.turn.meta["deep"][1:] == [5, None]
-    assert judge(turn, "default", Settings(secrets="reject"), Echoes()).outcome == "refuse"
+    assert decide_turn(turn, "default", Settings(secrets="reject"), EchoFilter()).outcome == "refuse"
 
 
 def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
@@ -336,37 +336,37 @@ def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
 
 @pytest.mark.parametrize(("policy", "kept"), [("redact", "is [redacted: AWS access key]"), ("keep", f"is {KEY}")])
 def test_a_text_written_over_a_memory_is_screened_too(policy: str, kept: str) -> None:
-    text, warnings = screen(f"is {KEY}", Settings(secrets=policy))
+    text, warnings = screen_text(f"is {KEY}", Settings(secrets=policy))
     assert text == kept
     assert len(warnings) == 1
-    assert screen("I like tea", Settings(secrets=policy)) == ("I like tea", ())
+    assert screen_text("I like tea", Settings(secrets=policy)) == ("I like tea", ())
 
 
 def test_a_text_with_a_rejected_secret_is_an_error_that_does_not_repeat_it() -> None:
     with pytest.raises(InvalidInput, match="AWS access key") as caught:
-        screen(f"is {KEY}", Settings(secrets="reject"))
+        screen_text(f"is {KEY}", Settings(secrets="reject"))
     assert KEY not in str(caught.value)
 
 
 # A whole add
 
 
-def admitted(messages: Any, **knobs: Any) -> Admitted:
+def admitted(messages: Any, **knobs: Any) -> GateResult:
     settings = Settings(**knobs)
-    said = read(messages, metadata=None, timestamp=None, source=None, settings=settings)
-    return admit(said, "default", settings, Echoes())
+    said = parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
+    return apply_gate(said, "default", settings, EchoFilter())
 
 
 @pytest.mark.parametrize("text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."])
 def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
-    turn = Turn(Evidence(text), {})
-    assert judge(turn, "default", Settings(), Echoes()).outcome == "skip"
-    assert judge(turn, "default", Settings(), Echoes(), verbatim=True) == Verdict("keep", turn, part(text))
+    turn = InputTurn(Evidence(text), {})
+    assert decide_turn(turn, "default", Settings(), EchoFilter()).outcome == "skip"
+    assert decide_turn(turn, "default", Settings(), EchoFilter(), verbatim=True) == GateDecision("keep", turn, strip_context_blocks(text))
 
 
 def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:
-    turn = Turn(Evidence(KEY), {})
-    assert judge(turn, "default", Settings(secrets="reject"), Echoes(), verbatim=True).outcome == "refuse"
+    turn = InputTurn(Evidence(KEY), {})
+    assert decide_turn(turn, "default", Settings(secrets="reject"), EchoFilter(), verbatim=True).outcome == "refuse"
 
 
 def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> None:
@@ -388,20 +388,20 @@ def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> No
         (4, "user", "secret: AWS access key"),
         (5, "assistant", "nothing but filler words"),
     ]
-    assert [verdict.own.text for verdict in found.verdicts] == [
+    assert [verdict.own_text.text for verdict in found.decisions] == [
         "hello",
         "I like tea",
         "ok",
         "I like rice",
         "I like soup",
     ]
-    assert [verdict.outcome for verdict in found.verdicts] == ["skip", "keep", "skip", "keep", "keep"]
-    assert found.warnings == (ECHOED,), "what is said twice is warned of once"
+    assert [verdict.outcome for verdict in found.decisions] == ["skip", "keep", "skip", "keep", "keep"]
+    assert found.warnings == (ECHO_WARNING,), "what is said twice is warned of once"
 
 
 def test_a_plain_add_passes_as_it_is() -> None:
     found = admitted(["I like tea", "I like rice"])
-    assert [verdict.turn.evidence.content for verdict in found.verdicts] == ["I like tea", "I like rice"]
+    assert [verdict.turn.evidence.content for verdict in found.decisions] == ["I like tea", "I like rice"]
     assert (found.skipped, found.warnings) == ((), ())
 
 
@@ -411,10 +411,10 @@ def test_a_plain_add_passes_as_it_is() -> None:
 def test_a_context_around_what_was_said_is_not_heard_and_stays_in_the_evidence() -> None:
     verdict = judged(f"{CONTEXT}\n\nI moved to Oslo")
     assert verdict.outcome == "keep"
-    assert verdict.own.text == "I moved to Oslo"
+    assert verdict.own_text.text == "I moved to Oslo"
     assert verdict.turn.evidence.content == f"{CONTEXT}\n\nI moved to Oslo"
-    assert verdict.warnings == (ECHOED,)
-    start, end = verdict.own.back(11, 15)
+    assert verdict.warnings == (ECHO_WARNING,)
+    start, end = verdict.own_text.to_source_span(11, 15)
     assert verdict.turn.evidence.content[start:end] == "Oslo"
 
 
@@ -427,10 +427,10 @@ def test_nothing_but_a_context_is_an_echo() -> None:
 
 
 def test_lines_that_this_process_put_into_a_prompt_are_not_heard() -> None:
-    echoes = Echoes()
-    echoes.remember("default", CONTEXT)
+    echoes = EchoFilter()
+    echoes.record_prompt("default", CONTEXT)
     assert judged("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
-    assert judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own.text == "Me too, and cake"
+    assert judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text == "Me too, and cake"
     assert judged("I like tea", echoes=echoes).outcome == "keep"
 
 
@@ -453,17 +453,17 @@ def test_a_verdict_is_whole(text: str, role: str, policy: str, gate: bool) -> No
     assert verdict.outcome != "refuse" or policy == "reject"
     assert verdict.turn.evidence.role == role
     assert KEY not in verdict.turn.evidence.content or policy == "keep"
-    again = judge(verdict.turn, "default", Settings(secrets=policy, gate=gate), Echoes())
+    again = decide_turn(verdict.turn, "default", Settings(secrets=policy, gate=gate), EchoFilter())
     assert policy == "reject" or again.outcome == verdict.outcome, "what was judged is judged alike"
 
 
 @given(texts)
 def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
     verdict = judged(text)
-    heard, whole = verdict.own.text, verdict.turn.evidence.content
+    heard, whole = verdict.own_text.text, verdict.turn.evidence.content
     for place in range(0, len(heard), 7):
         if heard[place] != "\n":
-            start, end = verdict.own.back(place, place + 1)
+            start, end = verdict.own_text.to_source_span(place, place + 1)
             assert whole[start:end] == heard[place]
 
 

@@ -14,10 +14,10 @@ import apsw
 import pytest
 
 from told import AsyncMemory, Memory
-from told.backends.sqlite.writer import Job
+from told.backends.sqlite.writer import WriteJob
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull
-from told.core.ids import text_hash
+from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.ports import Batch, NoFact, ThreadAt
 from told.testing import hashing_embedder
@@ -96,7 +96,7 @@ def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memor
         if step == "begun":
             for _ in range(5):
                 before = len(store._database._open)
-                thread = threading.Thread(target=store.known, args=(ALICE, [_md5("tea")], [], None))
+                thread = threading.Thread(target=store.lookup_existing, args=(ALICE, [_md5("tea")], [], None))
                 thread.start()
                 thread.join()
                 opened.append(len(store._database._open) - before)
@@ -117,7 +117,7 @@ def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
 def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory: Memory) -> None:
     held_up(memory, THREADS - 1)
     together(lambda n: memory.add([f"{part} of {n}" for part in range(3)], user_id="alice"))
-    entries = memory.engine.store.scan("default", 0, 10_000)
+    entries = memory.engine.store.scan_entries("default", 0, 10_000)
     assert [entry.seq for entry in entries] == list(range(1, 6 * THREADS + 1))
     sizes = Counter(entry.tx for entry in entries)
     assert set(sizes.values()) == {6}
@@ -201,7 +201,7 @@ def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transactio
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        memory.engine.store._write.glance(interrupted)
+        memory.engine.store._write.read_on_writer(interrupted)
     memory.add("coffee", user_id="alice", infer=False)
     assert memory.verify()["ok"]
 
@@ -232,7 +232,7 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
         if number == 21:
             return store.commit(batch("x", "t21", guards=[ThreadAt("t-held", 99)], seen=0), fold_all)
         if number == 22:
-            return store.commit(batch("x", "t22", vectors={text_hash("x"): [1.0, 2.0]}), fold_all)
+            return store.commit(batch("x", "t22", vectors={hash_text("x"): [1.0, 2.0]}), fold_all)
         return store.commit(batch(f"number {number}", f"t{number}"), fold_all)
 
     results = together(work)
@@ -246,9 +246,9 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
 
 
 def _md5(text: str) -> str:
-    from told.core.text import md5
+    from told.core.text import md5_hex
 
-    return md5(text)
+    return md5_hex(text)
 
 
 def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None:
@@ -266,7 +266,7 @@ def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None
 
     results = together(work)
     assert [n for n, result in enumerate(results) if result == "failed"] == list(range(3, THREADS, 8))
-    entries = memory.engine.store.scan("default", 0, 1000)
+    entries = memory.engine.store.scan_entries("default", 0, 1000)
     assert [entry.seq for entry in entries] == list(range(1, THREADS - 7))
     assert memory.verify()["ok"]
 
@@ -341,7 +341,7 @@ def test_everything_deleted_by_many_at_once_is_no_error(memory: Memory) -> None:
 def test_deleting_everything_while_one_of_them_is_deleted_is_no_error(memory: Memory) -> None:
     ids = [row["id"] for row in memory.add(["one", "two", "three"], user_id="alice")["results"]]
     store = memory.engine.store
-    facts, meddled = store.facts, []
+    facts, meddled = store.find_facts, []
 
     def meddle(find: Any) -> Any:
         found = facts(find)
@@ -349,7 +349,7 @@ def test_deleting_everything_while_one_of_them_is_deleted_is_no_error(memory: Me
             meddled.append(memory.delete(ids[1]))
         return found
 
-    store.facts = meddle
+    store.find_facts = meddle
     assert {row["id"] for row in memory.delete_all(user_id="alice")["results"]} == {ids[0], ids[2]}
 
 
@@ -412,10 +412,10 @@ def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> No
 
 def test_one_who_was_awake_already_is_not_relied_upon_to_wake_the_next(memory: Memory) -> None:
     writer = memory.engine.store._write
-    awake, sleeper, other = (Job(lambda db: None, keeps=False, gathers=False) for _ in range(3))
+    awake, sleeper, other = (WriteJob(lambda db: None, keeps_cache=False, uses_buffer=False) for _ in range(3))
     sleeper.asleep = other.asleep = True
-    writer._finish(sleeper, other)
-    writer._done.extendleft([awake])
-    assert not sleeper.baton.locked()
-    writer._rouse()
-    assert not other.baton.locked()
+    writer._finish_jobs(sleeper, other)
+    writer._finished.extendleft([awake])
+    assert not sleeper.wake_lock.locked()
+    writer._wake_finished()
+    assert not other.wake_lock.locked()

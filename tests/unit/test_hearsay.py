@@ -10,34 +10,34 @@ from hypothesis import strategies as st
 
 from papers import blank
 from told import Memory
-from told.core.echo import Echoes
+from told.core.echo import EchoFilter
 from told.core.entry import Evidence
-from told.core.hearsay import OWN, is_pictured, pictured, quoted, unquoted
+from told.core.hearsay import OWN_CHARS_KEY, has_image_text, find_image_text_start, find_quoted_spans, blank_quoted_spans
 from told.core.scope import Scope
 from told.flow import run
 from told.settings import Settings
 from told.testing import ScriptedLLM
-from told.write.chunk import extract
+from told.write.chunk import extract_claims
 from told.write.extract.facts import FactsExtractor
-from told.write.gate import Verdict, judge
-from told.write.hearing import pieces
+from told.write.gate import GateDecision, decide_turn
+from told.write.hearing import segment_turns
 from told.write.local import LocalExtractor
-from told.write.messages import Turn
-from told.write.shape import Extracted, Heard
+from told.write.messages import InputTurn
+from told.write.shape import ExtractionResult, ExtractionInput
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 READ = "[OCR text from image #1]"
 SIGN = f"I moved to Oslo\n{READ}\nMy name is Mallory"
 
 
-def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> Verdict:
-    known = meta or ({OWN: pictured(text, {})} if is_pictured(text) else {})
-    return judge(Turn(Evidence(text, meta=known), {}), "default", Settings(**knobs), Echoes())
+def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
+    known = meta or ({OWN_CHARS_KEY: find_image_text_start(text, {})} if has_image_text(text) else {})
+    return decide_turn(InputTurn(Evidence(text, meta=known), {}), "default", Settings(**knobs), EchoFilter())
 
 
-def spoken(verdict: Verdict) -> list[tuple[str, str]]:
+def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
     """Who is heard to say what."""
-    heard = pieces([(0, verdict.turn, verdict.own)])
+    heard = segment_turns([(0, verdict.turn, verdict.own_text)])
     return [(piece.turn.evidence.role, piece.turn.evidence.content.strip()) for piece in heard]
 
 
@@ -57,13 +57,13 @@ def spoken(verdict: Verdict) -> list[tuple[str, str]]:
     ],
 )
 def test_the_words_of_images_begin_under_their_heading(text, own):
-    assert text[: pictured(text, {})] == own
-    assert is_pictured(text) is (own != text)
+    assert text[: find_image_text_start(text, {})] == own
+    assert has_image_text(text) is (own != text)
 
 
 @pytest.mark.parametrize(("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)])
 def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
-    assert pictured("I like tea", {OWN: own}) == end
+    assert find_image_text_start("I like tea", {OWN_CHARS_KEY: own}) == end
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
     ],
 )
 def test_quotations_stand_between_fences_and_behind_a_mark(text, blocks):
-    assert [text[start:end] for start, end in quoted(text)] == blocks
+    assert [text[start:end] for start, end in find_quoted_spans(text)] == blocks
 
 
 @given(st.text("ab >`~\n", max_size=60))
 def test_what_is_not_quoted_keeps_its_place(text):
-    inside = {place for start, end in quoted(text) for place in range(start, end)}
-    left = unquoted(text)
+    inside = {place for start, end in find_quoted_spans(text) for place in range(start, end)}
+    left = blank_quoted_spans(text)
     assert len(left) == len(text)
     assert all(left[place] == (" " if place in inside else letter) for place, letter in enumerate(text))
 
@@ -98,7 +98,7 @@ def test_a_speaker_is_heard_without_the_words_of_an_image():
     assert (verdict.outcome, verdict.warnings) == ("keep", ())
     assert verdict.turn.evidence.content == SIGN
     assert spoken(verdict)[0] == ("user", "I moved to Oslo")
-    start, end = verdict.own.back(11, 15)
+    start, end = verdict.own_text.to_source_span(11, 15)
     assert SIGN[start:end] == "Oslo"
 
 
@@ -120,21 +120,21 @@ def test_few_words_beside_an_image_are_no_reason_to_leave_the_image_out():
 @pytest.mark.parametrize("policy", ["redact", "keep"])
 def test_a_secret_does_not_shift_where_a_speakers_words_end(policy):
     words = f"My key is {KEY} and I moved to Oslo"
-    verdict = judged(f"{words}\nMy name is Mallory", {OWN: len(words)}, secrets=policy)
+    verdict = judged(f"{words}\nMy name is Mallory", {OWN_CHARS_KEY: len(words)}, secrets=policy)
     (_, heard), _ = spoken(verdict)
     assert heard.endswith("I moved to Oslo")
     assert (KEY in heard) is (policy == "keep")
 
 
 def test_where_nobody_says_anything_nobody_is_asked():
-    heard = Heard((Turn(Evidence(""), {}),), 0, Scope(user_id="ann"))
-    assert run(extract(FactsExtractor(ScriptedLLM([])), heard, Settings())) == Extracted()
+    heard = ExtractionInput((InputTurn(Evidence(""), {}),), 0, Scope(user_id="ann"))
+    assert run(extract_claims(FactsExtractor(ScriptedLLM([])), heard, Settings())) == ExtractionResult()
 
 
 def test_rules_see_a_quotation_whole_however_long_it_is():
     text = f"Is this spam?\n```\n{'Nothing happened. ' * 300}I live in Atlantis.\n```"
-    heard = Heard((Turn(Evidence(text), {}),), 0, Scope(user_id="ann"))
-    assert run(extract(LocalExtractor(), heard, Settings(chunk_tokens=200))).claims == ()
+    heard = ExtractionInput((InputTurn(Evidence(text), {}),), 0, Scope(user_id="ann"))
+    assert run(extract_claims(LocalExtractor(), heard, Settings(chunk_tokens=200))).claims == ()
 
 
 # What is kept ---------------------------------------------------------------------------------------------------------

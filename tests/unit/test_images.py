@@ -8,15 +8,15 @@ import pytest
 from papers import blank, bmp, gif, jpeg, png, webp
 from told.core.blob import Blob
 from told.core.errors import InvalidInput, MediaError, TooLarge, Unsupported
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.flow import arun, run
 from told.settings import Settings
-from told.write.media.fetch import Fetched
-from told.write.media.header import Header, header
-from told.write.media.parts import image, is_image
-from told.write.media.see import Look, seen
-from told.write.media.seer import Seer
-from told.write.messages import own_words, read
+from told.write.media.fetch import FetchedContent
+from told.write.media.header import ImageHeader, read_image_header
+from told.write.media.parts import parse_image, is_image
+from told.write.media.see import ImageContext, read_images
+from told.write.media.seer import VisionReader
+from told.write.messages import get_own_words, parse_messages
 
 PNG = blank()
 SETTINGS = Settings()
@@ -24,7 +24,7 @@ DATA_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
 def said(messages, settings=SETTINGS):
-    return read(messages, metadata=None, timestamp=None, source=None, settings=settings)
+    return parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
 
 
 def as_url(data):
@@ -33,7 +33,7 @@ def as_url(data):
 
 
 def look(*readers, settings=SETTINGS, fetch=None):
-    return Look(readers, settings, fetch)
+    return ImageContext(readers, settings, fetch)
 
 
 class Reads:
@@ -66,22 +66,22 @@ class Breaks:
     ids=["png", "jpeg", "gif", "bmp", "bmp from the top", "webp extended", "webp lossless", "webp lossy"],
 )  # fmt: skip
 def test_an_image_says_what_it_is_before_it_is_decoded(data, kind):
-    assert header(data) == Header(f"image/{kind}", 640, 480)
-    assert str(header(data)) == f"{kind} 640x480"
+    assert read_image_header(data) == ImageHeader(f"image/{kind}", 640, 480)
+    assert str(read_image_header(data)) == f"{kind} 640x480"
 
 
 @pytest.mark.parametrize("data", [blank(), jpeg(3, 4), gif(3, 4), bmp(3, 4), webp(3, 4)])
 def test_an_image_that_ends_too_soon_is_none(data):
     for end in range(30):
-        found = header(data[:end])
-        assert found is None or found == header(data)
+        found = read_image_header(data[:end])
+        assert found is None or found == read_image_header(data)
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"hello", b"<svg/>", b"%PDF-1.4", b"\xff\xd8\xff", b"RIFF1234WAVEfmt ", gif(0, 5)]
 )
 def test_what_is_no_image_has_no_header(data):
-    assert header(data) is None
+    assert read_image_header(data) is None
 
 
 # The shapes
@@ -104,7 +104,7 @@ def test_what_is_no_image_has_no_header(data):
 )
 def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
     assert is_image(part)
-    assert image(part, 1, limit=10**6).data == PNG
+    assert parse_image(part, 1, limit=10**6).data == PNG
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
             DATA_URL.replace(";base64", ";name=a.png;base64")],
 )  # fmt: skip
 def test_a_sloppy_data_url_is_read_all_the_same(url):
-    assert image({"type": "image_url", "image_url": url}, 1, limit=10**6).data == PNG
+    assert parse_image({"type": "image_url", "image_url": url}, 1, limit=10**6).data == PNG
 
 
 def test_a_percent_encoded_data_url_is_read():
     url = "data:image/png," + "".join(f"%{byte:02x}" for byte in PNG)
-    assert image({"type": "image", "image": url}, 1, limit=10**6).data == PNG
+    assert parse_image({"type": "image", "image": url}, 1, limit=10**6).data == PNG
 
 
 @pytest.mark.parametrize(
@@ -126,29 +126,29 @@ def test_a_percent_encoded_data_url_is_read():
 )
 def test_a_text_never_names_a_file_of_this_machine(where):
     with pytest.raises(InvalidInput):
-        image({"type": "image_url", "image_url": {"url": where}}, 1, limit=100)
+        parse_image({"type": "image_url", "image_url": {"url": where}}, 1, limit=100)
 
 
 def test_a_path_is_a_path_object_and_a_url_a_url():
-    assert image(Path("a.png"), 1, limit=1).path == Path("a.png")
+    assert parse_image(Path("a.png"), 1, limit=1).path == Path("a.png")
     part = {"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}
-    assert image(part, 1, limit=1).url == "https://x.org/a"
+    assert parse_image(part, 1, limit=1).url == "https://x.org/a"
 
 
 def test_too_many_bytes_are_not_even_decoded():
     huge = "data:image/png;base64," + "A" * 4000
-    assert "at most 1,000 are accepted" in image({"type": "image", "image": huge}, 1, limit=1000).problem
-    assert image(PNG + bytes(1001), 1, limit=1000).data is None
+    assert "at most 1,000 are accepted" in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
+    assert parse_image(PNG + bytes(1001), 1, limit=1000).data is None
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"tea", bytearray(b"x"), memoryview(b"text")])
 def test_bytes_that_are_no_image_are_a_mistake_of_the_caller(data):
     with pytest.raises(InvalidInput, match="decode"):
-        image(data, 1, limit=1000)
+        parse_image(data, 1, limit=1000)
 
 
 def test_base64_that_is_none_is_a_problem_and_no_exception():
-    assert "base64" in image({"type": "image", "image": "data:image/png;base64,!!!!"}, 1, limit=1000).problem
+    assert "base64" in parse_image({"type": "image", "image": "data:image/png;base64,!!!!"}, 1, limit=1000).problem
 
 
 # The messages
@@ -159,7 +159,7 @@ def test_the_words_and_the_images_of_a_message_are_told_apart():
     [turn] = found.turns
     assert [picture.number for picture in turn.images] == [1, 2]
     assert turn.evidence.content == "Look:\nnice?\n[image #1]\n[image #2]"
-    assert own_words(turn.evidence) == "Look:\nnice?"
+    assert get_own_words(turn.evidence) == "Look:\nnice?"
 
 
 def test_a_message_of_nothing_but_an_image_is_not_empty():
@@ -193,12 +193,12 @@ def test_too_many_images_are_refused():
 
 def test_the_words_of_an_image_join_the_turn_and_its_bytes_become_a_blob():
     reader = Reads("HELLO\nWORLD")
-    found = run(seen(said([{"content": ["See", PNG]}]), look(reader)))
+    found = run(read_images(said([{"content": ["See", PNG]}]), look(reader)))
     [turn] = found.turns
     assert turn.evidence.content == "See\n[OCR text from image #1]\nHELLO\nWORLD"
-    assert own_words(turn.evidence) == "See"
-    assert found.blobs == (Blob.of(PNG, "image/png"),)
-    assert turn.evidence.meta["blobs"] == [tagged(PNG)]
+    assert get_own_words(turn.evidence) == "See"
+    assert found.blobs == (Blob.from_bytes(PNG, "image/png"),)
+    assert turn.evidence.meta["blobs"] == [hash_content(PNG)]
     assert reader.shown == [(PNG, "image/png")]
     assert not found.warnings
 
@@ -206,7 +206,7 @@ def test_the_words_of_an_image_join_the_turn_and_its_bytes_become_a_blob():
 def test_the_real_type_is_shown_to_the_reader_not_the_one_claimed():
     reader = Reads()
     source = {"type": "base64", "media_type": "image/jpeg", "data": DATA_URL.partition(",")[2]}
-    run(seen(said({"content": [{"type": "image", "source": source}]}), look(reader)))
+    run(read_images(said({"content": [{"type": "image", "source": source}]}), look(reader)))
     assert reader.shown[0][1] == "image/png"
 
 
@@ -218,7 +218,7 @@ def test_a_model_that_sees_describes_under_a_heading_of_its_own():
             assert "never see it" in prompt
             return "A cat on a chair."
 
-    found = run(seen(said(PNG), look(Reads("MEOW"), Seer(Model()))))
+    found = run(read_images(said(PNG), look(Reads("MEOW"), VisionReader(Model()))))
     said_of = "[OCR text from image #1]\nMEOW\n[Description of image #1]\nA cat on a chair."
     assert found.turns[0].evidence.content == said_of
 
@@ -231,9 +231,9 @@ async def test_a_model_may_see_asynchronously():
         async def see(self, image, media_type, prompt):
             return "A dog."
 
-    found = await arun(seen(said(PNG), look(Seer(Model()))))
+    found = await arun(read_images(said(PNG), look(VisionReader(Model()))))
     assert found.turns[0].evidence.content == "[Description of image #1]\nA dog."
-    assert run(seen(said(PNG), look(Seer(Model())))).turns == found.turns
+    assert run(read_images(said(PNG), look(VisionReader(Model())))).turns == found.turns
 
 
 @pytest.fixture
@@ -242,30 +242,30 @@ def anyio_backend():
 
 
 def test_without_a_reader_the_turn_is_kept_with_a_mark_and_a_warning():
-    found = run(seen(said({"content": ["See", blank(640, 480)]}), look()))
+    found = run(read_images(said({"content": ["See", blank(640, 480)]}), look()))
     assert found.turns[0].evidence.content == "See\n[image #1: png 640x480]"
     assert found.blobs
     assert "install tesseract" in found.warnings[0]
 
 
 def test_an_image_without_words_is_a_mark_and_no_warning():
-    found = run(seen(said(PNG), look(Reads("  \n"))))
+    found = run(read_images(said(PNG), look(Reads("  \n"))))
     assert found.turns[0].evidence.content == "[image #1: png 64x48]"
     assert found.warnings == ()
 
 
 @pytest.mark.parametrize("reader", [Breaks(), Reads(None), Reads(b"bytes")])
 def test_a_reader_that_fails_costs_nothing_but_a_warning(reader):
-    found = run(seen(said({"content": ["See", PNG]}), look(reader)))
+    found = run(read_images(said({"content": ["See", PNG]}), look(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1: png 64x48]"
     assert found.blobs
     assert reader.model in found.warnings[0]
 
 
 def test_what_a_reader_says_can_be_kept_whatever_it_is():
-    found = run(seen(said(PNG), look(Reads("a\0b\ud800c\x07d"))))
+    found = run(read_images(said(PNG), look(Reads("a\0b\ud800c\x07d"))))
     assert found.turns[0].evidence.content.endswith("\nabcd")
-    found = run(seen(said({"content": ["x" * 90, PNG]}), look(Reads("y" * 500), settings=Settings(text_limit=200))))
+    found = run(read_images(said({"content": ["x" * 90, PNG]}), look(Reads("y" * 500), settings=Settings(text_limit=200))))
     assert len(found.turns[0].evidence.content) == 200
 
 
@@ -280,7 +280,7 @@ def test_what_a_reader_says_can_be_kept_whatever_it_is():
 )
 def test_a_bomb_or_a_fake_is_never_handed_to_a_reader(data, why):
     reader = Reads()
-    found = run(seen(said({"content": ["See", data]}), look(reader)))
+    found = run(read_images(said({"content": ["See", data]}), look(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1]"
     assert why in found.warnings[0]
     assert found.blobs == ()
@@ -291,35 +291,35 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
     good, large = tmp_path / "a.png", tmp_path / "b.png"
     good.write_bytes(PNG)
     large.write_bytes(PNG + bytes(2000))
-    found = run(seen(said([good, large]), look(Reads(), settings=Settings(image_limit=1000))))
+    found = run(read_images(said([good, large]), look(Reads(), settings=Settings(image_limit=1000))))
     assert [turn.evidence.content for turn in found.turns] == ["[OCR text from image #1]\nHELLO", "[image #1]"]
     assert "at most 1,000" in found.warnings[0]
     for missing in (tmp_path, tmp_path / "none.png"):
         with pytest.raises(InvalidInput, match="no file"):
-            run(seen(said([missing]), look(Reads())))
+            run(read_images(said([missing]), look(Reads())))
 
 
 def test_a_url_is_fetched_only_where_that_is_allowed():
     turn = said({"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]})
-    off = run(seen(turn, look(Reads())))
+    off = run(read_images(turn, look(Reads())))
     assert off.turns[0].evidence.content == "See\n[image #1: https://x.org/a.png]"
     assert "fetch_urls" in off.warnings[0]
-    on = run(seen(turn, look(Reads(), fetch=lambda url, accept: Fetched(PNG, "image/png", url))))
+    on = run(read_images(turn, look(Reads(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url))))
     assert on.turns[0].evidence.content == "See\n[OCR text from image #1]\nHELLO"
 
     def refuse(url, accept):
         raise MediaError("it is not on the public internet")
 
-    failed = run(seen(turn, look(Reads(), fetch=refuse)))
+    failed = run(read_images(turn, look(Reads(), fetch=refuse)))
     assert "public internet" in failed.warnings[0]
 
 
 def test_two_images_of_the_same_size_are_not_the_same_evidence():
-    first, second = (run(seen(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255))
+    first, second = (run(read_images(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255))
     assert first.content == second.content
     assert first.digest() != second.digest()
 
 
 def test_what_has_no_images_is_as_it_was():
     plain = said(["hello", "world"])
-    assert run(seen(plain, look(Breaks()))) is plain
+    assert run(read_images(plain, look(Breaks()))) is plain

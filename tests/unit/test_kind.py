@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import told.core
 from told.core.errors import ConfigError, InvalidInput
-from told.core.ids import canonical
+from told.core.ids import canonical_json
 from told.core.kind import (
     Eviction,
     Field,
@@ -21,15 +21,15 @@ from told.core.kind import (
     Owner,
     Semantics,
     Tier,
-    Type,
-    Write,
-    builtin,
+    FieldType,
+    WriteMode,
+    load_builtin_ontology,
     load_kind,
     load_ontology,
 )
 from told.core.scope import Scope
 
-ALICE = Scope.of(user_id="alice", agent_id="coder", run_id="r1")
+ALICE = Scope.create(user_id="alice", agent_id="coder", run_id="r1")
 VALUES = {
     "slug": "Code Style", "name": "Met Bob", "skill_name": "release", "tool_name": "bash", "ts": "20260301", "id": "x1",
 }  # fmt: skip
@@ -68,16 +68,16 @@ BUILTIN = {
 
 
 def test_the_built_in_kinds_are_these():
-    assert set(builtin().names) == set(BUILTIN)
+    assert set(load_builtin_ontology().names) == set(BUILTIN)
 
 
 @pytest.mark.parametrize(("name", "expected"), BUILTIN.items(), ids=BUILTIN)
 def test_a_built_in_kind_is_written_owned_and_named_as_its_lifecycle_asks(name, expected):
-    kind = builtin()[name]
-    assert (kind.write, kind.owner, kind.system, str(kind.address(ALICE, VALUES))) == expected
+    kind = load_builtin_ontology()[name]
+    assert (kind.write, kind.owner, kind.system, str(kind.build_uri(ALICE, VALUES))) == expected
 
 
-@pytest.mark.parametrize("kind", builtin().values(), ids=builtin())
+@pytest.mark.parametrize("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
 def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
     assert kind.label
     assert kind.enabled
@@ -88,21 +88,21 @@ def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
 
 @pytest.mark.parametrize("name", ["event", "case", "session_archive"])
 def test_history_is_immutable(name):
-    assert (builtin()[name].write, builtin()[name].semantics) == ("append", "immutable")
+    assert (load_builtin_ontology()[name].write, load_builtin_ontology()[name].semantics) == ("append", "immutable")
 
 
 def test_a_plain_memory_is_long_term_and_never_functional():
-    plain = builtin()["memory"]
+    plain = load_builtin_ontology()["memory"]
     assert (plain.tier, plain.semantics, plain.levels) == (Tier.LONG_TERM, Semantics.MULTI, (Level.CONTENT,))
 
 
 def test_what_must_not_be_forgotten_never_fades():
-    kept = {kind.name for kind in builtin().values() if kind.half_life is None}
+    kept = {kind.name for kind in load_builtin_ontology().values() if kind.half_life is None}
     assert kept == {"profile", "skill", "topic"}, "a topic ends when it is split or merged, and not by itself"
 
 
 def test_the_built_in_kinds_are_read_once():
-    assert builtin() is builtin()
+    assert load_builtin_ontology() is load_builtin_ontology()
 
 
 # Tiers
@@ -130,13 +130,13 @@ def test_a_kind_cannot_be_changed():
         Kind("x").weight = 1.0
 
 
-@pytest.mark.parametrize("kind", builtin().values(), ids=builtin())
+@pytest.mark.parametrize("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
 def test_a_kind_survives_the_ledger(kind):
-    assert load_kind(json.loads(canonical(kind.as_json()))) == kind
+    assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
 
 names = st.text("abcdefgh_", min_size=1, max_size=8)
-fields = st.builds(Field, name=names, type=st.just(Type.STRING), required=st.booleans(), default=st.none() | names)
+fields = st.builds(Field, name=names, type=st.just(FieldType.STRING), required=st.booleans(), default=st.none() | names)
 kinds = st.builds(
     Kind,
     name=names.filter(lambda name: name.strip("_")),
@@ -156,7 +156,7 @@ kinds = st.builds(
 
 @given(kinds)
 def test_any_kind_is_read_back_as_it_was(kind):
-    assert load_kind(json.loads(canonical(kind.as_json()))) == kind
+    assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_any_kind_is_read_back_as_it_was(kind):
         ({"cardinality": 0}, "whole number from 1"),
         ({"half_life_days": -1.0}, "above 0"),
         ({"tier": Tier.PERMANENT, "half_life_days": 9.0}, "does not fade"),
-        ({"write": Write.AGGREGATE}, "key: missing"),
+        ({"write": WriteMode.AGGREGATE}, "key: missing"),
         ({"fields": (Field("a"), Field("a"))}, "each name once"),
     ],
 )
@@ -189,12 +189,12 @@ def test_an_ontology_is_a_mapping_in_order():
 
 def test_adding_a_kind_leaves_the_ontology_as_it_was():
     before = Ontology((Kind("a"),), version="1")
-    after = before.plus(Kind("b"))
+    after = before.with_kinds(Kind("b"))
     assert (before.names, after.names, after.version) == (("a",), ("a", "b"), "1")
 
 
 def test_a_kind_of_the_same_name_takes_the_place_of_the_first():
-    after = Ontology((Kind("a"), Kind("b"))).plus(Kind("a", weight=0.9))
+    after = Ontology((Kind("a"), Kind("b"))).with_kinds(Kind("a", weight=0.9))
     assert (after.names, after["a"].weight) == (("a", "b"), 0.9)
 
 
@@ -205,8 +205,8 @@ def test_two_kinds_of_one_name_are_refused():
 
 def test_an_unknown_kind_is_answered_with_the_nearest():
     with pytest.raises(InvalidInput, match="Did you mean 'preference'"):
-        builtin().named("prefrence")
-    assert builtin().named("preference").name == "preference"
+        load_builtin_ontology().get_kind("prefrence")
+    assert load_builtin_ontology().get_kind("preference").name == "preference"
 
 
 # Ontology JSON
@@ -240,8 +240,8 @@ def test_a_file_and_a_mapping_give_the_same(write):
 
 def test_each_value_of_a_concept_is_a_thread():
     area = load_ontology(ontology())["Position.Area"]
-    assert (area.write, area.key) == (Write.AGGREGATE, "value")
-    assert str(area.address(ALICE, {"value": "West Wing"})).endswith("/memories/position.area/west_wing")
+    assert (area.write, area.key) == (WriteMode.AGGREGATE, "value")
+    assert str(area.build_uri(ALICE, {"value": "West Wing"})).endswith("/memories/position.area/west_wing")
 
 
 @pytest.mark.parametrize(
@@ -326,16 +326,16 @@ def test_our_spelling_is_read(write):
     kind = load_kind(write("decision.yaml", OURS))
     assert (kind.name, kind.write, kind.key, kind.owner) == ("decision", "aggregate", "slug", "agent")
     assert (kind.tier, kind.weight, kind.cardinality, kind.eviction) == ("session", 0.4, 5, "recency")
-    assert kind.fields[1] == Field("votes", Type.INTEGER, default=1, enum=(1, 2, 3))
-    assert str(kind.address(ALICE, {"slug": "Use Rust"})) == "ctx://default/agents/coder/memories/decision/use_rust"
+    assert kind.fields[1] == Field("votes", FieldType.INTEGER, default=1, enum=(1, 2, 3))
+    assert str(kind.build_uri(ALICE, {"slug": "Use Rust"})) == "ctx://default/agents/coder/memories/decision/use_rust"
 
 
 def test_the_spelling_of_context_engines_is_read(write):
     kind = load_kind(write("handoff.yaml", SEED))
     assert (kind.name, kind.write, kind.key, kind.owner) == ("handoff", "aggregate", "topic", "agent")
     assert not kind.enabled
-    assert kind.fields[1] == Field("urgent", Type.BOOLEAN, default=False)
-    assert str(kind.address(ALICE, {"topic": "CI"})) == "ctx://default/agents/coder/memories/handoffs/ci"
+    assert kind.fields[1] == Field("urgent", FieldType.BOOLEAN, default=False)
+    assert str(kind.build_uri(ALICE, {"topic": "CI"})) == "ctx://default/agents/coder/memories/handoffs/ci"
 
 
 @pytest.mark.parametrize(
@@ -490,4 +490,4 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
 
 
 def test_the_kinds_that_come_with_told_are_those_of_their_files():
-    assert builtin() == load_ontology(Path(told.core.__file__).with_name("kinds")), "run `make docs`"
+    assert load_builtin_ontology() == load_ontology(Path(told.core.__file__).with_name("kinds")), "run `make docs`"

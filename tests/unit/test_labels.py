@@ -27,12 +27,12 @@ from labels import (
     utterances,
 )
 from told.core.entry import Claim
-from told.core.predicates import FAVOURITE, TABLE
-from told.core.when import ALWAYS, Interval, instant
+from told.core.predicates import FAVOURITE_PREFIX, PREDICATES
+from told.core.when import ALWAYS, Interval, parse_instant
 from told.flow import Flow
-from told.write.shape import QUARANTINED, Extracted, Found, Heard
+from told.write.shape import QUARANTINED, ExtractionResult, ExtractedClaim, ExtractionInput
 
-NOW = instant("2026-06-15T12:00:00Z")
+NOW = parse_instant("2026-06-15T12:00:00Z")
 STYLES = {
     "asking", "asking-with-facts", "assistant-tool", "change", "chit-chat", "code", "dates", "hedged", "hypothetical",
     "list", "long", "lower", "multi", "named", "negated", "non-english", "plain", "reported", "sarcastic",
@@ -45,7 +45,7 @@ def claim_of(triple: Triple) -> Claim:
     name, polarity = triple.predicates[0]
     subject, value = triple.subjects[0], triple.objects[0]
     text = f"{subject} {name} {value}"
-    valid = Interval(instant(triple.on), None, "day") if triple.on else ALWAYS
+    valid = Interval(parse_instant(triple.on), None, "day") if triple.on else ALWAYS
     return Claim(text, subject=subject, predicate=name, object=value, polarity=polarity, valid=valid)
 
 
@@ -66,10 +66,10 @@ class Oracle:
             for one in utterances(self.split)
         }
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         yield from ()
-        claims = (*self.known[heard.turns[0].evidence.content], *self.more)
-        return Extracted(tuple(Found(claim, 0) for claim in claims))
+        claims = (*self.known[inputs.turns[0].evidence.content], *self.more)
+        return ExtractionResult(tuple(ExtractedClaim(claim, 0) for claim in claims))
 
 
 # The data -------------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def test_nothing_is_said_twice():
 def test_labels_use_known_predicates(split):
     triples = [one for each in utterances(split) for one in (*each.gold, *each.never) if isinstance(one, Triple)]
     names = {name for one in triples for name, _ in one.predicates}
-    assert not {name for name in names if name not in TABLE and not name.startswith(FAVOURITE)}
+    assert not {name for name in names if name not in PREDICATES and not name.startswith(FAVOURITE_PREFIX)}
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -216,7 +216,7 @@ def claim(**more) -> Claim:
 
 
 def test_a_state_that_has_ended_is_as_good_as_one_denied():
-    ended = claim(valid=Interval(instant("2014"), instant("2017"), "year"))
+    ended = claim(valid=Interval(parse_instant("2014"), parse_instant("2017"), "year"))
     assert matches(claim(), LIVES, NOW)
     assert not matches(claim(), LIVED, NOW)
     for denied in (ended, claim(polarity="negated")):
@@ -251,7 +251,7 @@ def test_an_extractor_is_judged_on_what_it_is_given():
     one = next(one for one in utterances("dev") if one.style == "named" and one.required)
     heard = one.heard()
     assert heard.turns[0].evidence.name == one.said[0]["name"]
-    assert heard.now == instant(one.at)
+    assert heard.now == parse_instant(one.at)
     assert judge(one, Oracle("dev")).missed == ()
 
 

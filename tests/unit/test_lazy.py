@@ -12,39 +12,39 @@ import pytest
 
 import told
 from told.core import lazy
-from told.core.lazy import cached_property, regex
+from told.core.lazy import cached_property, lazy_regex
 
 
 def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
     compiled, compile_ = [], re.compile
     monkeypatch.setattr(re, "compile", lambda source, flags: compiled.append(source) or compile_(source, flags))
-    letters = regex("[a-c]+", re.IGNORECASE)
+    letters = lazy_regex("[a-c]+", re.IGNORECASE)
     assert compiled == []
     assert [letters.findall("ab Bd C"), letters.findall("x"), letters.sub("-", "cab!")] == [["ab", "B", "C"], [], "-!"]
     assert compiled == ["[a-c]+"]
 
 
 def test_it_has_all_that_a_pattern_has():
-    word = regex(r"(?P<first>\w)\w*")
+    word = lazy_regex(r"(?P<first>\w)\w*")
     assert (word.pattern, word.groups, dict(word.groupindex)) == (r"(?P<first>\w)\w*", 1, {"first": 1})
     assert word.flags == re.compile(word.pattern).flags
     assert word.match("told")["first"] == "t"
 
 
 def test_bytes_have_patterns_too():
-    assert regex(rb"\d+").search(b"no 12")[0] == b"12"
+    assert lazy_regex(rb"\d+").search(b"no 12")[0] == b"12"
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_it_can_be_copied_and_pickled_before_it_is_asked_and_after(again):
-    word = regex("A+", re.IGNORECASE)
+    word = lazy_regex("A+", re.IGNORECASE)
     for _ in range(2):
         assert again(word).findall("aab") == word.findall("aab") == ["aa"]
 
 
 def test_what_is_no_pattern_says_so_when_it_is_asked():
     with pytest.raises(re.error, match="unterminated"):
-        regex("(").search("")
+        lazy_regex("(").search("")
 
 
 def test_every_pattern_of_told_is_one():
@@ -53,7 +53,7 @@ def test_every_pattern_of_told_is_one():
         for file in (root / floor).rglob("*.py"):
             import_module(".".join(("told", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"))
     gc.collect()
-    waiting = [one for one in gc.get_objects() if isinstance(one, lazy._Lazy)]
+    waiting = [one for one in gc.get_objects() if isinstance(one, lazy._LazyPattern)]
     assert len(waiting) > 150
     assert all(re.compile(one.pattern, one._flags) for one in waiting)
 

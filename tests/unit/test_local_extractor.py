@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from listening import NOW, claims, hear, texts
-from told.core.predicates import FAVOURITE, TABLE
+from told.core.predicates import FAVOURITE_PREFIX, PREDICATES
 from told.core.scope import Scope
-from told.core.text import normalise
+from told.core.text import normalise_text
 from told.write.local import LocalExtractor
-from told.write.local.rules import compiled, rules
-from told.write.local.tables import pattern, sections
-from told.write.shape import Extracted, Extractor, Heard
+from told.write.local.rules import compile_rule_pattern, load_verb_rules
+from told.write.local.tables import get_pattern, load_sections
+from told.write.shape import ExtractionResult, Extractor, ExtractionInput
 
 CONVERSATION = (
     "Hi, I'm Alice. I work at Acme Corp as a data scientist.",
@@ -41,11 +41,11 @@ def test_it_is_an_extractor_that_answers_at_once():
 
 
 def test_it_asks_nothing_of_the_outside_world():
-    flow = LocalExtractor().extract(Heard((), NOW, Scope("a", user_id="u")))
+    flow = LocalExtractor().extract(ExtractionInput((), NOW, Scope("a", user_id="u")))
     assert inspect.isgenerator(flow)
     with pytest.raises(StopIteration) as done:
         next(flow)
-    assert done.value.value == Extracted()
+    assert done.value.value == ExtractionResult()
 
 
 # --------------------------------------------------------------------------------------------------------- always holds
@@ -74,7 +74,7 @@ def test_any_text_at_all_is_read_and_every_claim_is_grounded_in_it(text, name, a
         assert claim.text.strip() == claim.text != ""
         if claim.modality != "inferred":
             said = text[start:end].replace("\u2019", "'").replace("`", "'")
-            assert normalise(claim.object) in normalise(said)
+            assert normalise_text(claim.object) in normalise_text(said)
 
 
 @given(anything)
@@ -135,24 +135,24 @@ def test_what_holds_no_longer_is_not_drawn():
 
 
 def test_every_rule_is_a_pattern_and_names_a_known_predicate():
-    known = {*TABLE, "diet_again"}
-    for table in rules().values():
+    known = {*PREDICATES, "diet_again"}
+    for table in load_verb_rules().values():
         for rule in table:
-            assert compiled(rule.pattern)
+            assert compile_rule_pattern(rule.pattern)
             assert rule.predicate in known, rule
             assert not rule.opposite or rule.opposite in known, rule
 
 
 def test_every_pattern_compiles():
-    for head in sections("patterns.txt"):
-        assert pattern(head.partition(" ")[0])
+    for head in load_sections("patterns.txt"):
+        assert get_pattern(head.partition(" ")[0])
 
 
 def test_every_attribute_names_a_known_predicate():
-    for (row,) in sections("attributes.txt").values():
-        assert row.split(" | ")[0] in TABLE
+    for (row,) in load_sections("attributes.txt").values():
+        assert row.split(" | ")[0] in PREDICATES
 
 
 def test_every_answer_names_a_known_predicate():
-    for head in sections("answers.txt"):
-        assert head.split(" | ")[0] in {*TABLE, FAVOURITE.rstrip("_")}
+    for head in load_sections("answers.txt"):
+        assert head.split(" | ")[0] in {*PREDICATES, FAVOURITE_PREFIX.rstrip("_")}

@@ -3,7 +3,7 @@
 import pytest
 
 from listening import claims, texts
-from told.write.local.spelling import respelled
+from told.write.local.spelling import correct_spelling
 
 HASTY = {
     "im alergic to shrimps": ["User is allergic to shrimps"],
@@ -33,7 +33,7 @@ def test_a_value_keeps_the_letters_it_was_written_with():
 
 @pytest.mark.parametrize("word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"])
 def test_a_word_that_is_right_stays_as_it_is(word):
-    assert respelled(f"the {word} of it").text == f"the {word} of it"
+    assert correct_spelling(f"the {word} of it").text == f"the {word} of it"
 
 
 def test_another_language_keeps_its_words():
@@ -44,8 +44,8 @@ def test_another_language_keeps_its_words():
 
 @pytest.mark.parametrize("text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"])
 def test_every_place_of_the_reading_has_one_in_the_text(text):
-    reading = respelled(text)
+    reading = correct_spelling(text)
     for position in range(len(reading.text) + 1):
-        assert 0 <= reading.start(position) <= len(text)
-        assert 0 <= reading.end(position) <= len(text)
-    assert (reading.start(0), reading.end(len(reading.text))) == (0, len(text))
+        assert 0 <= reading.to_source_start(position) <= len(text)
+        assert 0 <= reading.to_source_end(position) <= len(text)
+    assert (reading.to_source_start(0), reading.to_source_end(len(reading.text))) == (0, len(text))

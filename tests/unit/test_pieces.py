@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.fact import PIECE
-from told.core.text import pieces
+from told.core.fact import PASSAGE_CHARS
+from told.core.text import split_pieces
 
 # Sentences, words and white space of every sort, and long stretches without any.
 bits = st.sampled_from((
@@ -32,17 +32,17 @@ def gaps(text: str, cut: list[str]) -> list[str]:
 
 @given(texts, sizes)
 def test_pieces_are_slices_in_order_with_nothing_but_white_space_between(text: str, size: int) -> None:
-    assert all(not gap.strip() for gap in gaps(text, pieces(text, size))), "nothing is lost"
+    assert all(not gap.strip() for gap in gaps(text, split_pieces(text, size))), "nothing is lost"
 
 
 @given(texts, sizes)
 def test_no_piece_is_longer_than_one_and_a_half_sizes(text: str, size: int) -> None:
-    assert all(len(piece) <= max(size * 3 // 2, 1) for piece in pieces(text, size))
+    assert all(len(piece) <= max(size * 3 // 2, 1) for piece in split_pieces(text, size))
 
 
 @given(texts, sizes)
 def test_there_is_always_a_piece_and_none_is_empty_unless_the_text_is(text: str, size: int) -> None:
-    cut = pieces(text, size)
+    cut = split_pieces(text, size)
     assert cut
     assert all(piece.strip() for piece in cut) or not text.strip()
 
@@ -50,34 +50,34 @@ def test_there_is_always_a_piece_and_none_is_empty_unless_the_text_is(text: str,
 @given(texts, sizes)
 def test_a_text_that_is_no_longer_is_one_piece_white_space_and_all(text: str, size: int) -> None:
     if len(text) <= size:
-        assert pieces(text, size) == [text]
+        assert split_pieces(text, size) == [text]
 
 
 @given(st.lists(st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1))
 def test_sentences_stay_whole_where_they_fit(sentences: list[str]) -> None:
-    for piece in pieces(" ".join(sentences), 40):
+    for piece in split_pieces(" ".join(sentences), 40):
         assert re.fullmatch(r"(?:(?:One two\.|Three!|Is it four\?|Five six seven eight\.) ?)+", piece)
 
 
 @given(st.lists(st.sampled_from(("ab", "cde", "fghi")), min_size=1, max_size=60), st.integers(12, 30))
 def test_a_sentence_that_is_too_long_is_cut_between_words(words: list[str], size: int) -> None:
-    assert " ".join(pieces(" ".join(words), size)) == " ".join(words)
+    assert " ".join(split_pieces(" ".join(words), size)) == " ".join(words)
 
 
 @given(st.lists(st.sampled_from(("One two three.", "Four!", "five")), min_size=1, max_size=40), st.integers(20, 60))
 def test_no_two_neighbours_would_fit_into_one_piece(sentences: list[str], size: int) -> None:
     """Packed tightly: what a piece leaves over is less than the sentence that follows it."""
     text = " ".join(sentences)
-    cut = pieces(text, size)
+    cut = split_pieces(text, size)
     assert len(cut) <= 1 + 2 * len(text) // size
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000, "字" * 10_000, "word " * 2_000, "Short. " * 1_500, "a\n" * 5_000])
 def test_a_long_text_is_cut_into_about_as_many_pieces_as_its_length_asks_for(text: str) -> None:
-    cut = pieces(text, PIECE)
-    assert len(text) / (1.5 * PIECE) <= len(cut) <= 2 * len(text) / PIECE + 1
-    assert all(len(piece) <= PIECE * 3 // 2 for piece in cut)
+    cut = split_pieces(text, PASSAGE_CHARS)
+    assert len(text) / (1.5 * PASSAGE_CHARS) <= len(cut) <= 2 * len(text) / PASSAGE_CHARS + 1
+    assert all(len(piece) <= PASSAGE_CHARS * 3 // 2 for piece in cut)
 
 
 def test_a_line_of_white_space_alone_is_one_piece() -> None:
-    assert len(pieces(" " * 1000, 600)) == 1
+    assert len(split_pieces(" " * 1000, 600)) == 1

@@ -9,25 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told.core.errors import InvalidInput
-from told.core.ids import canonical
+from told.core.ids import canonical_json
 from told.core.policy import (
-    ALL,
-    ATTESTABLE,
-    CHANGES,
-    DEFAULTS,
-    UNDENIABLE,
+    ALL_ACTIONS,
+    GRANTABLE_ACTIONS,
+    MUTATING_ACTIONS,
+    DEFAULT_POLICIES,
+    UNDENIABLE_ACTIONS,
     Action,
-    Capsule,
+    PolicyKind,
     Grant,
     Inheritance,
     Policy,
-    Purpose,
-    State,
-    actions,
-    allows,
-    inherited,
-    named,
-    strictest,
+    GrantPurpose,
+    PolicyState,
+    parse_actions,
+    decide_access,
+    inherit_policy,
+    resolve_policy,
+    combine_strictest,
 )
 
 NOW = 1_000
@@ -53,13 +53,13 @@ OPEN = {
 }
 
 
-def grant(policy="private", allowed=ALL, **changes):
-    given = Grant("bob", "root", policy, frozenset(allowed), Purpose.REVIEW, "asked by the board")
+def grant(policy="private", allowed=ALL_ACTIONS, **changes):
+    given = Grant("bob", "root", policy, frozenset(allowed), GrantPurpose.REVIEW, "asked by the board")
     return replace(given, **changes)
 
 
 def permitted(policy, grants=(), holder="bob", owner=False, now=NOW):
-    return {action for action in Action if allows(policy, grants, holder, action, owner=owner, now=now)}
+    return {action for action in Action if decide_access(policy, grants, holder, action, owner=owner, now=now)}
 
 
 # The table: 16 actions × every default policy × the states of a grant
@@ -70,8 +70,8 @@ def test_there_are_sixteen_actions():
 
 
 def test_every_sort_of_policy_has_a_default_of_its_name():
-    assert set(OPEN) == set(DEFAULTS)
-    assert {DEFAULTS[kind].kind for kind in Capsule} == set(Capsule)
+    assert set(OPEN) == set(DEFAULT_POLICIES)
+    assert {DEFAULT_POLICIES[kind].kind for kind in PolicyKind} == set(PolicyKind)
 
 
 GRANTS = {
@@ -91,51 +91,51 @@ GRANTS = {
 def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name, state):
     grants, counts = GRANTS[state]
     under = tuple(replace(given, policy=name) if given.policy == "private" else given for given in grants)
-    sealed = DEFAULTS[name].forbids
-    expected = OPEN[name] | (ALL - sealed if counts else set())
-    assert permitted(DEFAULTS[name], under) == expected
+    sealed = DEFAULT_POLICIES[name].forbids
+    expected = OPEN[name] | (ALL_ACTIONS - sealed if counts else set())
+    assert permitted(DEFAULT_POLICIES[name], under) == expected
 
 
 @pytest.mark.parametrize("name", OPEN)
 def test_a_grant_opens_the_actions_it_names_and_no_other(name):
-    for action in ALL - DEFAULTS[name].forbids:
-        assert permitted(DEFAULTS[name], [grant(name, {action})]) == OPEN[name] | {action}
+    for action in ALL_ACTIONS - DEFAULT_POLICIES[name].forbids:
+        assert permitted(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {action}
 
 
 @pytest.mark.parametrize("name", [name for name in OPEN if name != "sealed"])
 def test_the_owner_may_do_everything(name):
-    assert permitted(DEFAULTS[name], owner=True) == ALL
+    assert permitted(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
 
 
 @pytest.mark.parametrize("grants", [(), (grant("sealed"),)], ids=["no grant", "grant"])
 def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
-    assert permitted(DEFAULTS["sealed"], grants, owner=True) == {"read_metadata", "request_deletion", "administer"}
+    assert permitted(DEFAULT_POLICIES["sealed"], grants, owner=True) == {"read_metadata", "request_deletion", "administer"}
 
 
-@pytest.mark.parametrize("policy", DEFAULTS.values(), ids=DEFAULTS)
+@pytest.mark.parametrize("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
 def test_no_policy_gives_a_change_away_without_a_grant(policy):
-    assert not permitted(policy) & CHANGES
+    assert not permitted(policy) & MUTATING_ACTIONS
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", PolicyState)
 @pytest.mark.parametrize("name", OPEN)
 def test_a_policy_out_of_force_leaves_metadata_and_its_owner(name, state):
-    policy, grants = replace(DEFAULTS[name], state=state), [grant(name)]
-    if state is State.ACTIVE:
-        assert permitted(policy, grants) == OPEN[name] | (ALL - policy.forbids)
+    policy, grants = replace(DEFAULT_POLICIES[name], state=state), [grant(name)]
+    if state is PolicyState.ACTIVE:
+        assert permitted(policy, grants) == OPEN[name] | (ALL_ACTIONS - policy.forbids)
     else:
         assert permitted(policy, grants) == {"read_metadata"}
-    assert permitted(policy, grants, owner=True) == ALL - policy.forbids
+    assert permitted(policy, grants, owner=True) == ALL_ACTIONS - policy.forbids
 
 
 @pytest.mark.parametrize(("now", "ended"), [(NOW - 1, False), (NOW, True), (NOW + 1, True)])
 def test_a_policy_ends_at_its_expiry(now, ended):
     open_to = {"read_metadata"} if ended else OPEN["public"]
-    assert permitted(replace(DEFAULTS["public"], expires=NOW), now=now) == open_to
+    assert permitted(replace(DEFAULT_POLICIES["public"], expires=NOW), now=now) == open_to
 
 
 def test_an_embargo_is_not_lifted_by_the_clock():
-    assert permitted(replace(DEFAULTS["embargoed"], expires=NOW), now=NOW + 1) == {"read_metadata"}
+    assert permitted(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {"read_metadata"}
 
 
 # Reasons
@@ -153,29 +153,29 @@ def test_an_embargo_is_not_lifted_by_the_clock():
     ],
 )
 def test_a_verdict_says_why(policy, grants, owner, says):
-    assert says in allows(DEFAULTS[policy], grants, "bob", Action.READ_CONTENT, owner=owner, now=NOW).reason
+    assert says in decide_access(DEFAULT_POLICIES[policy], grants, "bob", Action.READ_CONTENT, owner=owner, now=NOW).reason
 
 
 # Laws
 
 some_actions = st.frozensets(st.sampled_from(Action))
-policies = st.sampled_from(list(DEFAULTS.values())) | st.builds(
+policies = st.sampled_from(list(DEFAULT_POLICIES.values())) | st.builds(
     Policy,
     name=st.sampled_from(["p", "q", "r"]),
-    kind=st.sampled_from(Capsule),
+    kind=st.sampled_from(PolicyKind),
     allows=some_actions,
-    forbids=some_actions.map(lambda forbidden: forbidden - UNDENIABLE),
+    forbids=some_actions.map(lambda forbidden: forbidden - UNDENIABLE_ACTIONS),
     inheritance=st.sampled_from(Inheritance),
     expires=st.none() | st.integers(NOW - 2, NOW + 2),
-    state=st.sampled_from(State),
+    state=st.sampled_from(PolicyState),
 )
 grants = st.builds(
     Grant,
     holder=st.sampled_from(["bob", "eve"]),
     issuer=st.just("root"),
-    policy=st.sampled_from(["p", "q", "r", *DEFAULTS]),
+    policy=st.sampled_from(["p", "q", "r", *DEFAULT_POLICIES]),
     actions=st.frozensets(st.sampled_from(Action), min_size=1),
-    purpose=st.sampled_from(Purpose),
+    purpose=st.sampled_from(GrantPurpose),
     rationale=st.just("because"),
     expires=st.none() | st.integers(NOW - 2, NOW + 2),
     revoked=st.booleans(),
@@ -202,9 +202,9 @@ def test_time_never_adds_a_permission(policy, held, owner):
     assert all(later <= earlier for earlier, later in pairwise(through))
 
 
-@given(policies, many_grants, st.booleans(), st.sampled_from(State))
+@given(policies, many_grants, st.booleans(), st.sampled_from(PolicyState))
 def test_a_policy_out_of_force_never_allows_more(policy, held, owner, state):
-    active = replace(policy, state=State.ACTIVE)
+    active = replace(policy, state=PolicyState.ACTIVE)
     assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(active, held, owner=owner)
 
 
@@ -224,63 +224,63 @@ def test_the_order_of_grants_does_not_matter(policy, held, owner):
 @given(policies, policies, many_grants, st.booleans())
 def test_the_strictest_of_two_allows_exactly_what_both_allow(a, b, held, owner):
     both = permitted(a, held, owner=owner) & permitted(b, held, owner=owner)
-    assert permitted(strictest(a, b), held, owner=owner) == both
+    assert permitted(combine_strictest(a, b), held, owner=owner) == both
 
 
-by_name = st.sampled_from(list(DEFAULTS.values()))
+by_name = st.sampled_from(list(DEFAULT_POLICIES.values()))
 
 
 @given(by_name, by_name, by_name)
 def test_combining_is_idempotent_commutative_and_associative(a, b, c):
-    assert strictest(a, a) == a
-    assert strictest(a, b) == strictest(b, a)
-    assert strictest(strictest(a, b), c) == strictest(a, strictest(b, c))
+    assert combine_strictest(a, a) == a
+    assert combine_strictest(a, b) == combine_strictest(b, a)
+    assert combine_strictest(combine_strictest(a, b), c) == combine_strictest(a, combine_strictest(b, c))
 
 
 def test_a_grant_under_one_policy_does_not_open_what_another_guards():
-    both = strictest(DEFAULTS["private"], DEFAULTS["regulated"])
-    assert not allows(both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
-    assert allows(both, [grant("private"), grant("regulated")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
+    both = combine_strictest(DEFAULT_POLICIES["private"], DEFAULT_POLICIES["regulated"])
+    assert not decide_access(both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
+    assert decide_access(both, [grant("private"), grant("regulated")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
 
 
 def test_a_combination_shows_the_sort_and_the_end_of_its_strictest_part():
-    both = strictest(replace(DEFAULTS["public"], expires=NOW), DEFAULTS["sealed"])
-    assert (both.name, both.kind, both.expires) == ("public+sealed", Capsule.SEALED, NOW)
-    assert both.forbids == DEFAULTS["sealed"].forbids
+    both = combine_strictest(replace(DEFAULT_POLICIES["public"], expires=NOW), DEFAULT_POLICIES["sealed"])
+    assert (both.name, both.kind, both.expires) == ("public+sealed", PolicyKind.SEALED, NOW)
+    assert both.forbids == DEFAULT_POLICIES["sealed"].forbids
 
 
 @given(by_name, by_name)
 def test_a_combination_is_found_again_by_its_name(a, b):
-    assert named(strictest(a, b).name) == strictest(a, b)
+    assert resolve_policy(combine_strictest(a, b).name) == combine_strictest(a, b)
 
 
 def test_a_name_nobody_ruled_is_restricted():
-    assert named("policy:nobody").kind is Capsule.UNKNOWN
-    assert permitted(named("public+policy:nobody"), [grant("policy:nobody")]) == {"read_metadata"}
+    assert resolve_policy("policy:nobody").kind is PolicyKind.UNKNOWN
+    assert permitted(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {"read_metadata"}
 
 
 def test_what_is_derived_is_as_restricted_as_all_its_sources():
-    assert inherited(DEFAULTS["public"], DEFAULTS["private"]) == strictest(DEFAULTS["public"], DEFAULTS["private"])
+    assert inherit_policy(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"]) == combine_strictest(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"])
 
 
 def test_only_when_all_sources_say_so_does_the_first_alone_rule():
-    loose, tight = (replace(DEFAULTS[name], inheritance=Inheritance.SOURCE_POLICY) for name in ("public", "private"))
-    assert inherited(loose, tight) == loose
-    assert inherited(loose, tight, DEFAULTS["licensed"]).name == "licensed+private+public"
+    loose, tight = (replace(DEFAULT_POLICIES[name], inheritance=Inheritance.SOURCE_POLICY) for name in ("public", "private"))
+    assert inherit_policy(loose, tight) == loose
+    assert inherit_policy(loose, tight, DEFAULT_POLICIES["licensed"]).name == "licensed+private+public"
 
 
 # Reading and writing
 
 
 def test_all_means_what_an_attestation_may_give():
-    assert actions("all") == actions(["all"]) == ATTESTABLE == ALL - {"write", "administer"}
-    assert actions(["all", "write"]) == ATTESTABLE | {"write"}
+    assert parse_actions("all") == parse_actions(["all"]) == GRANTABLE_ACTIONS == ALL_ACTIONS - {"write", "administer"}
+    assert parse_actions(["all", "write"]) == GRANTABLE_ACTIONS | {"write"}
 
 
 @pytest.mark.parametrize("given", [5, None])
 def test_actions_that_are_no_list_are_refused(given):
     with pytest.raises(InvalidInput, match="list of names"):
-        actions(given)
+        parse_actions(given)
 
 
 @pytest.mark.parametrize("given", ["2026-01-01", 1.5, True])
@@ -293,17 +293,17 @@ def test_an_expiry_that_is_no_instant_is_refused(given):
 
 def test_an_unknown_action_is_answered_with_the_nearest():
     with pytest.raises(InvalidInput, match="Did you mean 'read_content'"):
-        actions(["read_contents"])
+        parse_actions(["read_contents"])
 
 
 @given(grants)
 def test_a_grant_survives_the_ledger(given_once):
-    assert Grant.from_json(json.loads(canonical(given_once.as_json()))) == given_once
+    assert Grant.from_json(json.loads(canonical_json(given_once.as_json()))) == given_once
 
 
 @given(policies)
 def test_a_policy_survives_the_ledger(policy):
-    assert Policy.from_json(policy.name, json.loads(canonical(policy.as_json()))) == policy
+    assert Policy.from_json(policy.name, json.loads(canonical_json(policy.as_json()))) == policy
 
 
 def test_a_rule_that_says_nothing_is_read_restrictively():
@@ -331,10 +331,10 @@ def test_a_purpose_must_be_known():
 @pytest.mark.parametrize("name", ["", " ", "a+b"])
 def test_a_policy_needs_a_name_that_combinations_can_hold(name):
     with pytest.raises(InvalidInput, match="cannot be called"):
-        Policy(name, Capsule.PRIVATE)
+        Policy(name, PolicyKind.PRIVATE)
 
 
-@pytest.mark.parametrize("action", sorted(UNDENIABLE))
+@pytest.mark.parametrize("action", sorted(UNDENIABLE_ACTIONS))
 def test_a_policy_cannot_lock_its_owner_out(action):
     with pytest.raises(InvalidInput, match="lock the owner out"):
-        Policy("trap", Capsule.SEALED, forbids=frozenset({action}))
+        Policy("trap", PolicyKind.SEALED, forbids=frozenset({action}))

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from told.backends.ram import RamStore, open_store
+from told.backends.ram import InMemoryStore, open_store
 from told.core.entry import Asserted, Claim, Draft, Erased, Linked
 from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
-from told.core.ids import text_hash
-from told.core.query import AsOf, Find, Probe
+from told.core.ids import hash_text
+from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import ManualClock, seeded_mint
@@ -23,7 +23,7 @@ def store():
     return open_store("ram://", mint=seeded_mint(1))
 
 
-def tell(store: RamStore, text: str, thread: str = "t1", **claim) -> None:
+def tell(store: InMemoryStore, text: str, thread: str = "t1", **claim) -> None:
     store.commit(Batch("acme", [Draft(Asserted(thread, Claim(text, **claim)), ALICE)]), fold_all)
 
 
@@ -31,8 +31,8 @@ def tell(store: RamStore, text: str, thread: str = "t1", **claim) -> None:
 def test_each_store_is_new(url):
     first, second = open_store(url), open_store(url, busy_timeout=5)
     tell(first, "only here")
-    assert first.accounts() == ["acme"]
-    assert second.accounts() == []
+    assert first.list_accounts() == ["acme"]
+    assert second.list_accounts() == []
 
 
 @pytest.mark.parametrize("url", ["ram:///data.db", "ram://name", "sqlite:///x.db", ""])
@@ -43,9 +43,9 @@ def test_a_place_is_refused(url):
 
 def test_without_a_mint_time_is_the_wall_clocks_and_ids_differ():
     store = open_store("ram://")
-    assert store.mint.id() != store.mint.id()
+    assert store.mint.new_id() != store.mint.new_id()
     tell(store, "now")
-    assert 0 < store.head("acme").at <= store.mint.now() + 1
+    assert 0 < store.get_head("acme").at <= store.mint.now() + 1
 
 
 def test_two_stores_with_one_seed_write_the_same_ledger():
@@ -53,7 +53,7 @@ def test_two_stores_with_one_seed_write_the_same_ledger():
     for _ in range(2):
         store = open_store("ram://", mint=seeded_mint("seed", ManualClock(5)))
         tell(store, "same")
-        heads.append(store.head("acme"))
+        heads.append(store.get_head("acme"))
     assert heads[0] == heads[1]
 
 
@@ -66,7 +66,7 @@ def test_what_a_caller_does_to_its_values_afterwards_changes_nothing(store):
     meta = {"tags": ["a"]}
     tell(store, "tagged", meta=meta)
     meta["tags"].append("b")
-    assert store.fact("acme", "t1").meta == {"tags": ["a"]}
+    assert store.get_fact("acme", "t1").meta == {"tags": ["a"]}
 
 
 def test_a_ledger_that_was_tampered_with_is_found_out(store):
@@ -74,55 +74,55 @@ def test_a_ledger_that_was_tampered_with_is_found_out(store):
         tell(store, text)
     entries = store._accounts["acme"].entries
     entries[0] = replace(entries[0], envelope=entries[0].envelope.replace(b"one", b"1"))
-    assert store.check() == ["acme: entry 1: its content is not what was written"]
+    assert store.check_integrity() == ["acme: entry 1: its content is not what was written"]
     entries[0] = replace(entries[0], hash=bytes(32))
-    assert [problem.split(":")[1] for problem in store.check()] == [" entry 1", " entry 2"]
+    assert [problem.split(":")[1] for problem in store.check_integrity()] == [" entry 1", " entry 2"]
 
 
 def test_a_fact_that_lost_its_passage_is_found_out(store):
     tell(store, "one")
     store._accounts["acme"].passages.clear()
-    assert store.check() == ["acme: entry 1 has a fact or a passage, not both"]
+    assert store.check_integrity() == ["acme: entry 1 has a fact or a passage, not both"]
 
 
 def test_vectors_need_a_model(store):
     tell(store, "tea")
     with pytest.raises(ModelMismatch, match="use_model"):
-        store.put_vectors({text_hash("tea"): [1.0, 0.0]})
+        store.put_vectors({hash_text("tea"): [1.0, 0.0]})
 
 
 def test_a_model_with_missing_vectors_is_not_switched_to(store):
-    store.use_model("one", 2)
+    store.bind_model("one", 2)
     tell(store, "tea", "t1")
     tell(store, "mate", "t2")
-    store.put_vectors({text_hash("tea"): [1.0, 0.0, 0.0]}, "two")
+    store.put_vectors({hash_text("tea"): [1.0, 0.0, 0.0]}, "two")
     with pytest.raises(Conflict, match="1 texts have no vector under two"):
         store.switch_model("two", 3)
-    assert store.model() == ("one", 2)
+    assert store.current_model() == ("one", 2)
 
 
 def test_a_model_whose_vectors_have_another_size_is_not_switched_to(store):
-    store.use_model("one", 2)
+    store.bind_model("one", 2)
     tell(store, "tea")
-    store.put_vectors({text_hash("tea"): [1.0, 0.0, 0.0]}, "two")
+    store.put_vectors({hash_text("tea"): [1.0, 0.0, 0.0]}, "two")
     with pytest.raises(ModelMismatch):
         store.switch_model("two", 4)
-    assert store.model() == ("one", 2)
+    assert store.current_model() == ("one", 2)
 
 
 def test_equals_come_newest_first_and_the_limit_of_the_find_plays_no_part(store):
     for number in range(4):
         tell(store, f"tea {number}", f"t{number}")
-    find = Find(ALICE, AsOf(4, store.head("acme").at), limit=1, offset=2)
-    assert [seq for seq, _ in store.search(Probe(find, ("tea",))).words] == [4, 3, 2, 1]
-    assert [fact.seq for fact in store.facts(find)] == [3]
+    find = FactQuery(ALICE, AsOf(4, store.get_head("acme").at), limit=1, offset=2)
+    assert [seq for seq, _ in store.search(IndexQuery(find, ("tea",))).words] == [4, 3, 2, 1]
+    assert [fact.seq for fact in store.find_facts(find)] == [3]
 
 
 def test_rebuilding_one_view_leaves_the_others_alone_whatever_the_fold_says(store):
     tell(store, "tea", evidence="e1")
-    before = {view: list(store.rows("acme", view)) for view in VIEWS}
+    before = {view: list(store.view_rows("acme", view)) for view in VIEWS}
     assert store.rebuild("acme", ["facts"], fold_all) == {"facts": 1}
-    assert {view: list(store.rows("acme", view)) for view in VIEWS} == before
+    assert {view: list(store.view_rows("acme", view)) for view in VIEWS} == before
 
 
 def test_a_thread_that_lost_one_version_keeps_its_links(store):
@@ -130,12 +130,12 @@ def test_a_thread_that_lost_one_version_keeps_its_links(store):
     tell(store, "black tea")
     store.commit(Batch("acme", [Draft(Linked("e1", "supports", "t1"), ALICE)]), fold_all)
     store.erase("acme", [1], Draft(Erased((1,)), None))
-    assert [link.src for link in store.links("acme", ["t1"])] == ["e1"]
+    assert [link.src for link in store.find_links("acme", ["t1"])] == ["e1"]
 
 
 def test_rows_are_plain_values_in_the_order_of_the_fields(store):
     tell(store, "tea", meta={"b": 1, "a": [None]}, evidence="e1")
-    [fact] = store.rows("acme", "facts")
+    [fact] = store.view_rows("acme", "facts")
     assert fact[:5] == ("t1", 1, 1, ("alice", None, None), "tea")
     assert fact[-1] == '{"a":[null],"b":1}'
-    assert list(store.rows("acme", "links")) == []
+    assert list(store.view_rows("acme", "links")) == []

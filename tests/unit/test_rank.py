@@ -14,37 +14,37 @@ from hypothesis import strategies as st
 
 from told.core.entry import NO_META
 from told.core.fact import Fact
-from told.core.kind import builtin
-from told.core.query import Mark, Marks, Offers, Ranked, Touch
+from told.core.kind import load_builtin_ontology
+from told.core.query import Candidate, Candidates, RankedList, IndexResult, AccessCount
 from told.core.scope import Scope
-from told.core.score import named, quantise
+from told.core.score import find_named_speakers, quantise
 from told.core.when import Interval
 from told.read import rank
-from told.read.asked import Asked, Sort, asked
-from told.read.fuse import fusion
-from told.read.gather import words_of
-from told.read.rank import Scored
-from told.read.recall import first, first_seqs
+from told.read.asked import QueryIntent, AnswerSource, analyse_query
+from told.read.fuse import compute_relevance
+from told.read.gather import parse_query_words
+from told.read.rank import ScoredCandidate
+from told.read.recall import take_first_facts, take_first_seqs
 from told.settings import Settings
 
 DAY = 86_400_000_000
 NOON = 1_700_000_000_000_000
 PLAIN = Settings(rank_talk=0.0)
-NOTHING = Asked("")
+NOTHING = QueryIntent("")
 NOW = datetime(2026, 3, 18, tzinfo=UTC)
 
 
-def mark(seq: int = 1, **known: object) -> Mark:
-    return Mark(seq, 0, NOON, seq)._replace(**known)
+def mark(seq: int = 1, **known: object) -> Candidate:
+    return Candidate(seq, 0, NOON, seq)._replace(**known)
 
 
-def ranked(*marks: Mark, asks: Asked = NOTHING, settings: Settings = PLAIN, **found: object) -> list[Scored]:
-    return rank.ranked(replace(Ranked(marks=marks), **found), asks, settings, 0.1)
+def ranked(*marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object) -> list[ScoredCandidate]:
+    return rank.rank_candidates(replace(IndexResult(candidates=marks), **found), asks, settings, 0.1)
 
 
-def part(name: str, *marks: Mark, asks: Asked = NOTHING, settings: Settings = PLAIN, **found: object) -> list[float]:
+def part(name: str, *marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object) -> list[float]:
     """What a feature brings to each of the marks, in the order given."""
-    scored = {one.mark.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)}
+    scored = {one.candidate.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)}
     return [scored[each.seq].parts.get(name, 0.0) for each in marks]
 
 
@@ -67,7 +67,7 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
     found = ranked(both, near, words, mark(4), settings=settings, near=((1, 0.9), (2, 0.8)), words=((1, 3.0),))
-    scores = {one.mark.seq: one.score for one in found}
+    scores = {one.candidate.seq: one.score for one in found}
     assert scores[1] == pytest.approx(10.0), "first in both lists is as good as it gets"
     assert scores[2] == pytest.approx(10 / 62 * 61 / 2)
     assert scores[3] == pytest.approx(10 / 121 * 61 / 2)
@@ -90,26 +90,26 @@ def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_w
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
 def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert fusion(Ranked(marks=[mark()]), Settings(fusion=way), 0.1) == ([0.0], [0.0])
+    assert compute_relevance(IndexResult(candidates=[mark()]), Settings(fusion=way), 0.1) == ([0.0], [0.0])
 
 
 def test_of_equals_the_newer_comes_first() -> None:
-    assert [one.mark.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
+    assert [one.candidate.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
 
 
 def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
     looked_at: list[int] = []
 
-    class Watched(Marks):
-        def some(self, places: Sequence[int]) -> Sequence[Mark]:
+    class Watched(Candidates):
+        def some(self, places: Sequence[int]) -> Sequence[Candidate]:
             looked_at.extend(places)
-            return super().some(places)
+            return super().take(places)
 
     marks = Watched(lambda: [mark(1, cover=1.0), mark(2, cover=3.0), mark(3, cover=2.0)])
-    found = rank.ranked(Ranked(marks=marks), NOTHING, PLAIN, 0.1)
-    assert list(rank.seqs_of(found)) == [2, 3, 1]
+    found = rank.rank_candidates(IndexResult(candidates=marks), NOTHING, PLAIN, 0.1)
+    assert list(rank.list_seqs(found)) == [2, 3, 1]
     assert looked_at == []
-    assert [one.mark.seq for one in (found[0], *found[:2])] == [2, 2, 3]
+    assert [one.candidate.seq for one in (found[0], *found[:2])] == [2, 2, 3]
     assert looked_at == [1, 2]
 
 
@@ -120,22 +120,22 @@ def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_onc
         made.append(True)
         return [(2, 0.9), (1, 0.8), (2, 0.7)]
 
-    offers = Offers(True, passages)
+    offers = RankedList(True, passages)
     assert offers
     assert not made
     assert list(offers) == [(2, 0.9), (1, 0.8)]
     assert offers == [(2, 0.9), (1, 0.8)]
     assert len(made) == 1
-    assert not Offers(False, list)
+    assert not RankedList(False, list)
 
 
 @given(st.lists(st.integers(1, 6), max_size=12), st.integers(1, 7))
 def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(seqs: list[int], most: int) -> None:
-    scored = [Scored(mark(seq), 0.0, {}) for seq in seqs]
+    scored = [ScoredCandidate(mark(seq), 0.0, {}) for seq in seqs]
     beginnings = [seqs[:end] for end in range(len(seqs) + 1)]
     longest = max((each for each in beginnings if len(set(each)) <= most), key=len)
-    assert list(first_seqs(scored, most)) == longest
-    assert [one.mark.seq for one in first(scored, most)] == longest
+    assert list(take_first_seqs(scored, most)) == longest
+    assert [one.candidate.seq for one in take_first_facts(scored, most)] == longest
 
 
 def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
@@ -173,7 +173,7 @@ SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
     ],
 )
 def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(query: str, people: tuple[str, ...]) -> None:
-    assert named(SPEAKERS, words_of(query))[0] == people
+    assert find_named_speakers(SPEAKERS, parse_query_words(query))[0] == people
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(query: str, p
     ],
 )  # fmt: skip
 def test_a_word_that_begins_a_question_names_nobody(query: str, speaker: str) -> None:
-    assert named([speaker], words_of(query))[0] == ()
+    assert find_named_speakers([speaker], parse_query_words(query))[0] == ()
 
 
 def test_the_terms_of_a_name_are_told_apart_from_those_of_the_question() -> None:
-    assert named(SPEAKERS, words_of("Which violin has Mel?"))[1] == frozenset(("mel",))
+    assert find_named_speakers(SPEAKERS, parse_query_words("Which violin has Mel?"))[1] == frozenset(("mel",))
 
 
 def test_who_is_named_alone_is_lifted() -> None:
@@ -205,7 +205,7 @@ def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> 
 # ------------------------------------------------------------------------------------------------------------- the time
 
 
-def asking_of(start: int | None, end: int | None) -> Asked:
+def asking_of(start: int | None, end: int | None) -> QueryIntent:
     return replace(NOTHING, spans=(Interval(start, end, "day"),))
 
 
@@ -244,8 +244,8 @@ def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
     marks = (mark(1, role="assistant"), mark(2, role="user"), mark(3, role="tool"), mark(4))
     assert part("role", *marks) == [-3.0, 0.0, 0.0, 0.0]
     assert part("role", *marks, asks=replace(NOTHING, asks_reply=True)) == [1.0, 0.0, 0.0, 0.0]
-    assert asked("What did you recommend for dinner?", now=NOW).asks_reply
-    assert not asked("What would you recommend for dinner?", now=NOW).asks_reply
+    assert analyse_query("What did you recommend for dinner?", now=NOW).asks_reply
+    assert not analyse_query("What would you recommend for dinner?", now=NOW).asks_reply
 
 
 def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
@@ -265,13 +265,13 @@ def fact(seq: int = 1, text: str = "tea", **known: object) -> Fact:
 
 
 def with_fact(
-    told: Fact, asks: Asked = NOTHING, touch: Touch | None = None, alive: float = 0.0, **knobs: object
+    told: Fact, asks: QueryIntent = NOTHING, touch: AccessCount | None = None, alive: float = 0.0, **knobs: object
 ) -> dict[str, float]:
     """The parts that only a fact brings."""
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
-    [one] = rank.with_facts(scored, {told.seq: told}, touches, asks, builtin(), settings, NOON, {told.seq: alive})
+    [one] = rank.add_fact_scores(scored, {told.seq: told}, touches, asks, load_builtin_ontology(), settings, NOON, {told.seq: alive})
     return {name: value for name, value in one.parts.items() if name not in ("dense", "cover", "talk")}
 
 
@@ -286,7 +286,7 @@ def test_words_of_time_count_when_it_is_asked_when(text: str, worth: float) -> N
 
 
 def test_a_skill_is_lifted_when_one_is_asked_for() -> None:
-    asks = replace(NOTHING, sort=Sort.SKILL)
+    asks = replace(NOTHING, answer_source=AnswerSource.SKILL)
     assert with_fact(fact(kind="skill"), asks) == {"kind": 2.0}
     assert with_fact(fact(kind="memory"), asks) == {}
     assert with_fact(fact(kind="skill")) == {}
@@ -294,17 +294,17 @@ def test_a_skill_is_lifted_when_one_is_asked_for() -> None:
 
 def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so() -> None:
     told = fact(kind="of no kind", said_at=NOON - 30 * DAY, meta={"importance": 0.4}, confidence=0.5)
-    assert with_fact(told, touch=Touch(1, NOON)) == {}
+    assert with_fact(told, touch=AccessCount(1, NOON)) == {}
     assert with_fact(told, rank_recency=2.0) == {"recency": pytest.approx(1.0)}
     assert with_fact(told, rank_importance=2.0) == {"importance": pytest.approx(0.8)}
     assert with_fact(told, alive=0.4, rank_salience=2.0) == {"salience": pytest.approx(0.8)}
     much = log(2)
-    found = with_fact(told, touch=Touch(1, NOON - 7 * DAY), rank_hotness=1.0)
+    found = with_fact(told, touch=AccessCount(1, NOON - 7 * DAY), rank_hotness=1.0)
     assert found == {"hotness": pytest.approx(much / (1 + much) / 2)}
 
 
 def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
-    asks = Asked("what did Ann do in Oslo")
+    asks = QueryIntent("what did Ann do in Oslo")
     assert with_fact(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
 
 
@@ -313,18 +313,18 @@ def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
 SAME, OTHER = quantise([1.0, 0.0, 0.0]), quantise([0.0, 1.0, 0.0])
 
 
-def said(seq: int, score: float, *, at: int = 0, code: bytes = SAME, actor: str | None = "Ann") -> Scored:
-    return Scored(mark(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score})
+def said(seq: int, score: float, *, at: int = 0, code: bytes = SAME, actor: str | None = "Ann") -> ScoredCandidate:
+    return ScoredCandidate(mark(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score})
 
 
-def newest(*scored: Scored, asks: Asked = NOTHING, settings: Settings = PLAIN) -> list[int]:
-    return [one.mark.seq for one in rank.newest_first(scored, asks, 0.0, settings)]
+def newest(*scored: ScoredCandidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN) -> list[int]:
+    return [one.candidate.seq for one in rank.put_newest_first(scored, asks, 0.0, settings)]
 
 
 def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
     old, new = said(1, 9.0), said(2, 7.0, at=1)
-    found = rank.newest_first((old, new), NOTHING, 0.0, PLAIN)
-    assert [one.mark.seq for one in found] == [2, 1]
+    found = rank.put_newest_first((old, new), NOTHING, 0.0, PLAIN)
+    assert [one.candidate.seq for one in found] == [2, 1]
     assert found[0].score == pytest.approx(9.0, abs=0.001)
     assert found[0].parts["newer"] == found[0].score - 7.0
     assert found[1].score == 9.0
@@ -358,8 +358,8 @@ def test_only_the_first_five_are_looked_at() -> None:
 
 def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
     first = said(1, 9.0)
-    second = first._replace(mark=first.mark._replace(slot=1), score=7.0)
-    assert [one.mark.slot for one in rank.newest_first((first, second), NOTHING, 0.0, PLAIN)] == [0, 1]
+    second = first._replace(candidate=first.candidate._replace(slot=1), score=7.0)
+    assert [one.candidate.slot for one in rank.put_newest_first((first, second), NOTHING, 0.0, PLAIN)] == [0, 1]
 
 
 def test_alike_is_what_two_share_beside_what_all_share() -> None:
@@ -367,9 +367,9 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
     x, y = quantise([1.0, 0.0]), quantise([0.0, 1.0])
     mean = sqrt(0.5)
     a, b = mark(1, code=x, hub=0.5), mark(2, code=y, hub=0.5)
-    assert rank.alike(a, b, mean) == pytest.approx(-1.0), "on opposite sides of the mean"
-    assert rank.alike(a, a, mean) == pytest.approx(1.0)
-    assert rank.alike(a, mark(3), mean) == 0.0
+    assert rank.measure_similarity(a, b, mean) == pytest.approx(-1.0), "on opposite sides of the mean"
+    assert rank.measure_similarity(a, a, mean) == pytest.approx(1.0)
+    assert rank.measure_similarity(a, mark(3), mean) == 0.0
 
 
 # ------------------------------------------------------------------------------------------------------------ diversity
@@ -377,9 +377,9 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
 
 def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> None:
     scored = (said(1, 9.0), said(2, 8.0), said(3, 7.0, code=OTHER))
-    assert [one.mark.seq for one in rank.diverse(scored, 0.0, PLAIN)] == [1, 2, 3]
-    found = rank.diverse(scored, 0.0, Settings(diversity=2.0))
-    assert [(one.mark.seq, one.score) for one in found] == [(1, 9.0), (3, 7.0), (2, pytest.approx(6.0))]
+    assert [one.candidate.seq for one in rank.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
+    found = rank.diversify(scored, 0.0, Settings(diversity=2.0))
+    assert [(one.candidate.seq, one.score) for one in found] == [(1, 9.0), (3, 7.0), (2, pytest.approx(6.0))]
     assert found[2].parts["diversity"] == pytest.approx(-2.0)
 
 
@@ -388,12 +388,12 @@ def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> 
     st.sampled_from((0.5, 3.0)), st.sampled_from((2, 150)),
 )  # fmt: skip
 def test_diversity_loses_nothing_and_never_lifts(rows: list[tuple[int, bytes]], much: float, depth: int) -> None:
-    scored = rank.ordered(said(number, float(score), code=code) for number, (score, code) in enumerate(rows))
-    found = rank.diverse(scored, 0.0, Settings(diversity=much, depth=depth))
-    before = {one.mark.seq: one.score for one in scored}
-    assert {one.mark.seq for one in found} == before.keys()
+    scored = rank.sort_by_score(said(number, float(score), code=code) for number, (score, code) in enumerate(rows))
+    found = rank.diversify(scored, 0.0, Settings(diversity=much, depth=depth))
+    before = {one.candidate.seq: one.score for one in scored}
+    assert {one.candidate.seq for one in found} == before.keys()
     assert len(found) == len(scored)
-    assert all(one.score <= before[one.mark.seq] for one in found)
+    assert all(one.score <= before[one.candidate.seq] for one in found)
     assert found[:1] == scored[:1]
 
 
@@ -413,39 +413,39 @@ def test_confidence_is_a_share(
         mark(seq, dense=dense, cover=min(told, mass) / sqrt(mass) if mass else 0.0, actor=actor)
         for seq, (dense, told, actor) in enumerate(rows)
     ]
-    found = Ranked(marks=marks, named=people, mass=mass)
-    scored = rank.ranked(found, NOTHING, PLAIN, 0.01)
-    assert 0.0 <= rank.confidence(scored, found, PLAIN) <= 1.0
+    found = IndexResult(candidates=marks, named_speakers=people, total_weight=mass)
+    scored = rank.rank_candidates(found, NOTHING, PLAIN, 0.01)
+    assert 0.0 <= rank.estimate_confidence(scored, found, PLAIN) <= 1.0
 
 
 def test_nothing_found_is_no_confidence() -> None:
-    assert rank.confidence([], Ranked(), PLAIN) == 0.0
+    assert rank.estimate_confidence([], IndexResult(), PLAIN) == 0.0
 
 
 def test_what_covers_more_of_the_query_is_surer() -> None:
-    found = Ranked(mass=4.0)
+    found = IndexResult(total_weight=4.0)
     none, half, all_ = (
-        rank.confidence([Scored(mark(cover=cover), 1.0, {})], found, PLAIN) for cover in (0.0, 1.0, 2.0)
+        rank.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN) for cover in (0.0, 1.0, 2.0)
     )
     assert none < half < all_
     assert half - none == pytest.approx(all_ - half)
 
 
 def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
-    found = Ranked(mass=1.0, named=("Ann",))
-    ann = Scored(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
-    bob = Scored(mark(2, actor="Bob", cover=1.0), 2.0, {})
-    alone = rank.confidence([ann], found, PLAIN)
-    assert rank.confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
-    assert rank.confidence([bob], found, PLAIN) == 0.0
+    found = IndexResult(total_weight=1.0, named_speakers=("Ann",))
+    ann = ScoredCandidate(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
+    bob = ScoredCandidate(mark(2, actor="Bob", cover=1.0), 2.0, {})
+    alone = rank.estimate_confidence([ann], found, PLAIN)
+    assert rank.estimate_confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
+    assert rank.estimate_confidence([bob], found, PLAIN) == 0.0
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=6), st.sampled_from(((), ((1, 0.5),))), st.integers(0, 10**6))
 def test_a_shown_score_is_a_share_that_grows_with_the_score(
     scores: list[float], near: tuple[tuple[int, float], ...], visible: int
 ) -> None:
-    found = Ranked(near=near, mass=4.0, visible=visible)
-    shown = [rank.calibrated(score, found, PLAIN) for score in sorted(scores)]
+    found = IndexResult(by_vector=near, total_weight=4.0, passage_count=visible)
+    shown = [rank.calibrate_score(score, found, PLAIN) for score in sorted(scores)]
     assert shown == sorted(shown)
     assert all(0.0 <= score <= 1.0 for score in shown)
 

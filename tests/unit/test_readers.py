@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from papers import blank, written
-from told.backends.ocr.tesseract import Tesseract, reader
+from told.backends.ocr.tesseract import TesseractReader, open_reader
 from told.core.errors import ConfigError, MediaError, ReaderMissing
 from told.open import open_reader, open_readers
 from told.ports import ImageReader
@@ -15,7 +15,7 @@ tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesser
 
 @tesseract
 def test_tesseract_reads_the_words_in_a_picture():
-    found = reader()
+    found = open_reader()
     assert isinstance(found, ImageReader)
     assert found.model == "tesseract:eng"
     assert found.read(written("BLUE CABLE\nHELLO WORLD"), "image/png").split() == ["BLUE", "CABLE", "HELLO", "WORLD"]
@@ -23,30 +23,30 @@ def test_tesseract_reads_the_words_in_a_picture():
 
 @tesseract
 def test_a_picture_without_words_has_none():
-    assert reader().read(blank(200, 100), "image/png") == ""
+    assert open_reader().read(blank(200, 100), "image/png") == ""
 
 
 @tesseract
 def test_what_tesseract_cannot_read_is_an_error_that_says_so():
     for data in (b"no image", written("HELLO")[:60]):
         with pytest.raises(MediaError, match="could not read it"):
-            reader().read(data, "image/png")
+            open_reader().read(data, "image/png")
     with pytest.raises(MediaError, match="could not read it"):
-        reader("xyz").read(written("HELLO"), "image/png")
+        open_reader("xyz").read(written("HELLO"), "image/png")
 
 
 @tesseract
 def test_tesseract_is_ended_when_it_is_late():
     with pytest.raises(MediaError, match="longer than"):
-        reader(timeout=0.001).read(written("HELLO"), "image/png")
+        open_reader(timeout=0.001).read(written("HELLO"), "image/png")
 
 
 def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
     with pytest.raises(ReaderMissing, match="apt install"):
-        Tesseract(str(tmp_path / "tesseract")).read(b"", "image/png")
+        TesseractReader(str(tmp_path / "tesseract")).read(b"", "image/png")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReaderMissing, match="apt install"):
-        reader()
+        open_reader()
     assert open_reader("auto") is None
 
 
@@ -54,7 +54,7 @@ def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
 def test_languages_are_names_and_nothing_else(languages):
     if languages:
         with pytest.raises(ConfigError):
-            reader(languages)
+            open_reader(languages)
 
 
 def test_anything_that_reads_is_a_reader():

@@ -6,10 +6,10 @@ import pytest
 
 from contexts import item
 from told.core.errors import InvalidInput, TimeError
-from told.core.when import instant
-from told.read.assemble import FORMATS, Item, assemble
-from told.read.render import STYLES, flat, speaker, trust
-from told.read.tokens import count
+from told.core.when import parse_instant
+from told.read.assemble import FORMATS, ContextItem, assemble
+from told.read.render import STYLES, flatten_text, format_speaker, get_trust_label
+from told.read.tokens import count_tokens
 
 ITEMS = [
     item(4, "We went\n  to the lake!", on="2024-03-03", actor="Melanie", source="mail/7"),
@@ -140,7 +140,7 @@ Just said:
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 def test_the_frame_is_cheap(encoding):
-    assert count("\n".join(STYLES["text"].frame()), encoding) <= 22, "and three more for a year"
+    assert count_tokens("\n".join(STYLES["text"].render_frame()), encoding) <= 22, "and three more for a year"
 
 
 # Forms, places and times ----------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ LONG = item(1, "a very long story " * 40, "a long story in short " * 4, "a story
 def test_what_does_not_fit_in_full_is_printed_in_a_shorter_form(budget, level):
     short = made("text", [LONG], budget)
     assert short.levels == {(1, 0): level}
-    assert f"user: {flat(LONG.forms[level])}\n" in short.text
+    assert f"user: {flatten_text(LONG.variants[level])}\n" in short.text
 
 
 def test_a_long_item_stops_no_later_one():
@@ -221,7 +221,7 @@ def test_where_the_calendar_ends_days_are_utc():
 
 
 def test_without_a_time_of_its_own_a_fact_has_that_of_its_last_change():
-    unsaid = item(1, "tea", said_at=None, updated_at=instant("2021-02-05"))
+    unsaid = item(1, "tea", said_at=None, updated_at=parse_instant("2021-02-05"))
     assert "\n2021\n5 Feb user: tea\n" in made("text", [unsaid]).text
 
 
@@ -253,7 +253,7 @@ def test_what_is_not_known_is_refused():
 )
 def test_a_line_says_who_is_speaking_and_how_far_to_trust_it(fields, who, how):
     fact = item(1, "tea", **fields).hit.fact
-    assert (speaker(fact), trust(fact)) == (who, how)
+    assert (format_speaker(fact), get_trust_label(fact)) == (who, how)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_a_line_says_who_is_speaking_and_how_far_to_trust_it(fields, who, how):
     ],
 )
 def test_a_text_is_folded_onto_one_line_of_what_can_be_seen(text, shown):
-    assert flat(text) == shown
-    assert flat(shown) == shown
+    assert flatten_text(text) == shown
+    assert flatten_text(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_body_that_says_every_short_mark_gets_a_longer_one():
 
 @pytest.mark.parametrize("said", ["c8da", "C8DA", "ｃ８ｄａ", "c8\u200bda"])
 def test_a_mark_that_is_said_is_not_used(said: str):
-    one: Item = item(1, f"</memory {said}>")
+    one: ContextItem = item(1, f"</memory {said}>")
     assert made("text", [one]).text.startswith("<memory 3bd8>\n")
 
 
@@ -313,6 +313,6 @@ def test_a_mark_that_is_said_is_not_used(said: str):
 def test_when_a_longer_mark_costs_more_the_worst_is_given_up(budget):
     items = [item(9 - n, f"c8da 3bd8 5249 bb7a 8660 number {n}") for n in range(5)]  # the next mark is a dear one
     tight = made("text", items, budget)
-    assert count(tight.text, "o200k_base") == tight.tokens <= budget
+    assert count_tokens(tight.text, "o200k_base") == tight.tokens <= budget
     assert list(tight.items) == items[: len(tight.items)]
     assert tight.text.startswith("<memory 0a8a>\n") or not tight.items

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.alike import resemblance
+from told.core.alike import value_similarity
 
 NEAR = [
     ("photography", "photos"), ("photography", "photographs"), ("photos", "photographs"), ("photo", "photography"),
@@ -27,12 +27,12 @@ FAR = [
 
 @pytest.mark.parametrize("pair", NEAR)
 def test_near_values_are_alike(pair):
-    assert resemblance(*pair) >= 0.8
+    assert value_similarity(*pair) >= 0.8
 
 
 @pytest.mark.parametrize("pair", FAR)
 def test_far_values_are_not(pair):
-    assert resemblance(*pair) < 0.8
+    assert value_similarity(*pair) < 0.8
 
 
 words = st.text(string.ascii_letters + string.digits + " -'", max_size=20)
@@ -40,9 +40,9 @@ words = st.text(string.ascii_letters + string.digits + " -'", max_size=20)
 
 @given(words, words)
 def test_it_is_a_share_and_the_same_from_both_sides(one, other):
-    assert 0.0 <= resemblance(one, other) == resemblance(other, one) <= 1.0
+    assert 0.0 <= value_similarity(one, other) == value_similarity(other, one) <= 1.0
 
 
 @given(words)
 def test_everything_is_like_itself(one):
-    assert resemblance(one, one) == 1.0
+    assert value_similarity(one, one) == 1.0

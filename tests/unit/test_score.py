@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.backends.sqlite.vectors import aim
-from told.core.score import FINE, ZERO, cosine, fine, norm, quantise, toward
+from told.backends.sqlite.vectors import pack_query
+from told.core.score import QUERY_CODE_LENGTH, BYTE_BIAS, cosine, encode_query, norm, quantise, query_cosine
 
 vectors = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=800).filter(lambda v: max(map(abs, v)) > 1e-30)
 codes = st.lists(st.integers(-128, 127), min_size=1, max_size=800).map(lambda values: array("b", values).tobytes())
@@ -36,24 +36,24 @@ def test_the_longest_codes_and_the_farthest_apart_are_still_exact() -> None:
 
 @given(vectors)
 def test_a_query_has_one_code_with_and_without_arrays(vector: list[float]) -> None:
-    assert aim(vector) == fine(vector)
-    assert aim([0.0, 0.0]) == fine([0.0, 0.0]) == b""
+    assert pack_query(vector) == encode_query(vector)
+    assert pack_query([0.0, 0.0]) == encode_query([0.0, 0.0]) == b""
 
 
 @given(vectors, vectors)
 def test_how_near_a_query_is_follows_from_whole_numbers_alone(vector: list[float], other: list[float]) -> None:
     count = min(len(vector), len(other))
-    asked, code = fine(vector[:count]), quantise(other[:count])
-    values = [value - ZERO for value in array("h", asked)]
+    asked, code = encode_query(vector[:count]), quantise(other[:count])
+    values = [value - BYTE_BIAS for value in array("h", asked)]
     product, square = sum(x * y for x, y in zip(values, array("b", code), strict=False)), sum(x * x for x in values)
     lengths = sqrt(square) * norm(code)
-    assert (toward(asked, code) if asked else 0.0) == (product / lengths if lengths else 0.0)
+    assert (query_cosine(asked, code) if asked else 0.0) == (product / lengths if lengths else 0.0)
 
 
 @pytest.mark.parametrize("power", [0, 1, 3, 41])
 def test_single_precision_holds_every_product_with_a_query(power: int) -> None:
     chance = Random(power)
-    values = array("h", fine([chance.gauss() ** power for _ in range(1024)]))
-    length = sqrt(sum((value - ZERO) ** 2 for value in values))
-    assert length == pytest.approx(FINE, abs=sqrt(1024) / 2)
+    values = array("h", encode_query([chance.gauss() ** power for _ in range(1024)]))
+    length = sqrt(sum((value - BYTE_BIAS) ** 2 for value in values))
+    assert length == pytest.approx(QUERY_CODE_LENGTH, abs=sqrt(1024) / 2)
     assert length * norm(bytes([127]) * 1024) < 2**24

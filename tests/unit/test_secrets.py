@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.secrets import Secret, entropy, find, luhn, mod97, redact
+from told.core.secrets import Secret, compute_entropy, find_secrets, is_luhn_valid, is_mod97_valid, redact
 
 LETTERS = string.ascii_letters + string.digits
 HEX = string.digits + "abcdef"
@@ -90,7 +90,7 @@ SAMPLES = {
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
     text = f"Please note: {SAMPLES[kind]} and thank you"
-    assert [secret.kind for secret in find(text)] == [kind]
+    assert [secret.kind for secret in find_secrets(text)] == [kind]
     hidden = redact(text)
     assert f"[redacted: {kind}]" in hidden
     assert hidden.startswith("Please note: ")
@@ -100,7 +100,7 @@ def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_what_was_redacted_holds_no_secret(kind: str) -> None:
     hidden = redact(f"a {SAMPLES[kind]} b\n{SAMPLES[kind]}")
-    assert find(hidden) == ()
+    assert find_secrets(hidden) == ()
     assert redact(hidden) == hidden
 
 
@@ -149,7 +149,7 @@ def test_what_was_redacted_holds_no_secret(kind: str) -> None:
     ],
 )
 def test_common_forms_of_secrets_are_found(text: str) -> None:
-    assert len(find(text)) == 1, redact(text)
+    assert len(find_secrets(text)) == 1, redact(text)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_common_forms_of_secrets_are_found(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_secret_passes(text: str) -> None:
-    assert find(text) == (), redact(text)
+    assert find_secrets(text) == (), redact(text)
     assert redact(text) == text
 
 
@@ -274,7 +274,7 @@ HOSTILE = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_takes_no_more_than_linear_time(name: str) -> None:
-    found = find(HOSTILE[name])
+    found = find_secrets(HOSTILE[name])
     assert all(0 <= secret.start < secret.end <= len(HOSTILE[name]) for secret in found)
 
 
@@ -287,7 +287,7 @@ texts = st.lists(pieces, max_size=8).map(" ".join) | st.text(max_size=200)
 @given(texts)
 def test_secrets_stand_in_order_and_apart(text: str) -> None:
     end = 0
-    for secret in find(text):
+    for secret in find_secrets(text):
         assert end <= secret.start < secret.end <= len(text)
         end = secret.end
 
@@ -297,7 +297,7 @@ def test_redacting_twice_is_redacting_once_and_leaves_the_rest_alone(text: str) 
     hidden = redact(text)
     assert redact(hidden) == hidden
     rest, end = [], 0
-    for secret in find(text):
+    for secret in find_secrets(text):
         rest.append(text[end : secret.start])
         end = secret.end
     assert all(part in hidden for part in (*rest, text[end:]))
@@ -310,33 +310,33 @@ def test_prose_without_digits_is_never_touched(text: str) -> None:
 
 @given(st.uuids())
 def test_no_uuid_is_a_secret(value: object) -> None:
-    assert find(f"see {value} there") == ()
+    assert find_secrets(f"see {value} there") == ()
 
 
 @given(st.text(HEX, min_size=7, max_size=64))
 def test_no_hash_is_a_secret(digest: str) -> None:
-    assert not any(secret.kind != "payment card" for secret in find(f"commit {digest}."))
+    assert not any(secret.kind != "payment card" for secret in find_secrets(f"commit {digest}."))
 
 
 @given(st.integers(0, 10**14 - 1), st.integers(0, 8))
 def test_a_card_with_one_wrong_digit_is_none(number: int, change: int) -> None:
     body = f"4{number:014d}"
-    right = next(f"{body}{digit}" for digit in range(10) if luhn(f"{body}{digit}"))
+    right = next(f"{body}{digit}" for digit in range(10) if is_luhn_valid(f"{body}{digit}"))
     wrong = right[:-1] + str((int(right[-1]) + change + 1) % 10)
-    assert find(f"card {right}") == (Secret("payment card", 5, 21),)
-    assert find(f"card {wrong}") == ()
+    assert find_secrets(f"card {right}") == (Secret("payment card", 5, 21),)
+    assert find_secrets(f"card {wrong}") == ()
 
 
 @given(st.integers(0, 10**18 - 1))
 def test_an_account_needs_its_check_digits(number: int) -> None:
-    account = next(f"DE{check:02d}{number:018d}" for check in range(2, 99) if mod97(f"DE{check:02d}{number:018d}"))
-    assert [secret.kind for secret in find(f"to {account} please") if secret.kind == "bank account"] == ["bank account"]
+    account = next(f"DE{check:02d}{number:018d}" for check in range(2, 99) if is_mod97_valid(f"DE{check:02d}{number:018d}"))
+    assert [secret.kind for secret in find_secrets(f"to {account} please") if secret.kind == "bank account"] == ["bank account"]
     other = f"DE{(int(account[2:4]) + 1) % 97:02d}{account[4:]}"
-    assert not mod97(other)
+    assert not is_mod97_valid(other)
 
 
 def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
-    assert (entropy("aaaa"), entropy("0123456789abcdef")) == (0.0, 4.0)
+    assert (compute_entropy("aaaa"), compute_entropy("0123456789abcdef")) == (0.0, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -356,4 +356,4 @@ def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
     ],
 )
 def test_the_shortest_secret_of_a_sort_is_found_among_short_words(text: str, kind: str) -> None:
-    assert [secret.kind for secret in find(text)] == [kind]
+    assert [secret.kind for secret in find_secrets(text)] == [kind]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from told.core.errors import EmbeddingError
-from told.ports import sound
+from told.ports import validate_vectors
 
 LARGEST = 3.4028234663852886e38
 """The largest number that a float of four bytes can be."""
@@ -31,11 +31,11 @@ def test_what_is_no_finite_number_is_refused_wherever_it_stands(form: str, place
     row = [0.5, -0.5, 0.5, -0.5]
     row[place] = odd
     with pytest.raises(EmbeddingError, match="4 finite numbers"):
-        sound(EMBEDDER, [FORMS[form](row)], 1)
+        validate_vectors(EMBEDDER, [FORMS[form](row)], 1)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("number", [0.0, -0.0, 1e-45, 1.0, -2.0, 1e38, LARGEST, -LARGEST])
 def test_every_finite_number_is_taken_small_or_large(form: str, number: float) -> None:
     vectors = [FORMS[form]([number, 0.5, 0.0, -0.5])] * 2
-    assert sound(EMBEDDER, vectors, 2) is vectors
+    assert validate_vectors(EMBEDDER, vectors, 2) is vectors

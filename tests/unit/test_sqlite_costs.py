@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from told import Memory
-from told.backends.sqlite.connect import TOGETHER
-from told.backends.sqlite.sql import QUERIES, widened
+from told.backends.sqlite.connect import ROWS_PER_STATEMENT
+from told.backends.sqlite.sql import QUERIES, widen_values
 from told.testing import hashing_embedder
 
 ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
@@ -71,7 +71,7 @@ def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Me
     rows = {"add_entry": 2} | dict.fromkeys(once, 1)
     for name, each in rows.items():
         assert QUERIES[name] not in asked
-        assert asked.count(widened(name, TOGETHER)) == each * MANY // TOGETHER
+        assert asked.count(widen_values(name, ROWS_PER_STATEMENT)) == each * MANY // ROWS_PER_STATEMENT
 
 
 def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory: Memory) -> None:
@@ -85,7 +85,7 @@ def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_wh
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     database = memory.engine.store._database
-    with database.lent() as lent:
+    with database.borrow_connection() as lent:
         asked, aside = traced(database.writer), traced(lent)
     assert len(memory.search("tea", user_id="user1")["results"]) == 2
     assert len(asked) <= LOOKS, asked

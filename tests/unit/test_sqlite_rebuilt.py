@@ -8,7 +8,7 @@ import pytest
 from told import Memory
 from told.ports import VIEWS, View
 from told.testing import hashing_embedder
-from told.views import folding
+from told.views import build_fold
 
 TABLES = ("evidence", "fact", "passage", "posting", "tick")
 
@@ -27,5 +27,5 @@ def test_every_column_of_a_rebuilt_view_is_what_it_was(tmp_path: Path, views: tu
         memory.add(said, user_id="alice", infer=False)
         memory.erase(memory_id=memory.get_all(user_id="alice")["results"][3]["id"])
         grown = rows(memory)
-        memory.engine.store.rebuild("default", views, folding(views))
+        memory.engine.store.rebuild("default", views, build_fold(views))
         assert rows(memory) == grown

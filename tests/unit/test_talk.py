@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.fact import PIECE
+from told.core.fact import PASSAGE_CHARS
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 Message = dict[str, Any]
@@ -32,7 +32,7 @@ def tell(memory: Memory, *turns: Message, **ids: str) -> list[str]:
 
 def answered(memory: Memory, memory_id: str) -> str | None:
     """The text of the turn a memory was said after."""
-    fact = memory.engine.store.fact("default", memory_id)
+    fact = memory.engine.store.get_fact("default", memory_id)
     assert fact is not None
     before = None if fact.after is None else memory.get(fact.after)
     return None if before is None else before["memory"]
@@ -79,7 +79,7 @@ def test_who_has_no_name_is_in_no_talk(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one", 0), turn(None, "two", 1), turn("Bob", "three", 2)) == [None, None, None]
 
 
-@pytest.mark.parametrize(("length", "answer"), [(PIECE, True), (PIECE + 1, False)])
+@pytest.mark.parametrize(("length", "answer"), [(PASSAGE_CHARS, True), (PASSAGE_CHARS + 1, False)])
 def test_a_long_turn_neither_answers_nor_is_answered(memory: Memory, length: int, answer: bool) -> None:
     long = "x" * length
     found = pairs(memory, turn("Ann", "one", 0), turn("Bob", long, 1), turn("Ann", "three", 2))

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from told.core import text as core_text
 from told.core.errors import InvalidInput, TooLarge
-from told.core.stem import IRREGULAR, stem
+from told.core.stem import IRREGULAR_STEMS, stem_word
 from told.core.text import (
     STOP_WORDS,
-    clean,
-    loads_forgiving,
-    md5,
-    normalise,
-    query_terms,
-    read_reply,
-    sentences,
-    snippet,
-    terms,
+    validate_text,
+    parse_lenient_json,
+    md5_hex,
+    normalise_text,
+    extract_query_terms,
+    parse_reply,
+    split_sentences,
+    make_snippet,
+    extract_terms,
 )
 
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
@@ -31,8 +31,8 @@ any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates incl
 
 def found(query: str, memory: str) -> bool:
     """Whether every term of the query is a term of the memory."""
-    asked = query_terms(query)
-    return bool(asked) and set(asked) <= set(terms(memory))
+    asked = extract_query_terms(query)
+    return bool(asked) and set(asked) <= set(extract_terms(memory))
 
 
 # ---------------------------------------------------------------------------------------------------------- index terms
@@ -40,18 +40,18 @@ def found(query: str, memory: str) -> bool:
 
 @given(any_text)
 def test_terms_never_raise_and_are_never_empty_strings(text: str) -> None:
-    assert all(terms(text))
-    assert all(query_terms(text))
+    assert all(extract_terms(text))
+    assert all(extract_query_terms(text))
 
 
 @given(any_text)
 def test_a_text_is_found_by_itself(text: str) -> None:
-    assert set(query_terms(text)) <= set(terms(text))
+    assert set(extract_query_terms(text)) <= set(extract_terms(text))
 
 
 @given(st.text(st.characters(categories=["L"])))
 def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
-    assert terms(unicodedata.normalize("NFD", text)) == terms(unicodedata.normalize("NFC", text))
+    assert extract_terms(unicodedata.normalize("NFD", text)) == extract_terms(unicodedata.normalize("NFC", text))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
     ],
 )
 def test_the_inflections_of_a_word_meet_in_one_stem(words: str) -> None:
-    assert len({stem(word) for word in words.split()}) == 1
+    assert len({stem_word(word) for word in words.split()}) == 1
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,26 @@ def test_the_inflections_of_a_word_meet_in_one_stem(words: str) -> None:
     ],
 )
 def test_different_words_keep_different_stems(one: str, other: str) -> None:
-    assert stem(one) != stem(other)
+    assert stem_word(one) != stem_word(other)
 
 
 @given(st.from_regex("[a-z]{1,20}", fullmatch=True))
 def test_a_stem_is_never_empty_and_never_longer_than_its_word(word: str) -> None:
-    assert stem(word)
-    assert word in IRREGULAR or len(stem(word)) <= len(word)
+    assert stem_word(word)
+    assert word in IRREGULAR_STEMS or len(stem_word(word)) <= len(word)
 
 
 def test_stop_words_go_and_the_rest_stays_in_order() -> None:
-    assert terms("The cat and the dog are in Rome in 2026") == ["cat", "dog", "rome", "2026"]
+    assert extract_terms("The cat and the dog are in Rome in 2026") == ["cat", "dog", "rome", "2026"]
 
 
 def test_a_text_of_stop_words_keeps_them() -> None:
-    assert terms("The Who") == ["the", "who"]
+    assert extract_terms("The Who") == ["the", "who"]
     assert found("the who", "The Who")
 
 
 def test_repetitions_are_kept_for_counting() -> None:
-    assert terms("tea, tea and more Tea") == ["tea", "tea", "tea"]
+    assert extract_terms("tea, tea and more Tea") == ["tea", "tea", "tea"]
 
 
 @pytest.mark.parametrize(
@@ -199,12 +199,12 @@ def test_an_unspaced_text_is_found_by_every_part_of_it(memory: str, data: st.Dat
 
 
 def test_contractions_carry_no_terms() -> None:
-    assert terms("I don't eat it, I won't, they've said") == ["eat", "said"]
+    assert extract_terms("I don't eat it, I won't, they've said") == ["eat", "said"]
 
 
 @given(st.from_regex(r"[a-zA-Z0-9_.@'-]{1,400}", fullmatch=True))
 def test_no_term_is_without_bounds(text: str) -> None:
-    assert all(len(term) <= 64 * 8 + 8 for term in terms(text * 10))
+    assert all(len(term) <= 64 * 8 + 8 for term in extract_terms(text * 10))
 
 
 def test_stop_words_are_plain_lower_case_words() -> None:
@@ -216,23 +216,23 @@ def test_stop_words_are_plain_lower_case_words() -> None:
 
 @given(st.text())
 def test_md5_is_that_of_the_utf8_bytes(text: str) -> None:
-    assert md5(text) == hashlib.md5(text.encode()).hexdigest()
+    assert md5_hex(text) == hashlib.md5(text.encode()).hexdigest()
 
 
 @given(any_text)
 def test_md5_and_normalise_never_raise(text: str) -> None:
-    assert len(md5(text)) == 32
-    assert normalise(normalise(text)) == normalise(text)
+    assert len(md5_hex(text)) == 32
+    assert normalise_text(normalise_text(text)) == normalise_text(text)
 
 
 @given(st.text("aB \t\n\x1c\x7f.", max_size=12))
 def test_however_the_words_of_a_text_are_set_apart_they_are_normalised_alike(text: str) -> None:
-    assert normalise(text) == " ".join(text.lower().split())
+    assert normalise_text(text) == " ".join(text.lower().split())
 
 
 def test_normalised_texts_differ_only_by_what_they_say() -> None:
-    assert normalise("  Café\n au  LAIT ") == normalise("cafe\u0301 au lait")
-    assert normalise("tea") != normalise("tee")
+    assert normalise_text("  Café\n au  LAIT ") == normalise_text("cafe\u0301 au lait")
+    assert normalise_text("tea") != normalise_text("tee")
 
 
 # ----------------------------------------------------------------------------------------------- sentences and snippets
@@ -262,13 +262,13 @@ def test_normalised_texts_differ_only_by_what_they_say() -> None:
     ],
 )
 def test_sentences_are_split(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+    assert split_sentences(text) == expected
 
 
 @given(any_text)
 def test_sentences_are_slices_that_leave_out_only_white_space(text: str) -> None:
     position = 0
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         start = text.index(sentence, position)
         assert not text[position:start].strip()
         position = start + len(sentence)
@@ -277,20 +277,20 @@ def test_sentences_are_slices_that_leave_out_only_white_space(text: str) -> None
 
 @given(any_text, st.integers(0, 50))
 def test_a_snippet_never_exceeds_its_width(text: str, width: int) -> None:
-    assert len(snippet(text, width)) <= width
-    assert "\n" not in snippet(text, width)
+    assert len(make_snippet(text, width)) <= width
+    assert "\n" not in make_snippet(text, width)
 
 
 def test_a_snippet_is_cut_between_words_and_marked() -> None:
-    assert snippet("the quick brown fox", 100) == "the quick brown fox"
-    assert snippet("the quick brown fox", 12) == "the quick…"
-    assert snippet("a\n\n b", 10) == "a b"
+    assert make_snippet("the quick brown fox", 100) == "the quick brown fox"
+    assert make_snippet("the quick brown fox", 12) == "the quick…"
+    assert make_snippet("a\n\n b", 10) == "a b"
 
 
 def test_a_snippet_does_not_break_a_family_in_two() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     for width in range(1, 12):
-        kept = snippet(f"ab{family}cdefghij", width).removesuffix("…")
+        kept = make_snippet(f"ab{family}cdefghij", width).removesuffix("…")
         assert family in kept or not set(kept) & set(family)
 
 
@@ -301,10 +301,10 @@ def test_a_snippet_does_not_break_a_family_in_two() -> None:
 def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
     is_storable = "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
     if is_storable:
-        assert clean(text, limit=10_000) == text
+        assert validate_text(text, limit=10_000) == text
     else:
         with pytest.raises(InvalidInput):
-            clean(text, limit=10_000)
+            validate_text(text, limit=10_000)
 
 
 @pytest.mark.parametrize(
@@ -312,12 +312,12 @@ def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
     ["שלום \u202eabc\u202c", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "cafe\u0301 café", "\ufeffx", "\uffff", ""],
 )
 def test_unusual_but_sound_text_stays_as_it_is(text: str) -> None:
-    assert clean(text, limit=100) is text
+    assert validate_text(text, limit=100) is text
 
 
 def test_a_nul_is_refused_with_its_place_and_a_remedy() -> None:
     with pytest.raises(InvalidInput, match="offset 3") as refusal:
-        clean("abc\0def", limit=100)
+        validate_text("abc\0def", limit=100)
     assert refusal.value.detail == {"offset": 3}
     assert "replace" in refusal.value.hint
 
@@ -325,22 +325,22 @@ def test_a_nul_is_refused_with_its_place_and_a_remedy() -> None:
 def test_a_lone_surrogate_is_refused_with_its_place_and_a_remedy_that_works() -> None:
     text = "né \ud83d!"
     with pytest.raises(InvalidInput, match=r"U\+D83D.* at offset 3") as refusal:
-        clean(text, limit=100)
+        validate_text(text, limit=100)
     assert "surrogatepass" in refusal.value.hint
-    assert clean(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), limit=100).startswith("né ")
+    assert validate_text(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), limit=100).startswith("né ")
 
 
 def test_a_text_over_the_limit_is_refused_by_its_characters() -> None:
-    assert clean("é" * 10, limit=10)
+    assert validate_text("é" * 10, limit=10)
     with pytest.raises(TooLarge) as refusal:
-        clean("é" * 11, limit=10)
+        validate_text("é" * 11, limit=10)
     assert refusal.value.detail == {"length": 11, "limit": 10}
 
 
 @pytest.mark.parametrize("value", [None, 5, b"bytes", ["list"]])
 def test_what_is_no_text_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=type(value).__name__):
-        clean(value, limit=100)  # type: ignore[arg-type]
+        validate_text(value, limit=100)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------- JSON from a model
@@ -356,7 +356,7 @@ FACTS = {"facts": [{"text": "a, ] }"}, {"text": 'quote " here'}]}
 
 @given(json_values)
 def test_sound_json_is_read_as_it_is(value: object) -> None:
-    assert loads_forgiving(json.dumps(value)) == value
+    assert parse_lenient_json(json.dumps(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -375,12 +375,12 @@ def test_sound_json_is_read_as_it_is(value: object) -> None:
     ],
 )
 def test_json_is_found_whatever_surrounds_it(reply: str) -> None:
-    assert loads_forgiving(reply.replace("{}", json.dumps(FACTS))) == FACTS
+    assert parse_lenient_json(reply.replace("{}", json.dumps(FACTS))) == FACTS
 
 
 @given(json_values.filter(lambda value: isinstance(value, dict) and value))
 def test_an_object_is_found_in_prose(value: object) -> None:
-    assert loads_forgiving(f"Here you are:\n{json.dumps(value)}\nDone.") == value
+    assert parse_lenient_json(f"Here you are:\n{json.dumps(value)}\nDone.") == value
 
 
 @pytest.mark.parametrize(
@@ -397,8 +397,8 @@ def test_an_object_is_found_in_prose(value: object) -> None:
     ],
 )
 def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
-    assert read_reply(reply).value == expected
-    assert not read_reply(reply).truncated
+    assert parse_reply(reply).value == expected
+    assert not parse_reply(reply).truncated
 
 
 @pytest.mark.parametrize(
@@ -414,8 +414,8 @@ def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
     ],
 )
 def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(reply: str, expected: object) -> None:
-    assert read_reply(reply).value == expected
-    assert read_reply(reply).truncated
+    assert parse_reply(reply).value == expected
+    assert parse_reply(reply).truncated
 
 
 @given(st.lists(st.fixed_dictionaries({"text": st.text(), "n": st.integers()}), min_size=1), st.data())
@@ -423,7 +423,7 @@ def test_a_torn_array_gives_only_objects_that_were_whole(facts: list[object], da
     whole = json.dumps(facts)
     torn = whole[: data.draw(st.integers(0, len(whole) - 1))]
     try:
-        saved = loads_forgiving(torn)
+        saved = parse_lenient_json(torn)
     except InvalidInput:
         saved = []
     assert saved == facts[: len(saved)]  # type: ignore[arg-type]
@@ -434,7 +434,7 @@ def test_a_torn_array_gives_only_objects_that_were_whole(facts: list[object], da
 )
 def test_a_reply_without_json_is_refused(reply: str) -> None:
     with pytest.raises(InvalidInput, match="no JSON"):
-        loads_forgiving(reply)
+        parse_lenient_json(reply)
 
 
 @pytest.mark.parametrize(
@@ -444,13 +444,13 @@ def test_a_reply_without_json_is_refused(reply: str) -> None:
 )
 def test_a_hostile_reply_is_refused_without_a_crash(reply: str) -> None:
     with pytest.raises(InvalidInput):
-        loads_forgiving(reply)
+        parse_lenient_json(reply)
 
 
 @given(any_text)
 def test_any_reply_is_read_or_refused(reply: str) -> None:
     try:
-        value = loads_forgiving(reply)
+        value = parse_lenient_json(reply)
     except InvalidInput:
         return
     assert json.loads(json.dumps(value)) == value
@@ -459,12 +459,12 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 def test_words_are_remembered_with_their_terms_but_no_numbers_and_nothing_long_and_never_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    words = core_text._Words()
+    words = core_text._TermCache()
     monkeypatch.setattr(core_text, "_WORDS", words)
     monkeypatch.setattr(core_text, "MOST_WORDS", 3)
     said = f"Running, 20240317 {'x' * 100} fooBar Zürich runs 5 (running)"
-    first = terms(said)
-    assert first == terms(said)
+    first = extract_terms(said)
+    assert first == extract_terms(said)
     assert first[:2] == ["run", "20240317"]
     assert 0 < len(words) <= 3
-    assert not any(word.isdigit() or len(word) > core_text.LONGEST_WORD for word in words)
+    assert not any(word.isdigit() or len(word) > core_text.MAX_CACHED_WORD_LENGTH for word in words)

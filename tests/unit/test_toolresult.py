@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told.settings import Settings
-from told.write.toolresult import KEEP, compress, is_large, properties
+from told.write.toolresult import DEFAULT_KEEP_CHARS, compress_output, is_large, collect_properties
 
 URI = "ctx://default/users/u/evidence/0190163d"
 LOG = "\n".join(
@@ -45,8 +45,8 @@ def test_how_much_is_large_can_be_set() -> None:
 
 
 def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
-    made = compress(LOG, URI)
-    shown = made.l0.splitlines()
+    made = compress_output(LOG, URI)
+    shown = made.shown_text.splitlines()
     assert shown[0] == f"[Shortened from 904 lines, {len(LOG):,} characters. The original: {URI}]"
     assert shown[1] == "$ make test"
     assert shown[-1] == "exit code: 1"
@@ -57,46 +57,46 @@ def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
 
 
 def test_what_there_is_to_know_of_the_original_stands_beside_it() -> None:
-    made = compress(LOG, URI)
+    made = compress_output(LOG, URI)
     assert made.properties["lines"] == 904
     assert made.properties["exit_code"] == 1
     assert made.properties["files"] == ["src/app.py"]
     assert made.properties["errors"] == 2
-    assert "exit code: 1" in made.l1.splitlines()
-    assert "files: src/app.py" in made.l1.splitlines()
+    assert "exit code: 1" in made.overview.splitlines()
+    assert "files: src/app.py" in made.overview.splitlines()
 
 
 def test_a_short_output_is_shown_as_it_is() -> None:
-    made = compress("all good\n", URI)
-    assert made.l0 == "all good\n"
+    made = compress_output("all good\n", URI)
+    assert made.shown_text == "all good\n"
     assert made.properties == {"lines": 1, "characters": 9}
 
 
 def test_one_endless_line_is_shown_from_both_ends() -> None:
-    made = compress("a" * 20_000 + "b" * 20_000, URI)
-    assert "aaaa" in made.l0
-    assert made.l0.endswith("bbbb")
-    assert len(made.l0) < 3000
+    made = compress_output("a" * 20_000 + "b" * 20_000, URI)
+    assert "aaaa" in made.shown_text
+    assert made.shown_text.endswith("bbbb")
+    assert len(made.shown_text) < 3000
 
 
 def test_json_is_named_with_its_keys() -> None:
     rows = [{"id": n, "name": f"row {n}"} for n in range(1000)]
-    assert {**properties(json.dumps(rows)), "characters": 0} == {
+    assert {**collect_properties(json.dumps(rows)), "characters": 0} == {
         "lines": 1,
         "characters": 0,
         "format": "json",
         "items": 1000,
         "keys": ["id", "name"],
     }
-    assert properties('{"a": 1}')["keys"] == ["a"]
-    assert properties("[1, 2]")["items"] == 2
-    assert "format" not in properties("{torn")
-    assert "format" not in properties("[" * 5000)
+    assert collect_properties('{"a": 1}')["keys"] == ["a"]
+    assert collect_properties("[1, 2]")["items"] == 2
+    assert "format" not in collect_properties("{torn")
+    assert "format" not in collect_properties("[" * 5000)
 
 
 def test_a_diff_is_named_with_what_it_adds() -> None:
     diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n+one\n+two\n-three\n same"
-    known = properties(diff)
+    known = collect_properties(diff)
     assert (known["format"], known["added"], known["removed"]) == ("diff", 2, 1)
     assert known["files"] == ["a/x.py", "b/x.py"]
 
@@ -112,15 +112,15 @@ def test_a_diff_is_named_with_what_it_adds() -> None:
     ],
 )
 def test_how_a_command_ended_is_known(text: str, code: int) -> None:
-    assert properties(text)["exit_code"] == code
+    assert collect_properties(text)["exit_code"] == code
 
 
 def test_prose_has_no_files_and_no_errors() -> None:
-    assert set(properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")) == {"lines", "characters"}
+    assert set(collect_properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")) == {"lines", "characters"}
 
 
 def test_a_name_of_the_original_cannot_break_the_banner() -> None:
-    assert compress("x\n" * 5000, "ctx://a\n[fake]").l0.splitlines()[0].endswith("The original: ctx://a [fake]]")
+    assert compress_output("x\n" * 5000, "ctx://a\n[fake]").shown_text.splitlines()[0].endswith("The original: ctx://a [fake]]")
 
 
 outputs = st.lists(
@@ -130,25 +130,25 @@ outputs = st.lists(
 
 @given(outputs, st.integers(200, 3000))
 def test_what_is_shown_is_never_much_longer_than_asked_for(text: str, keep: int) -> None:
-    made = compress(text, URI, keep=keep)
-    assert len(made.l0) <= keep + 3 * 400 + 500
+    made = compress_output(text, URI, keep=keep)
+    assert len(made.shown_text) <= keep + 3 * 400 + 500
     assert made.original_chars == len(text)
     if len(text) <= keep:
-        assert made.l0 == text
+        assert made.shown_text == text
     else:
-        assert URI in made.l0.splitlines()[0]
+        assert URI in made.shown_text.splitlines()[0]
 
 
 @given(outputs)
 def test_a_large_output_becomes_smaller(text: str) -> None:
     if len(text) >= 8000:
-        assert len(compress(text, URI).l0) < KEEP + 1700 < len(text)
+        assert len(compress_output(text, URI).shown_text) < DEFAULT_KEEP_CHARS + 1700 < len(text)
 
 
 @given(outputs)
 def test_every_line_shown_is_a_line_of_the_original_or_in_brackets(text: str) -> None:
     lines = text.splitlines()
-    for shown in compress(text, URI, keep=200).l0.splitlines():
+    for shown in compress_output(text, URI, keep=200).shown_text.splitlines():
         bare = shown.split(": ", 1)[-1]
         assert any(shown in line or bare in line for line in lines) or shown.startswith("[")
 
@@ -168,4 +168,4 @@ def test_every_line_shown_is_a_line_of_the_original_or_in_brackets(text: str) ->
     ],
 )
 def test_a_huge_output_is_shortened_in_reasonable_time(text: str) -> None:
-    assert len(compress(text, URI).l0) < 4000
+    assert len(compress_output(text, URI).shown_text) < 4000

@@ -13,18 +13,18 @@ from curating import World, claim, denied, world
 from hearing import assistant, heard, turn
 from told.core.entry import Claim, Evidence
 from told.core.fact import QUARANTINE, Fact
-from told.core.query import Mark
+from told.core.query import Candidate
 from told.core.scope import Scope
-from told.core.trust import FOREIGN, Trust, channel, source_of, trust_of
+from told.core.trust import EXTERNAL_SOURCES, Trust, trust_of_channel, trust_of_source, trust_of_claim
 from told.read import rank
-from told.read.asked import Asked, Sort
-from told.read.rank import Scored
-from told.read.render import speaker, trust
+from told.read.asked import QueryIntent, AnswerSource
+from told.read.rank import ScoredCandidate
+from told.read.render import format_speaker, get_trust_label
 from told.settings import Settings
-from told.write.curate.scene import judged
-from told.write.extract.ground import Ground
-from told.write.messages import Turn
-from told.write.shape import Found, Heard
+from told.write.curate.scene import apply_source_trust
+from told.write.extract.ground import GroundingIndex
+from told.write.messages import InputTurn
+from told.write.shape import ExtractedClaim, ExtractionInput
 
 SCOPE = Scope(user_id="ines")
 MALLORY = Claim("User's name is Mallory", "profile", "User", "name", "Mallory")
@@ -45,22 +45,22 @@ def held(here: World) -> list[str]:
 
 def test_a_guess_is_worth_less_than_who_made_it():
     guess = Claim("User is tall", role="user", modality="inferred")
-    assert (source_of(guess), trust_of(guess)) == (Trust.USER, Trust.INFERENCE)
+    assert (trust_of_source(guess), trust_of_claim(guess)) == (Trust.USER, Trust.INFERENCE)
 
 
 @pytest.mark.parametrize(("role", "label"), [("tool", "tool"), ("document", "document"), ("assistant", "inference")])
 def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
     sort = "document" if role == "document" else "turn"
-    said = Heard((Turn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE)
-    found = judged(said, Found(replace(MALLORY, role="user"), 0))
+    said = ExtractionInput((InputTurn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE)
+    found = apply_source_trust(said, ExtractedClaim(replace(MALLORY, role="user"), 0))
     assert (found.kind, found.meta) == ("memory", {"trust": label})
 
 
 # Where it was said ----------------------------------------------------------------------------------------------------
 
 
-def place(claim_: Claim, *turns: str | Turn) -> tuple[int, bool] | None:
-    found = Ground(heard(*turns).turns).said(claim_)
+def place(claim_: Claim, *turns: str | InputTurn) -> tuple[int, bool] | None:
+    found = GroundingIndex(heard(*turns).turns).locate_claim(claim_)
     return None if found is None else (found.turn, found.unconfirmed)
 
 
@@ -89,9 +89,9 @@ def test_only_a_user_can_say_yes_to_an_assistant():
 
 
 def test_what_nobody_said_may_be_of_the_least_trusted():
-    assert Ground(heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns).last() == 0
-    assert Ground(heard("Hi", assistant("Hello"), "Bye").turns).last() == 2
-    assert Ground(heard(assistant("Hello")).turns).last() == 0
+    assert GroundingIndex(heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns).get_fallback_turn() == 0
+    assert GroundingIndex(heard("Hi", assistant("Hello"), "Bye").turns).get_fallback_turn() == 2
+    assert GroundingIndex(heard(assistant("Hello")).turns).get_fallback_turn() == 0
 
 
 # What becomes of it ---------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_a_user_who_says_less_than_a_document_is_still_heard(here: World):
     here.tell(claim("lives_in", "Minsk, Belarus", "User lives in Minsk, Belarus"), role="document", sort="document")
     assert here.events(claim("lives_in", "Minsk", "User lives in Minsk")) == ["UPDATE"]
     [fact] = here.facts()
-    assert (fact.text, trust_of(fact)) == ("User lives in Minsk", Trust.USER)
+    assert (fact.text, trust_of_claim(fact)) == ("User lives in Minsk", Trust.USER)
 
 
 def test_a_denial_of_one_of_several_by_a_document_waits_for_a_review(here: World):
@@ -133,7 +133,7 @@ def test_a_user_who_says_more_is_not_stamped_with_what_was_there(here: World):
     here.tell(claim("drives", "Volvo", "User drives a Volvo", meta={"trust": "document"}))
     here.tell(claim("drives", "red Volvo", "User drives a red Volvo"))
     [fact] = here.facts()
-    assert (fact.text, trust_of(fact)) == ("User drives a red Volvo", Trust.USER)
+    assert (fact.text, trust_of_claim(fact)) == ("User drives a red Volvo", Trust.USER)
 
 
 def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
@@ -144,27 +144,27 @@ def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
     here.tell(known("Acme makes anvils."))
     [fact] = here.facts()
     assert fact.text == "Acme pays in gold.\nAcme makes anvils."
-    assert trust_of(fact) is Trust.DOCUMENT
+    assert trust_of_claim(fact) is Trust.DOCUMENT
 
 
 # In what order --------------------------------------------------------------------------------------------------------
 
-NOTHING = Asked("")
+NOTHING = QueryIntent("")
 
 
-def scored(*rows: tuple[str, float]) -> list[Scored]:
-    marks = [(Mark(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
-    return rank.ordered(Scored(mark, score, {"dense": score}) for mark, score in marks)
+def scored(*rows: tuple[str, float]) -> list[ScoredCandidate]:
+    marks = [(Candidate(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
+    return rank.sort_by_score(ScoredCandidate(mark, score, {"dense": score}) for mark, score in marks)
 
 
-def first(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[Scored]:
+def first(*rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0) -> list[ScoredCandidate]:
     settings = Settings(rank_trust=slack)
     given = scored(*rows)
-    return rank.user_first(given, [channel(one.mark.role) for one in given], asks, settings)
+    return rank.put_users_first(given, [trust_of_channel(one.candidate.role) for one in given], asks, settings)
 
 
-def roles(*rows: tuple[str, float], asks: Asked = NOTHING, slack: float = 3.0) -> list[str | None]:
-    return [one.mark.role for one in first(*rows, asks=asks, slack=slack)]
+def roles(*rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0) -> list[str | None]:
+    return [one.candidate.role for one in first(*rows, asks=asks, slack=slack)]
 
 
 def test_what_the_user_said_goes_before_what_a_tool_or_a_document_says():
@@ -179,7 +179,7 @@ def test_what_matches_that_much_better_stays_where_it_is():
 
 
 def test_a_question_for_a_document_is_left_alone():
-    assert roles(("user", 1.0), ("document", 2.0), asks=replace(NOTHING, sort=Sort.RESOURCE)) == ["document", "user"]
+    assert roles(("user", 1.0), ("document", 2.0), asks=replace(NOTHING, answer_source=AnswerSource.RESOURCE)) == ["document", "user"]
 
 
 def test_where_no_user_spoke_nothing_is_set_back():
@@ -189,15 +189,15 @@ def test_where_no_user_spoke_nothing_is_set_back():
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "tool", "document", "assistant"]), st.floats(-9, 9)), max_size=12))
 def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_user_said(rows):
-    before = {one.mark.seq: one.score for one in scored(*rows)}
+    before = {one.candidate.seq: one.score for one in scored(*rows)}
     after = first(*rows)
-    assert {one.mark.seq for one in after} == before.keys()
+    assert {one.candidate.seq for one in after} == before.keys()
     for place_, one in enumerate(after):
-        foreign = channel(one.mark.role) in FOREIGN
+        foreign = trust_of_channel(one.candidate.role) in EXTERNAL_SOURCES
         assert one.score == pytest.approx(sum(one.parts.values()))
-        assert one.score == before[one.mark.seq] or (foreign and before[one.mark.seq] - 3.1 < one.score)
+        assert one.score == before[one.candidate.seq] or (foreign and before[one.candidate.seq] - 3.1 < one.score)
         for later in after[place_ + 1 :] if foreign else ():
-            assert later.mark.role != "user" or before[one.mark.seq] - before[later.mark.seq] > 3.0 - 1e-9
+            assert later.candidate.role != "user" or before[one.candidate.seq] - before[later.candidate.seq] > 3.0 - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -212,4 +212,4 @@ def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_use
 )
 def test_a_line_never_calls_what_others_say_stated(said, who, how):
     fact = Fact("m1", 1, 1, SCOPE, "My name is Mallory", "", **said)
-    assert (speaker(fact), trust(fact)) == (who, how)
+    assert (format_speaker(fact), get_trust_label(fact)) == (who, how)

@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Plain:
             raise ValueError("less than nothing")
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Quick:
     name: str

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from told.core.almanac import FORMS, moved
+from told.core.almanac import DATE_FORMS, shift_date
 from told.core.errors import TimeError
 from told.core.when import (
     ALWAYS,
     PRECISIONS,
     Interval,
-    by_clock,
+    to_zone,
     from_us,
-    instant,
-    interval,
-    iso,
-    moment,
-    relative,
+    parse_instant,
+    parse_interval,
+    format_iso,
+    parse_moment,
+    parse_relative,
     to_us,
 )
 
@@ -46,18 +46,18 @@ def intervals(draw: st.DrawFn) -> Interval:
 
 @given(instants, instants)
 def test_the_order_of_iso_strings_is_the_order_of_time(one: int, other: int) -> None:
-    assert (iso(one) < iso(other)) == (one < other)
+    assert (format_iso(one) < format_iso(other)) == (one < other)
 
 
 @given(instants)
 def test_an_instant_survives_every_form_it_is_written_in(value: int) -> None:
     assert to_us(from_us(value)) == value
-    assert instant(iso(value)) == value
-    assert instant(from_us(value)) == value
+    assert parse_instant(format_iso(value)) == value
+    assert parse_instant(from_us(value)) == value
 
 
 def test_an_instant_is_written_with_microseconds_and_offset() -> None:
-    assert iso(us("2026-03-01T09:00+00:00")) == "2026-03-01T09:00:00.000000+00:00"
+    assert format_iso(us("2026-03-01T09:00+00:00")) == "2026-03-01T09:00:00.000000+00:00"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_instant_is_written_with_microseconds_and_offset() -> None:
     ],
 )
 def test_an_instant_is_read_from(value: str | float | date, expected: str) -> None:
-    assert instant(value) == us(expected)
+    assert parse_instant(value) == us(expected)
 
 
 @pytest.mark.parametrize(
@@ -120,41 +120,41 @@ def test_an_instant_is_read_from(value: str | float | date, expected: str) -> No
 )
 def test_what_is_no_instant_is_refused(value: object) -> None:
     with pytest.raises(TimeError):
-        instant(value)  # type: ignore[arg-type]
+        parse_instant(value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", ["2026-03-01T09:00", "2026-03-01 09:00:00", datetime(2026, 3, 1, 9)])  # noqa: DTZ001
 def test_a_time_without_zone_is_refused_and_told_how_to_get_one(value: str | datetime) -> None:
     with pytest.raises(TimeError) as refusal:
-        instant(value)
+        parse_instant(value)
     assert "zone=" in refusal.value.hint
     assert "+01:00" in refusal.value.hint
-    assert instant(value, zone="Europe/Berlin") == us("2026-03-01T08:00+00:00")
+    assert parse_instant(value, zone="Europe/Berlin") == us("2026-03-01T08:00+00:00")
 
 
 def test_a_date_begins_when_its_zone_says() -> None:
-    assert instant("2026-07-01", zone="Europe/Berlin") == us("2026-06-30T22:00+00:00")
-    assert instant(date(2026, 7, 1), zone=ZoneInfo("America/New_York")) == us("2026-07-01T04:00+00:00")
-    assert instant("2026-07-01", zone="+05:30") == us("2026-06-30T18:30+00:00")
+    assert parse_instant("2026-07-01", zone="Europe/Berlin") == us("2026-06-30T22:00+00:00")
+    assert parse_instant(date(2026, 7, 1), zone=ZoneInfo("America/New_York")) == us("2026-07-01T04:00+00:00")
+    assert parse_instant("2026-07-01", zone="+05:30") == us("2026-06-30T18:30+00:00")
 
 
 def test_an_offset_in_the_text_wins_over_the_zone() -> None:
-    assert instant("2026-03-01T09:00Z", zone="Europe/Berlin") == us("2026-03-01T09:00+00:00")
+    assert parse_instant("2026-03-01T09:00Z", zone="Europe/Berlin") == us("2026-03-01T09:00+00:00")
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../etc", "+99:99", "Europe"])
 def test_an_unknown_zone_is_refused_with_examples(zone: str) -> None:
     with pytest.raises(TimeError, match="Europe/Berlin"):
-        instant("2026-03-01", zone=zone)
+        parse_instant("2026-03-01", zone=zone)
 
 
 @given(st.text() | st.integers() | st.floats() | st.booleans() | st.none())
 def test_any_value_is_read_or_refused_as_a_time(value: str | float | None) -> None:
     try:
-        read = interval(value, now=NOW)  # type: ignore[arg-type]
+        read = parse_interval(value, now=NOW)  # type: ignore[arg-type]
     except TimeError:
         return
-    assert interval(str(read)).start == read.start or read.precision in ("day", "month", "year")
+    assert parse_interval(str(read)).start == read.start or read.precision in ("day", "month", "year")
 
 
 # ------------------------------------------------------------------------------------------------------------ intervals
@@ -180,27 +180,27 @@ def test_any_value_is_read_or_refused_as_a_time(value: str | float | None) -> No
     ],
 )
 def test_a_partial_date_keeps_its_precision(text: str, start: str | None, end: str | None, precision: str) -> None:
-    read = interval(text)
+    read = parse_interval(text)
     assert read == Interval(
         start and us(f"{start}+00:00" if "T" in start else f"{start}T00:00+00:00"), read.end, precision
     )
     assert read.end == (end and us(f"{end}+00:00" if "T" in end else f"{end}T00:00+00:00"))
-    assert interval(str(read)) == read
+    assert parse_interval(str(read)) == read
 
 
 @pytest.mark.parametrize("text", ["1979", "1979-10", "1979-10-05", "9999-12-31", "2026-03-01/2026-04-01", "../2026"])
 def test_an_interval_is_printed_at_its_precision(text: str) -> None:
-    assert str(interval(text)) == text
+    assert str(parse_interval(text)) == text
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Honolulu", "America/New_York", "UTC", "Asia/Kolkata", "Pacific/Auckland"])
 @pytest.mark.parametrize("text", ["1979", "1979-10", "1979-10-05", "2026-01-31/2026-03-29"])
 def test_an_interval_of_any_zone_prints_the_date_that_was_meant(text: str, zone: str) -> None:
-    assert str(interval(text, zone=zone)) == text
+    assert str(parse_interval(text, zone=zone)) == text
 
 
 def test_a_day_is_as_long_as_the_clocks_of_its_zone_make_it() -> None:
-    spring = interval("2026-03-29", zone="Europe/Berlin")
+    spring = parse_interval("2026-03-29", zone="Europe/Berlin")
     assert spring.start is not None
     assert spring.end == spring.start + 23 * 3600 * 1_000_000
 
@@ -218,8 +218,8 @@ def test_an_interval_can_always_be_printed(given_interval: Interval) -> None:
 @given(st.dates(), st.dates(), st.sampled_from([4, 7, 10]))
 def test_a_printed_interval_reads_back_as_itself(one: date, other: date, width: int) -> None:
     first, last = sorted([one.isoformat()[:width], other.isoformat()[:width]])
-    read = interval(f"{first}/{last}")
-    assert interval(str(read)) == read
+    read = parse_interval(f"{first}/{last}")
+    assert parse_interval(str(read)) == read
 
 
 @given(intervals(), intervals(), instants)
@@ -230,22 +230,22 @@ def test_intervals_that_share_an_instant_overlap(one: Interval, other: Interval,
 
 
 def test_an_interval_holds_its_start_and_not_its_end() -> None:
-    march = interval("2026-03")
+    march = parse_interval("2026-03")
     assert march.start is not None
     assert march.end is not None
     assert march.contains(march.start)
     assert march.contains(march.end - 1)
     assert not march.contains(march.end)
     assert not march.contains(march.start - 1)
-    assert not march.overlaps(interval("2026-04"))
-    assert march.overlaps(interval("2026-03-31/2026-04-02"))
+    assert not march.overlaps(parse_interval("2026-04"))
+    assert march.overlaps(parse_interval("2026-03-31/2026-04-02"))
 
 
 @given(instants)
 def test_always_holds_everything(at: int) -> None:
     assert ALWAYS.contains(at)
     assert str(ALWAYS) == "../.."
-    assert interval("../..") == ALWAYS
+    assert parse_interval("../..") == ALWAYS
 
 
 @pytest.mark.parametrize(("start", "end", "precision"), [(5, 5, "instant"), (6, 5, "day"), (0, 1, "fortnight")])
@@ -257,7 +257,7 @@ def test_an_impossible_interval_cannot_be_made(start: int, end: int, precision: 
 @pytest.mark.parametrize("text", ["2026/2025", "2026-03-01/soon", "2026-03-01/2026-04-01/2026-05-01"])
 def test_a_badly_formed_interval_is_refused(text: str) -> None:
     with pytest.raises(TimeError):
-        interval(text, now=NOW)
+        parse_interval(text, now=NOW)
 
 
 # ------------------------------------------------------------------------------------------------------- times in words
@@ -340,8 +340,8 @@ def test_a_badly_formed_interval_is_refused(text: str) -> None:
     ],
 )
 def test_an_expression_names_an_interval(text: str, expected: str) -> None:
-    assert str(relative(text, now=NOW)) == expected
-    assert interval(text, now=NOW) == relative(text, now=NOW)
+    assert str(parse_relative(text, now=NOW)) == expected
+    assert parse_interval(text, now=NOW) == parse_relative(text, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -372,14 +372,14 @@ def test_an_expression_names_an_interval(text: str, expected: str) -> None:
     ],
 )
 def test_a_moment_is_the_end_of_what_is_named_or_the_exact_time(text: str, expected: str) -> None:
-    assert iso(moment(text, now=NOW)) == f"{expected}+00:00"
+    assert format_iso(parse_moment(text, now=NOW)) == f"{expected}+00:00"
 
 
 def test_days_are_those_of_the_zone() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC)
-    assert str(relative("today", now=late, zone="Asia/Tokyo")) == "2026-03-19"
-    assert moment("yesterday", now=late, zone="Asia/Tokyo") == us("2026-03-19T00:00+09:00") - 1
-    assert moment("noon yesterday", now=late, zone="Asia/Tokyo") == us("2026-03-18T12:00+09:00")
+    assert str(parse_relative("today", now=late, zone="Asia/Tokyo")) == "2026-03-19"
+    assert parse_moment("yesterday", now=late, zone="Asia/Tokyo") == us("2026-03-19T00:00+09:00") - 1
+    assert parse_moment("noon yesterday", now=late, zone="Asia/Tokyo") == us("2026-03-18T12:00+09:00")
 
 
 @pytest.mark.parametrize(
@@ -387,27 +387,27 @@ def test_days_are_those_of_the_zone() -> None:
     [("9999-12-31T23:59:59Z", "Asia/Tokyo"), ("0001-01-01T00:00:00Z", "America/New_York")],
 )
 def test_where_the_clocks_of_a_zone_run_out_the_days_are_those_of_utc(last: str, zone: str) -> None:
-    now = by_clock(us(last))
-    assert str(relative("today", now=now, zone=zone)) == last[:10]
-    assert moment("now", now=now, zone=zone) == us(last)
+    now = to_zone(us(last))
+    assert str(parse_relative("today", now=now, zone=zone)) == last[:10]
+    assert parse_moment("now", now=now, zone=zone) == us(last)
 
 
 def test_without_a_zone_the_days_are_those_of_now() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC).astimezone(ZoneInfo("Asia/Tokyo"))
-    assert str(relative("today", now=late)) == "2026-03-19"
+    assert str(parse_relative("today", now=late)) == "2026-03-19"
 
 
 def test_a_day_that_a_zone_left_out_is_said_to_be_none() -> None:
     with pytest.raises(TimeError, match="There was no 2011-12-30 in Pacific/Apia"):
-        interval("2011-12-30", zone="Pacific/Apia")
-    assert interval("2011-12", zone="Pacific/Apia").contains(us("2011-12-31T12:00+14:00"))
-    assert relative("yesterday", now=by_clock(us("2011-12-31T12:00+14:00"), "Pacific/Apia")) is None
+        parse_interval("2011-12-30", zone="Pacific/Apia")
+    assert parse_interval("2011-12", zone="Pacific/Apia").contains(us("2011-12-31T12:00+14:00"))
+    assert parse_relative("yesterday", now=to_zone(us("2011-12-31T12:00+14:00"), "Pacific/Apia")) is None
 
 
 def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_clock_change() -> None:
     after = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Berlin"))
-    assert moment("1 day ago", now=after) == us("2026-03-28T12:00+01:00")
-    assert moment("24 hours ago", now=after) == us("2026-03-28T11:00+01:00")
+    assert parse_moment("1 day ago", now=after) == us("2026-03-28T12:00+01:00")
+    assert parse_moment("24 hours ago", now=after) == us("2026-03-28T11:00+01:00")
 
 
 @pytest.mark.parametrize(
@@ -424,51 +424,51 @@ def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_cloc
     ],
 )
 def test_an_unknown_expression_is_refused_with_three_examples(text: str) -> None:
-    assert relative(text, now=NOW) is None
+    assert parse_relative(text, now=NOW) is None
     with pytest.raises(TimeError) as refusal:
-        moment(text, now=NOW)
+        parse_moment(text, now=NOW)
     assert refusal.value.hint.count("'") == 6
 
 
 def test_an_impossible_iso_date_is_refused_with_its_reason() -> None:
     with pytest.raises(TimeError, match="day is out of range"):
-        moment("2026-02-30", now=NOW)
+        parse_moment("2026-02-30", now=NOW)
 
 
 def test_now_must_know_its_zone() -> None:
     with pytest.raises(TimeError, match="now"):
-        moment("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
+        parse_moment("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
     with pytest.raises(TimeError, match="now"):
-        relative("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
+        parse_relative("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
 
 def test_words_need_now_to_be_an_instant() -> None:
-    assert instant("yesterday", now=NOW) == us("2026-03-17T00:00+00:00")
+    assert parse_instant("yesterday", now=NOW) == us("2026-03-17T00:00+00:00")
     with pytest.raises(TimeError):
-        instant("yesterday")
+        parse_instant("yesterday")
 
 
 @given(st.text(max_size=100))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    assert relative(text, now=NOW) is None or isinstance(relative(text, now=NOW), Interval)
+    assert parse_relative(text, now=NOW) is None or isinstance(parse_relative(text, now=NOW), Interval)
 
 
 @given(
     st.datetimes(timezones=st.just(UTC)), st.sampled_from(["last week", "yesterday", "last winter", "march", "5 ago"])
 )
 def test_no_date_breaks_the_reader(now: datetime, text: str) -> None:
-    found = relative(text, now=now)
+    found = parse_relative(text, now=now)
     assert found is None or found.start is None or found.start <= to_us(now)
 
 
 @given(st.dates(date(2, 1, 1), date(9998, 1, 1)), st.sampled_from(["month", "quarter", "year"]), st.integers(-11, 11))
 def test_steps_on_the_calendar_stay_in_the_month_they_reach(day: date, unit: str, count: int) -> None:
     assume(2 < day.year + count < 9998)
-    there = moved(day, unit, count)
-    assert there.day == day.day or (there.day < day.day and moved(there, "day", 1).day == 1)
+    there = shift_date(day, unit, count)
+    assert there.day == day.day or (there.day < day.day and shift_date(there, "day", 1).day == 1)
 
 
 def test_every_form_of_the_grammar_has_a_reader() -> None:
     from told.core import when
 
-    assert set(when._READERS) == set(FORMS)
+    assert set(when._READERS) == set(DATE_FORMS)

@@ -4,22 +4,22 @@ import hashlib
 
 import pytest
 
-from told.backends.local.wordpiece import BUNDLED, LONGEST_WORD, WordPiece, bundled, words
+from told.backends.local.wordpiece import VOCABULARY_PATH, MAX_WORD_CHARS, WordPiece, get_bundled_tokenizer, split_words
 
 START, END, UNKNOWN = 101, 102, 100
 
 
 def ids(text: str, limit: int = 512) -> list[int]:
-    return bundled().encode(text, limit)[1:-1]
+    return get_bundled_tokenizer().encode(text, limit)[1:-1]
 
 
 def test_the_vocabulary_is_the_published_one():
-    text = BUNDLED.read_text(encoding="utf-8").encode()
+    text = VOCABULARY_PATH.read_text(encoding="utf-8").encode()
     assert hashlib.sha256(text).hexdigest() == "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
 
 def test_plain_words_are_single_pieces_between_the_marks():
-    assert bundled().encode("Hello, world!", 512) == [START, 7592, 1010, 2088, 999, END]
+    assert get_bundled_tokenizer().encode("Hello, world!", 512) == [START, 7592, 1010, 2088, 999, END]
 
 
 def test_a_rare_word_is_cut_into_its_longest_pieces():
@@ -28,7 +28,7 @@ def test_a_rare_word_is_cut_into_its_longest_pieces():
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n", "\u200b", "\x00\ufffd"])
 def test_text_without_content_has_only_the_marks(text: str):
-    assert bundled().encode(text, 512) == [START, END]
+    assert get_bundled_tokenizer().encode(text, 512) == [START, END]
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,27 @@ def test_text_without_content_has_only_the_marks(text: str):
     ],
 )
 def test_case_and_accents_do_not_matter(text: str, expected: list[str]):
-    assert words(text) == expected
+    assert split_words(text) == expected
 
 
 def test_chinese_characters_are_words_and_kana_are_not():
-    assert words("我爱 Tokyo東京です") == ["我", "爱", "tokyo", "東", "京", "てす"]
+    assert split_words("我爱 Tokyo東京です") == ["我", "爱", "tokyo", "東", "京", "てす"]
 
 
 def test_hangul_is_decomposed_and_stays_one_word():
-    assert len(words("안녕 세계")) == 2
+    assert len(split_words("안녕 세계")) == 2
 
 
 def test_punctuation_stands_alone():
-    assert words("don't (stop)… a_b $5.00!?") == [*"don ' t ( stop ) … a _ b $ 5 . 00 ! ?".split()]
+    assert split_words("don't (stop)… a_b $5.00!?") == [*"don ' t ( stop ) … a _ b $ 5 . 00 ! ?".split()]
 
 
 def test_symbols_beyond_ascii_are_parts_of_words():
-    assert words("5€ 20°C") == ["5€", "20°c"]
+    assert split_words("5€ 20°C") == ["5€", "20°c"]
 
 
 def test_controls_vanish_and_every_sort_of_space_separates():
-    assert words("a\x07b\u200dc\ufeff d\u00a0e\u2003f\u2028g\th\x0bi") == ["abc", "d", "e", "f", "g", "hi"]
+    assert split_words("a\x07b\u200dc\ufeff d\u00a0e\u2003f\u2028g\th\x0bi") == ["abc", "d", "e", "f", "g", "hi"]
 
 
 def test_an_emoji_is_unknown_and_does_no_harm_to_its_neighbours():
@@ -70,12 +70,12 @@ def test_an_emoji_is_unknown_and_does_no_harm_to_its_neighbours():
 
 
 def test_a_lone_surrogate_is_dropped():
-    assert words("a\ud800b") == ["ab"]
+    assert split_words("a\ud800b") == ["ab"]
 
 
 def test_a_word_is_unknown_as_soon_as_it_is_too_long():
-    assert UNKNOWN not in ids("a" * LONGEST_WORD)
-    assert ids("a" * (LONGEST_WORD + 1)) == [UNKNOWN]
+    assert UNKNOWN not in ids("a" * MAX_WORD_CHARS)
+    assert ids("a" * (MAX_WORD_CHARS + 1)) == [UNKNOWN]
 
 
 def test_a_word_with_one_foreign_letter_is_unknown_as_a_whole():
@@ -88,7 +88,7 @@ def test_marks_written_in_a_text_are_ordinary_text():
 
 
 def test_a_long_text_is_cut_and_keeps_both_marks():
-    cut = bundled().encode("hello " * 1000, 16)
+    cut = get_bundled_tokenizer().encode("hello " * 1000, 16)
     assert cut == [START, *[7592] * 14, END]
 
 

@@ -13,307 +13,307 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-from told.backends.ram_account import Account
-from told.backends.ram_index import filtered, search, visible
-from told.backends.ram_overlay import RamOverlay
-from told.backends.ram_rows import expected, fits, owned, quantised, storable, texts_of
-from told.backends.ram_shelf import locked
-from told.backends.ram_turns import RamTurns
+from told.backends.ram_account import InMemoryAccount
+from told.backends.ram_index import apply_filter, search_account, select_visible
+from told.backends.ram_overlay import InMemoryOverlay
+from told.backends.ram_rows import check_guards, require_dimension, copy_row, quantise_vectors, require_encodable, hash_embedded_texts
+from told.backends.ram_shelf import with_lock
+from told.backends.ram_turns import InMemoryTurns
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
-from told.core.fact import NEVER, Fact, Link, Witness
-from told.core.ids import Mint, text_hash
-from told.core.query import AsOf, Find, Probe, Ranked, Touch, counting
+from told.core.fact import NEVER, Fact, Link, EvidenceRow
+from told.core.ids import IdGenerator, hash_text
+from told.core.query import AsOf, FactQuery, IndexQuery, IndexResult, AccessCount, select_version
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Index, Known, Row, View
+from told.ports import Batch, Fault, Fold, Head, Index, ExistingState, ViewRow, View
 
 
-def open_store(url: str, *, mint: Mint | None = None, **_: Any) -> RamStore:
+def open_store(url: str, *, mint: IdGenerator | None = None, **_: Any) -> InMemoryStore:
     """A new empty store in memory; options for stores on disk mean nothing here."""
     if url not in ("ram:", "ram://"):
         raise ConfigError(f"A ram store has no place of its own, unlike {url!r}.", hint="Write ram://.")
-    return RamStore(mint)
+    return InMemoryStore(mint)
 
 
-class RamStore(RamOverlay, RamTurns):
+class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     """The ledger, its views and its index, for as long as the process lives."""
 
-    def __init__(self, mint: Mint | None = None) -> None:
+    def __init__(self, mint: IdGenerator | None = None) -> None:
         super().__init__()
-        self.mint = mint or Mint()
+        self.mint = mint or IdGenerator()
         self.index: Index = self
         self._model: tuple[str, int] | None = None
         self._vectors: dict[str, dict[bytes, bytes]] = {}
-        self._faults = 0
+        self._fault_count = 0
 
-    def _buried(self) -> set[bytes]:
-        return {digest for account in self._accounts.values() for digest in account.tombstones}
+    def _collect_erased_digests(self) -> set[bytes]:
+        return {digest for state in self._accounts.values() for digest in state.tombstones}
 
     # Write
 
-    @locked
+    @with_lock
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
-        storable(batch.account)
-        account = self._account(batch.account).copy()
-        if batch.ticket is not None:
-            storable(batch.ticket.key, batch.ticket.outcome)
-        storable(*batch.notes)
-        expected(account, batch)
-        ours = bool(batch.vectors) and batch.model in (None, self._bound()[0])
-        vectors = quantised(batch.vectors, self._bound()) if ours else {}
-        entries = account.append(batch.drafts, self.mint)
-        account.grow(entries, fold)
+        require_encodable(batch.account)
+        state = self._get_account(batch.account).copy()
+        if batch.idempotency is not None:
+            require_encodable(batch.idempotency.key, batch.idempotency.outcome)
+        require_encodable(*batch.notes)
+        check_guards(state, batch)
+        is_current_model = bool(batch.vectors) and batch.model in (None, self._require_model()[0])
+        vectors = quantise_vectors(batch.vectors, self._require_model()) if is_current_model else {}
+        entries = state.append_drafts(batch.drafts, self.mint)
+        state.fold_entries(entries, fold)
         if batch.step is not None:
-            account.cursors[batch.step.consumer] = batch.step.after
-            account.beside.note(batch.step.consumer, batch.notes)
-        if batch.ticket is not None:
-            ticket = replace(batch.ticket, seq=account.head.seq if entries else 0)
-            account.tickets[ticket.key] = ticket
-        account.blobs = {**{blob.hash: blob for blob in batch.blobs}, **account.blobs}
-        self._accounts[batch.account] = account
-        self._current().update(vectors)
-        return account.told(entries)
+            state.cursors[batch.step.consumer] = batch.step.after
+            state.overlay.write_notes(batch.step.consumer, batch.notes)
+        if batch.idempotency is not None:
+            ticket = replace(batch.idempotency, seq=state.head.seq if entries else 0)
+            state.tickets[ticket.key] = ticket
+        state.blobs = {**{blob.hash: blob for blob in batch.blobs}, **state.blobs}
+        self._accounts[batch.account] = state
+        self._current_vectors().update(vectors)
+        return state.decode_entries(entries)
 
-    @locked
-    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+    @with_lock
+    def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere; a tombstone among them erases here too."""
-        storable(account)
-        changed = self._account(account).copy()
-        before = changed.head.seq
-        changed.adopt(entries, self._buried())
-        new = changed.entries[before:]
-        changed.grow(new, fold)
-        texts = texts_of(changed)
-        changed.obey(new)
-        self._accounts[account] = changed
-        self._forget(texts)
-        return len(new)
+        require_encodable(account)
+        state = self._get_account(account).copy()
+        head_before = state.head.seq
+        state.import_entries(entries, self._collect_erased_digests())
+        new_entries = state.entries[head_before:]
+        state.fold_entries(new_entries, fold)
+        hashes_before = hash_embedded_texts(state)
+        state.apply_tombstones(new_entries)
+        self._accounts[account] = state
+        self._drop_unused_vectors(hashes_before)
+        return len(new_entries)
 
-    @locked
+    @with_lock
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of entries with all that was derived from it, and append the tombstone."""
-        changed = self._account(account).copy()
-        texts = texts_of(changed)
-        counts = changed.destroy(seqs)
-        [tombstone] = changed.told(changed.append([draft], self.mint))
-        self._accounts[account] = changed
-        return tombstone, {**counts, "vectors": self._forget(texts)}
+        state = self._get_account(account).copy()
+        hashes_before = hash_embedded_texts(state)
+        counts = state.erase_entries(seqs)
+        [tombstone] = state.decode_entries(state.append_drafts([draft], self.mint))
+        self._accounts[account] = state
+        return tombstone, {**counts, "vectors": self._drop_unused_vectors(hashes_before)}
 
     def scrub(self) -> Sequence[str]:
         """Nothing to do: what is destroyed in memory leaves no trace."""
         return ()
 
-    @locked
+    @with_lock
     def reset(self, account: str, draft: Draft) -> Entry:
         """Begin the account's ledger anew; what was erased stays erased, and so does all that is destroyed now."""
-        storable(account)
-        before = self._account(account)
-        texts = texts_of(before)
-        changed = Account(account, tombstones=before.tombstones | {entry.digest for entry in before.entries})
-        [entry] = changed.told(changed.append([draft], self.mint))
-        self._accounts[account] = changed
-        self._forget(texts)
+        require_encodable(account)
+        old_state = self._get_account(account)
+        hashes_before = hash_embedded_texts(old_state)
+        state = InMemoryAccount(account, tombstones=old_state.tombstones | {entry.digest for entry in old_state.entries})
+        [entry] = state.decode_entries(state.append_drafts([draft], self.mint))
+        self._accounts[account] = state
+        self._drop_unused_vectors(hashes_before)
         return entry
 
-    @locked
+    @with_lock
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Fold views again from the ledger."""
-        changed = self._account(account).copy()
-        changed.clear(views)
-        changed.grow(changed.entries, fold, views)
-        changed.mend()
-        self._accounts[account] = changed
-        return {view: len(changed.rows(view)) for view in views}
+        state = self._get_account(account).copy()
+        state.clear_views(views)
+        state.fold_entries(state.entries, fold, views)
+        state.repair()
+        self._accounts[account] = state
+        return {view: len(state.dump_view(view)) for view in views}
 
-    @locked
-    def behind(self, account: str) -> Sequence[View]:  # noqa: ARG002
+    @with_lock
+    def stale_views(self, account: str) -> Sequence[View]:  # noqa: ARG002
         """None: nothing here is older than the views."""
         return ()
 
     # Read the ledger
 
-    @locked
-    def accounts(self) -> Sequence[str]:
+    @with_lock
+    def list_accounts(self) -> Sequence[str]:
         """Every account that has a ledger, by name."""
-        return sorted(name for name, account in self._accounts.items() if account.entries)
+        return sorted(name for name, state in self._accounts.items() if state.entries)
 
-    @locked
-    def head(self, account: str) -> Head:
+    @with_lock
+    def get_head(self, account: str) -> Head:
         """The end of the account's ledger."""
-        return self._account(account).head
+        return self._get_account(account).head
 
-    @locked
-    def position(self, account: str, at: int) -> int:
+    @with_lock
+    def position_at(self, account: str, at: int) -> int:
         """The last position written at or before an instant."""
-        return max((entry.seq for entry in self._account(account).entries if entry.at <= at), default=0)
+        return max((entry.seq for entry in self._get_account(account).entries if entry.at <= at), default=0)
 
-    @locked
-    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+    @with_lock
+    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
-        found = self._account(account)
-        return found.told(islice((entry for entry in found.entries if entry.seq > after), limit))
+        state = self._get_account(account)
+        return state.decode_entries(islice((entry for entry in state.entries if entry.seq > after), limit))
 
-    @locked
-    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+    @with_lock
+    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
         """The entries of one thread."""
-        found = self._account(account)
-        return found.told(entry for entry in found.entries if entry.thread == thread)
+        state = self._get_account(account)
+        return state.decode_entries(entry for entry in state.entries if entry.thread == thread)
 
-    @locked
-    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
+    @with_lock
+    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
         """Which digests belong to erased content; a digest is salted, so it names one entry in whatever account."""
-        return frozenset(self._buried().intersection(digests))
+        return frozenset(self._collect_erased_digests().intersection(digests))
 
     # Read the views
 
-    @locked
-    def known(
+    @with_lock
+    def lookup_existing(
         self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        hashes: Sequence[bytes] = (), *, last: bool = False,
-    ) -> Known:  # fmt: skip
+        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
+    ) -> ExistingState:  # fmt: skip
         """What exactly this scope already holds, a ticket, which hashes have a vector, the last turn, the model."""
-        account = self._account(scope.account)
-        facts = {md5: account.held(scope, md5) for md5 in md5s}
-        evidence = {digest: account.witness(scope, digest) for digest in digests}
-        ticket = None if key is None else account.tickets.get(key)
-        return Known(
-            account.head.seq,
-            {md5: owned(fact) for md5, fact in facts.items() if fact is not None},
+        state = self._get_account(scope.account)
+        facts = {md5: state.find_current_by_md5(scope, md5) for md5 in md5s}
+        evidence = {digest: state.find_evidence(scope, digest) for digest in digests}
+        ticket = None if key is None else state.tickets.get(key)
+        return ExistingState(
+            state.head.seq,
+            {md5: copy_row(fact) for md5, fact in facts.items() if fact is not None},
             {digest: witness.id for digest, witness in evidence.items() if witness is not None},
             ticket,
-            account.newest(scope) if last else None,
-            self.cached(hashes),
-            self.model(),
+            state.find_last_turn(scope) if include_last_turn else None,
+            self.embedded_hashes(text_hashes),
+            self.current_model(),
         )
 
-    @locked
-    def held(
-        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    @with_lock
+    def current_facts(
+        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
-        found = self._account(scope.account).about(scope, set(about), set(kinds) - {"memory"})
-        return [owned(fact) for fact in found if fact.expires > now]
+        current = self._get_account(scope.account).find_current_facts(scope, set(slots), set(kinds) - {"memory"})
+        return [copy_row(fact) for fact in current if fact.expires > now]
 
-    @locked
-    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+    @with_lock
+    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of entries, by hash."""
-        known, asked = self._account(account), set(seqs)
-        texts = [known.embedded(passage) for passage in known.passages.values() if passage.seq in asked]
-        return {text_hash(text): text for text in texts}
+        state, wanted = self._get_account(account), set(seqs)
+        texts = [state.build_embedded_text(passage) for passage in state.passages.values() if passage.seq in wanted]
+        return {hash_text(text): text for text in texts}
 
-    @locked
-    def facts(self, find: Find) -> Sequence[Fact]:
+    @with_lock
+    def find_facts(self, query: FactQuery) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
-        seen = visible(self._account(find.scope.account), find)
-        found = filtered([fact for fact in seen if fact.seq > find.after], find)
-        return list(map(owned, found[find.offset :][: find.limit]))
+        visible_facts = select_visible(self._get_account(query.scope.account), query)
+        matching = apply_filter([fact for fact in visible_facts if fact.seq > query.after], query)
+        return list(map(copy_row, matching[query.offset :][: query.limit]))
 
-    @locked
-    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+    @with_lock
+    def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
-        known = self._account(account)
-        found = known.latest(thread) if as_of is None else counting(known.versions(thread), as_of)
-        return None if found is None else owned(found)
+        state = self._get_account(account)
+        version = state.find_latest(thread) if as_of is None else select_version(state.list_versions(thread), as_of)
+        return None if version is None else copy_row(version)
 
-    @locked
-    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+    @with_lock
+    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The versions asserted by entries."""
-        facts = self._account(account).facts
-        return {seq: owned(facts[seq]) for seq in seqs if seq in facts}
+        facts = self._get_account(account).facts
+        return {seq: copy_row(facts[seq]) for seq in seqs if seq in facts}
 
-    @locked
-    def lives(self, scope: Scope) -> Sequence[Fact]:
+    @with_lock
+    def all_versions(self, scope: Scope) -> Sequence[Fact]:
         """Every version the scope covers, closed and retracted ones too."""
-        return [owned(fact) for fact in self._account(scope.account).facts.values() if scope.covers(fact.scope)]
+        return [copy_row(fact) for fact in self._get_account(scope.account).facts.values() if scope.covers(fact.scope)]
 
-    @locked
-    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+    @with_lock
+    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of some threads, in ledger order."""
-        found = [fact for fact in self._account(account).facts.values() if fact.id in frozenset(threads)]
-        return [owned(fact) for fact in sorted(found, key=lambda fact: fact.seq)]
+        versions = [fact for fact in self._get_account(account).facts.values() if fact.id in frozenset(threads)]
+        return [copy_row(fact) for fact in sorted(versions, key=lambda fact: fact.seq)]
 
-    @locked
-    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    @with_lock
+    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
-        at, asked = NEVER - 1 if seq is None else seq, set(nodes)
-        return [owned(x) for x in self._account(account).links if asked & {x.src, x.dst} and x.seq <= at < x.until]
+        position, wanted = NEVER - 1 if seq is None else seq, set(nodes)
+        return [copy_row(link) for link in self._get_account(account).links if wanted & {link.src, link.dst} and link.seq <= position < link.until]
 
-    @locked
-    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+    @with_lock
+    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads that have a version taken from any of this evidence, in ledger order."""
         wanted = set(evidence)
-        facts = sorted(self._account(account).facts.values(), key=lambda fact: fact.seq)
+        facts = sorted(self._get_account(account).facts.values(), key=lambda fact: fact.seq)
         return list(dict.fromkeys(fact.id for fact in facts if fact.evidence in wanted))
 
-    @locked
-    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+    @with_lock
+    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence, in ledger order."""
-        threads, facts = set(self.derived(account, evidence)), self._account(account).facts.values()
-        return [owned(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
+        threads, facts = set(self.threads_from_evidence(account, evidence)), self._get_account(account).facts.values()
+        return [copy_row(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
 
-    @locked
-    def witnesses(
+    @with_lock
+    def evidence_rows(
         self, account: str, *, scope: Scope | None = None, source: str | None = None, ids: Sequence[str] = ()
-    ) -> Sequence[Witness]:
+    ) -> Sequence[EvidenceRow]:
         """The evidence that meets every condition given; with none there is nothing to find."""
         if scope is None and source is None and not ids:
             return []
         return [
             witness
-            for witness in self._account(account).evidence.values()
+            for witness in self._get_account(account).evidence.values()
             if (scope is None or scope.covers(witness.scope))
             and (source is None or witness.source == source)
             and (not ids or witness.id in ids)
         ]
 
-    @locked
-    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+    @with_lock
+    def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in ledger order, each the plain values of its fields."""
-        return iter(self._account(account).rows(view))
+        return iter(self._get_account(account).dump_view(view))
 
-    @locked
-    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+    @with_lock
+    def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
         """The rows the views have of some entries."""
-        return self._account(account).folded(after, upto)
+        return self._get_account(account).list_rows_between(after, upto)
 
-    @locked
-    def search(self, probe: Probe) -> Ranked:
+    @with_lock
+    def search(self, index_query: IndexQuery) -> IndexResult:
         """The best of each retriever."""
-        if probe.vector is not None and self._model is not None:
-            fits(probe.vector, *self._model)
-            if probe.model not in (None, self._model[0]):
-                raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {probe.model}.")
-        return search(self._account(probe.find.scope.account), self._current(), probe)
+        if index_query.vector is not None and self._model is not None:
+            require_dimension(index_query.vector, *self._model)
+            if index_query.model not in (None, self._model[0]):
+                raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {index_query.model}.")
+        return search_account(self._get_account(index_query.query.scope.account), self._current_vectors(), index_query)
 
     # Vectors
 
-    def _bound(self) -> tuple[str, int]:
+    def _require_model(self) -> tuple[str, int]:
         if self._model is None:
             raise ModelMismatch("The store is bound to no embedder yet.", hint="Call use_model() first.")
         return self._model
 
-    def _current(self) -> dict[bytes, bytes]:
+    def _current_vectors(self) -> dict[bytes, bytes]:
         return {} if self._model is None else self._vectors.setdefault(self._model[0], {})
 
-    def _forget(self, texts: Iterable[bytes]) -> int:
+    def _drop_unused_vectors(self, hashes: Iterable[bytes]) -> int:
         """Drop the vectors of those texts that no passage has any more, under every model."""
-        strays = set(texts).difference(*map(texts_of, self._accounts.values()))
-        gone = [(known, key) for known in self._vectors.values() for key in strays & known.keys()]
-        for known, key in gone:
-            del known[key]
-        return len(gone)
+        unused = set(hashes).difference(*map(hash_embedded_texts, self._accounts.values()))
+        dropped = [(vectors, key) for vectors in self._vectors.values() for key in unused & vectors.keys()]
+        for vectors, key in dropped:
+            del vectors[key]
+        return len(dropped)
 
-    @locked
-    def model(self) -> tuple[str, int] | None:
+    @with_lock
+    def current_model(self) -> tuple[str, int] | None:
         """The embedder the store is bound to."""
         return self._model
 
-    @locked
-    def use_model(self, name: str, dim: int) -> None:
+    @with_lock
+    def bind_model(self, name: str, dim: int) -> None:
         """Bind the store to its first embedder, or insist on it."""
-        storable(name)
+        require_encodable(name)
         if self._model not in (None, (name, dim)):
             raise ModelMismatch(
                 f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), not {name} ({dim}).",
@@ -321,133 +321,133 @@ class RamStore(RamOverlay, RamTurns):
             )
         self._model = (name, dim)
 
-    @locked
-    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+    @with_lock
+    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
         """Which texts have a vector under the current model."""
-        return frozenset(self._current().keys() & set(hashes))
+        return frozenset(self._current_vectors().keys() & set(hashes))
 
-    @locked
-    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+    @with_lock
+    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector, account by account in ledger order."""
-        known = self._current() if model is None else self._vectors.get(model, {})
+        embedded = self._current_vectors() if model is None else self._vectors.get(model, {})
         texts = {
-            text_hash(text): text
-            for _, account in sorted(self._accounts.items())
-            for text in map(account.embedded, account.passages.values())
+            hash_text(text): text
+            for _, state in sorted(self._accounts.items())
+            for text in map(state.build_embedded_text, state.passages.values())
         }
-        return dict(islice(((key, text) for key, text in texts.items() if key not in known), limit))
+        return dict(islice(((key, text) for key, text in texts.items() if key not in embedded), limit))
 
-    @locked
+    @with_lock
     def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
-        storable(model or "")
-        current = model is None or (self._model is not None and model == self._model[0])
-        found = quantised(vectors, self._bound() if current else None)
-        known = set[bytes]().union(*map(texts_of, self._accounts.values()))
-        kept = {key: code for key, code in found.items() if key in known}
-        self._vectors.setdefault(model or self._bound()[0], {}).update(kept)
+        require_encodable(model or "")
+        is_current = model is None or (self._model is not None and model == self._model[0])
+        codes = quantise_vectors(vectors, self._require_model() if is_current else None)
+        hashes = set[bytes]().union(*map(hash_embedded_texts, self._accounts.values()))
+        used = {key: code for key, code in codes.items() if key in hashes}
+        self._vectors.setdefault(model or self._require_model()[0], {}).update(used)
 
-    @locked
+    @with_lock
     def switch_model(self, name: str, dim: int) -> None:
         """Search with another model from now on and forget the vectors of all others."""
-        storable(name)
+        require_encodable(name)
         vectors = self._vectors.get(name, {})
-        if missing := len(self.pending(NEVER, name)):
+        if missing := len(self.pending_texts(NEVER, name)):
             raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
         for vector in vectors.values():
-            fits(vector, name, dim)
+            require_dimension(vector, name, dim)
         self._model = (name, dim)
         self._vectors = {name: vectors}
 
     # Consumers
 
-    @locked
-    def cursor(self, account: str, consumer: str) -> int:
+    @with_lock
+    def get_cursor(self, account: str, consumer: str) -> int:
         """How far a consumer has come."""
-        return self._account(account).cursors.get(consumer, 0)
+        return self._get_account(account).cursors.get(consumer, 0)
 
-    @locked
-    def advance(self, account: str, consumer: str, seq: int) -> None:
+    @with_lock
+    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
-        storable(account, consumer)
-        self._own(account).cursors[consumer] = seq
+        require_encodable(account, consumer)
+        self._get_or_create_account(account).cursors[consumer] = seq
 
-    @locked
-    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    @with_lock
+    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
-        storable(account, consumer, error, raw)
-        faults = self._own(account).faults
-        self._faults += 1
-        known = faults.get((consumer, seq)) or Fault(self._faults, account, consumer, seq, error, 0, 0)
-        faults[consumer, seq] = replace(known, error=error, raw=raw, at=self.mint.now(), attempts=known.attempts + 1)
+        require_encodable(account, consumer, error, raw)
+        faults = self._get_or_create_account(account).faults
+        self._fault_count += 1
+        previous = faults.get((consumer, seq)) or Fault(self._fault_count, account, consumer, seq, error, 0, 0)
+        faults[consumer, seq] = replace(previous, error=error, raw=raw, at=self.mint.now(), attempts=previous.attempts + 1)
 
-    @locked
-    def settle(self, account: str, faults: Sequence[int]) -> int:
+    @with_lock
+    def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
         """Forget faults that were mended or given up; how many there were."""
-        held = self._account(account).faults
-        done = [key for key, fault in held.items() if fault.id in faults]
-        for key in done:
-            del held[key]
-        return len(done)
+        stored = self._get_account(account).faults
+        matching = [key for key, fault in stored.items() if fault.id in fault_ids]
+        for key in matching:
+            del stored[key]
+        return len(matching)
 
-    @locked
-    def faults(self, account: str) -> Sequence[Fault]:
+    @with_lock
+    def list_faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do, in the order it first happened."""
-        return list(self._account(account).faults.values())
+        return list(self._get_account(account).faults.values())
 
     # Blobs
 
-    @locked
+    @with_lock
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes under their hash, once."""
-        storable(account, media_type)
-        blob = Blob.of(data, media_type)
-        self._own(account).blobs.setdefault(blob.hash, blob)
+        require_encodable(account, media_type)
+        blob = Blob.from_bytes(data, media_type)
+        self._get_or_create_account(account).blobs.setdefault(blob.hash, blob)
         return blob.hash
 
-    @locked
-    def blob(self, account: str, hash: str) -> Blob | None:
+    @with_lock
+    def get_blob(self, account: str, hash: str) -> Blob | None:
         """A blob with its bytes."""
-        return self._account(account).blobs.get(hash)
+        return self._get_account(account).blobs.get(hash)
 
-    @locked
-    def blobs(self, account: str) -> Sequence[Blob]:
+    @with_lock
+    def list_blobs(self, account: str) -> Sequence[Blob]:
         """Every blob without its bytes."""
-        return [replace(blob, data=b"") for _, blob in sorted(self._account(account).blobs.items())]
+        return [replace(blob, data=b"") for _, blob in sorted(self._get_account(account).blobs.items())]
 
-    @locked
+    @with_lock
     def drop_blob(self, account: str, hash: str) -> bool:
         """Destroy a blob."""
-        return self._account(account).blobs.pop(hash, None) is not None
+        return self._get_account(account).blobs.pop(hash, None) is not None
 
     # Recalls
 
-    @locked
-    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+    @with_lock
+    def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
         """How often threads were recalled."""
-        known = self._account(account).recalls
-        return {thread: known[thread] for thread in threads if thread in known}
+        counts = self._get_account(account).access_counts
+        return {thread: counts[thread] for thread in threads if thread in counts}
 
     # Care
 
-    @locked
-    def check(self) -> Sequence[str]:
+    @with_lock
+    def check_integrity(self) -> Sequence[str]:
         """What does not fit together, account by account."""
-        return [problem for _, account in sorted(self._accounts.items()) for problem in account.problems()]
+        return [problem for _, state in sorted(self._accounts.items()) for problem in state.find_problems()]
 
-    @locked
-    def mistyped(self) -> Sequence[str]:
+    @with_lock
+    def find_type_errors(self) -> Sequence[str]:
         """Nothing: rows are values of the right types."""
         return ()
 
-    @locked
-    def stats(self, account: str) -> Mapping[str, Any]:
+    @with_lock
+    def get_stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes of one account."""
         model = None if self._model is None else {"name": self._model[0], "dim": self._model[1]}
-        pending = len(self.pending(NEVER)) if model else 0
-        return {**self._account(account).stats(), "model": model, "pending_vectors": pending}
+        pending = len(self.pending_texts(NEVER)) if model else 0
+        return {**self._get_account(account).compute_stats(), "model": model, "pending_vectors": pending}
 
-    @locked
+    @with_lock
     def backup(self, target: Path) -> NoReturn:
         """A store in memory has no file to copy."""
         raise Unsupported(f"A ram store has no file to copy to {target.parent}.", hint="Export its ledger instead.")

@@ -5,79 +5,79 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from told.backends.ram_account import Account
-from told.core.fact import UNLISTED, Fact, Passage
-from told.core.filter import matches, record
-from told.core.ids import text_hash
-from told.core.match import Matches, Turns, Voice, places, summed
-from told.core.query import Find, Offers, Probe, Ranked, counting
-from told.core.question import question
-from told.core.score import Corpus, centre, fine, frequencies
-from told.core.text import terms
+from told.backends.ram_account import InMemoryAccount
+from told.core.fact import UNLISTED_KINDS, Fact, Passage
+from told.core.filter import matches_filter, to_record
+from told.core.ids import hash_text
+from told.core.match import PassageScorer, TurnOrder, PassageOrigin, best_ranks, sum_codes
+from told.core.query import FactQuery, RankedList, IndexQuery, IndexResult, select_version
+from told.core.question import build_query_statistics
+from told.core.score import CorpusStatistics, compute_centroid, encode_query, count_term_frequencies
+from told.core.text import extract_terms
 
 
-def visible(account: Account, find: Find) -> Sequence[Fact]:
+def select_visible(account: InMemoryAccount, query: FactQuery) -> Sequence[Fact]:
     """The facts a scope can see at a point in time, oldest first, before any filter on what they say."""
     threads: dict[str, list[Fact]] = {}
     for fact in account.facts.values():
-        if find.scope.covers(fact.scope):
+        if query.scope.covers(fact.scope):
             threads.setdefault(fact.id, []).append(fact)
-    held = [held for versions in threads.values() if (held := counting(versions, find.as_of)) is not None]
-    fresh = [fact for fact in held if find.show_expired or fact.expires > find.as_of.at]
-    return sorted(fresh, key=lambda fact: fact.seq)
+    current = [current for versions in threads.values() if (current := select_version(versions, query.as_of)) is not None]
+    unexpired = [fact for fact in current if query.show_expired or fact.expires > query.as_of.at]
+    return sorted(unexpired, key=lambda fact: fact.seq)
 
 
-def filtered(facts: Sequence[Fact], find: Find) -> Sequence[Fact]:
+def apply_filter(facts: Sequence[Fact], query: FactQuery) -> Sequence[Fact]:
     """Those of the facts that the find's filter lets through."""
-    return [fact for fact in facts if matches(find.filter, record(fact))]
+    return [fact for fact in facts if matches_filter(query.filter, to_record(fact))]
 
 
-def search(account: Account, vectors: Mapping[bytes, bytes], probe: Probe) -> Ranked:
+def search_account(account: InMemoryAccount, vectors: Mapping[bytes, bytes], index_query: IndexQuery) -> IndexResult:
     """The best `depth` of each retriever among what the find lets through; its limit plays no part.
 
     The statistics are those of every memory the find sees before its filter, so that a filter moves no score.
     """
-    held = {fact.seq: fact for fact in visible(account, probe.find)}
-    seen = {key: passage for key, passage in sorted(account.passages.items()) if key[0] in held}
-    wanted = {fact.seq for fact in filtered(list(held.values()), probe.find)}
-    said = {key: terms(passage.text) for key, passage in seen.items()}
-    counts = {key: frequencies(words) for key, words in said.items()}
-    vector = {key: vectors.get(text_hash(account.embedded(passage)), b"") for key, passage in seen.items()}
-    codes = {key: code for key, code in vector.items() if any(code)}
-    before = {key: (p.seq, p.slot) for key, passage in seen.items() if (p := account.before(passage)) is not None}
-    counted = [key for key in seen if held[key[0]].kind not in UNLISTED]
-    centred = probe.centre and probe.vector is not None
-    total = summed(codes[key] for key in counted if key in codes) if centred else ((), 0)
-    asked = question(
-        probe, b"" if probe.vector is None else fine(probe.vector),
-        Corpus(len(counted), sum(len(said[key]) for key in counted)),
-        [sum(term in counts[key] for key in counted) for term in dict.fromkeys(probe.terms)],
-        [fact.actor for fact in held.values() if fact.actor],
-        centre(*total), total[1],
+    current = {fact.seq: fact for fact in select_visible(account, index_query.query)}
+    passages = {key: passage for key, passage in sorted(account.passages.items()) if key[0] in current}
+    matching = {fact.seq for fact in apply_filter(list(current.values()), index_query.query)}
+    tokens = {key: extract_terms(passage.text) for key, passage in passages.items()}
+    counts = {key: count_term_frequencies(words) for key, words in tokens.items()}
+    all_codes = {key: vectors.get(hash_text(account.build_embedded_text(passage)), b"") for key, passage in passages.items()}
+    codes = {key: code for key, code in all_codes.items() if any(code)}
+    previous = {key: (other.seq, other.slot) for key, passage in passages.items() if (other := account.find_previous_passage(passage)) is not None}
+    listed = [key for key in passages if current[key[0]].kind not in UNLISTED_KINDS]
+    needs_centre = index_query.centre and index_query.vector is not None
+    vector_sum = sum_codes(codes[key] for key in listed if key in codes) if needs_centre else ((), 0)
+    statistics = build_query_statistics(
+        index_query, b"" if index_query.vector is None else encode_query(index_query.vector),
+        CorpusStatistics(len(listed), sum(len(tokens[key]) for key in listed)),
+        [sum(term in counts[key] for key in listed) for term in dict.fromkeys(index_query.terms)],
+        [fact.actor for fact in current.values() if fact.actor],
+        compute_centroid(*vector_sum), vector_sum[1],
     )  # fmt: skip
-    turns = Turns.of({key: earlier for key, earlier in before.items() if earlier in seen})
-    matches = Matches(asked, {key: len(words) for key, words in said.items()}, counts, codes, turns)
-    chosen = {key: _voice(held[key[0]], passage, account) for key, passage in seen.items() if key[0] in wanted}
-    return replace(_ranked(matches, chosen), linked=bool(account.links))
+    turns = TurnOrder.from_previous({key: other_key for key, other_key in previous.items() if other_key in passages})
+    scorer = PassageScorer(statistics, {key: len(words) for key, words in tokens.items()}, counts, codes, turns)
+    voices = {key: _build_voice(current[key[0]], passage, account) for key, passage in passages.items() if key[0] in matching}
+    return replace(_rank_matches(scorer, voices), has_links=bool(account.links))
 
 
-def _voice(fact: Fact, passage: Passage, account: Account) -> Voice:
-    said = fact.updated_at if fact.said_at is None else fact.said_at
+def _build_voice(fact: Fact, passage: Passage, account: InMemoryAccount) -> PassageOrigin:
+    said_at = fact.updated_at if fact.said_at is None else fact.said_at
     first = passage
-    while (earlier := account.before(first)) is not None:
-        first = earlier
-    return Voice(fact.seq, passage.slot, said, first.seq, fact.role, fact.actor)
+    while (previous := account.find_previous_passage(first)) is not None:
+        first = previous
+    return PassageOrigin(fact.seq, passage.slot, said_at, first.seq, fact.role, fact.actor)
 
 
-def _ranked(matches: Matches[tuple[int, int]], chosen: Mapping[tuple[int, int], Voice]) -> Ranked:
-    near = matches.best(matches.near, chosen)
-    words = matches.best({key: score for key, score in matches.words.items() if score > 0.0}, chosen)
-    by_vector, by_words = ({key: place for place, (_, key) in enumerate(found, 1)} for found in (near, words))
-    offered = matches.offered(places(by_vector, by_words), chosen)
-    marks = [matches.mark(key, chosen[key], by_vector.get(key), by_words.get(key)) for key in offered]
-    asked = matches.question
-    return Ranked(
-        Offers(bool(near), lambda: ((key[0], matches.cosines[key]) for _, key in near)),
-        Offers(bool(words), lambda: ((key[0], score) for score, key in words)),
-        marks, asked.named, asked.mass, asked.middle.length, asked.visible,
+def _rank_matches(scorer: PassageScorer[tuple[int, int]], voices: Mapping[tuple[int, int], PassageOrigin]) -> IndexResult:
+    vector_hits = scorer.rank_best(scorer.centred_cosines, voices)
+    word_hits = scorer.rank_best({key: score for key, score in scorer.bm25_scores.items() if score > 0.0}, voices)
+    vector_ranks, word_ranks = ({key: rank for rank, (_, key) in enumerate(hits, 1)} for hits in (vector_hits, word_hits))
+    keys = scorer.select_candidates(best_ranks(vector_ranks, word_ranks), voices)
+    candidates = [scorer.build_candidate(key, voices[key], vector_ranks.get(key), word_ranks.get(key)) for key in keys]
+    statistics = scorer.stats
+    return IndexResult(
+        RankedList(bool(vector_hits), lambda: ((key[0], scorer.cosines[key]) for _, key in vector_hits)),
+        RankedList(bool(word_hits), lambda: ((key[0], score) for score, key in word_hits)),
+        candidates, statistics.named_speakers, statistics.total_weight, statistics.centroid.length, statistics.passage_count,
     )  # fmt: skip

@@ -14,27 +14,27 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from told.core.lazy import regex
-from told.core.stem import stem
+from told.core.lazy import lazy_regex
+from told.core.stem import stem_word
 
-_TOKEN: Final = regex(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
-_WORD: Final = regex(r"[^\W_]+(?:['.-][^\W_]+)*")
-_DIGIT: Final = regex(r"\d")
-_FIGURE: Final = regex(r"\d+")
+_TOKEN: Final = lazy_regex(r"[^\W_]+(?:[-'.@&][^\W_]+)*(?:\+\+|#)?|[,;:(]")
+_WORD: Final = lazy_regex(r"[^\W_]+(?:['.-][^\W_]+)*")
+_DIGIT: Final = lazy_regex(r"\d")
+_DIGIT_RUN: Final = lazy_regex(r"\d+")
 _ARTICLES: Final = frozenset("a an the my his her their our your its".split())
 _BREAK: Final = ","
 _BREAKS: Final = frozenset(",;:(")
-_JOINTS: Final = frozenset(
+_CONTINUATIONS: Final = frozenset(
     (_BREAK, *"named called with who that which in at from for of as on and since because when near by".split())
 )
 """Words after which somebody says more about what they have just said."""
-_ANOTHER: Final = frozenset("another second third other new next more also too two three four".split())
+_OTHER_ITEM_WORDS: Final = frozenset("another second third other new next more also too two three four".split())
 """Words that speak of something beside what was spoken of before."""
-SLUG_EDITS: Final = 2
-SLUG_LIKENESS: Final = 0.9
+SLUG_EDIT_LIMIT: Final = 2
+SLUG_SIMILARITY: Final = 0.9
 
 
-class Likeness(Enum):
+class WordingRelation(Enum):
     """What a new wording is to an old one."""
 
     SAME = "same"
@@ -44,165 +44,165 @@ class Likeness(Enum):
 
 
 @lru_cache(maxsize=1 << 13)
-def _tokens(text: str) -> tuple[str, ...]:
+def _comparison_tokens(text: str) -> tuple[str, ...]:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
-    found = [_BREAK if part in _BREAKS else part for part in _TOKEN.findall(folded)]
-    bare = [part.removesuffix("'s") for part in found if part not in _ARTICLES]
-    while bare and bare[-1] == _BREAK:
-        bare.pop()
-    return tuple(bare or found)
+    tokens = [_BREAK if token in _BREAKS else token for token in _TOKEN.findall(folded)]
+    content_tokens = [token.removesuffix("'s") for token in tokens if token not in _ARTICLES]
+    while content_tokens and content_tokens[-1] == _BREAK:
+        content_tokens.pop()
+    return tuple(content_tokens or tokens)
 
 
 @lru_cache(maxsize=1 << 13)
-def words(text: str) -> tuple[str, ...]:
+def stem_words(text: str) -> tuple[str, ...]:
     """The words of a text as they are compared: folded, stemmed, without articles."""
-    return tuple(stem(part) for part in _tokens(text) if part != _BREAK)
+    return tuple(stem_word(token) for token in _comparison_tokens(text) if token != _BREAK)
 
 
-def same_text(one: str, other: str) -> bool:
+def is_same_text(left: str, right: str) -> bool:
     """Whether two texts differ in nothing but case, articles, endings and punctuation."""
-    return words(one) == words(other)
+    return stem_words(left) == stem_words(right)
 
 
-def compare(new: str, old: str, *, loose: bool = False) -> Likeness:
+def compare_wordings(new: str, old: str, *, loose: bool = False) -> WordingRelation:
     """What a new value is to an old one.
 
     It says more if it goes on where the old one ends: "a dog" and "a dog named Rex", but not "coffee" and "coffee ice
     cream". Loosely, it is enough that it has all the words of the old one, unless it speaks of another.
     """
-    if same_text(new, old):
-        return Likeness.SAME
-    if goes_on(old, new) or (loose and _holds(old, new)):
-        return Likeness.MORE
-    if goes_on(new, old) or (loose and _holds(new, old)):
-        return Likeness.LESS
-    return Likeness.OTHER
+    if is_same_text(new, old):
+        return WordingRelation.SAME
+    if is_elaboration(old, new) or (loose and _is_word_subset(old, new)):
+        return WordingRelation.MORE
+    if is_elaboration(new, old) or (loose and _is_word_subset(new, old)):
+        return WordingRelation.LESS
+    return WordingRelation.OTHER
 
 
-def goes_on(short: str, long: str) -> bool:
+def is_elaboration(short: str, long: str) -> bool:
     """Whether a longer wording begins with a shorter one and says more about it."""
-    few = words(short)
-    if not few or words(long)[: len(few)] != few:
+    short_words = stem_words(short)
+    if not short_words or stem_words(long)[: len(short_words)] != short_words:
         return False
-    first, whole = _tokens(short), _tokens(long)
-    return len(whole) > len(first) and whole[len(first)] in _JOINTS and not _ANOTHER & set(whole[len(first) :])
+    short_tokens, long_tokens = _comparison_tokens(short), _comparison_tokens(long)
+    return len(long_tokens) > len(short_tokens) and long_tokens[len(short_tokens)] in _CONTINUATIONS and not _OTHER_ITEM_WORDS & set(long_tokens[len(short_tokens) :])
 
 
-def _holds(short: str, long: str) -> bool:
-    few, many = set(words(short)), set(words(long))
-    return bool(few) and few < many and not _ANOTHER & (set(_tokens(long)) - set(_tokens(short)))
+def _is_word_subset(short: str, long: str) -> bool:
+    short_words, long_words = set(stem_words(short)), set(stem_words(long))
+    return bool(short_words) and short_words < long_words and not _OTHER_ITEM_WORDS & (set(_comparison_tokens(long)) - set(_comparison_tokens(short)))
 
 
-def adds_to(new: str, old: str) -> bool:
+def has_extra_words(new: str, old: str) -> bool:
     """Whether a text has all the words of another and some of its own."""
-    return set(words(old)) < set(words(new))
+    return set(stem_words(old)) < set(stem_words(new))
 
 
-def names(text: str) -> frozenset[str]:
+def extract_names(text: str) -> frozenset[str]:
     """The names and figures of a text: its words with a capital letter, but for the first, and those with a digit."""
-    found = _WORD.findall(text)
-    telling = [word for word in found[1:] if word[0].isupper()] + [word for word in found if _DIGIT.search(word)]
-    return frozenset(stem(word.casefold().removesuffix("'s")) for word in telling)
+    tokens = _WORD.findall(text)
+    significant = [word for word in tokens[1:] if word[0].isupper()] + [word for word in tokens if _DIGIT.search(word)]
+    return frozenset(stem_word(word.casefold().removesuffix("'s")) for word in significant)
 
 
 # Names --------------------------------------------------------------------------------------------------------------
 
 
-def edits(one: Sequence[str], other: Sequence[str], most: int = 1 << 30) -> int:
+def edit_distance(left: Sequence[str], right: Sequence[str], limit: int = 1 << 30) -> int:
     """How many characters have to be added, left out or changed to make one of the other; no count beyond `most`."""
-    if abs(len(one) - len(other)) >= most:
-        return most
-    row = list(range(len(other) + 1))
-    for number, char in enumerate(one, 1):
-        before, row[0] = row[0], number
-        for place, there in enumerate(other, 1):
-            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (char != there))
-    return min(row[-1], most)
+    if abs(len(left) - len(right)) >= limit:
+        return limit
+    row = list(range(len(right) + 1))
+    for row_number, left_char in enumerate(left, 1):
+        diagonal, row[0] = row[0], row_number
+        for column, right_char in enumerate(right, 1):
+            diagonal, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, diagonal + (left_char != right_char))
+    return min(row[-1], limit)
 
 
-def likeness(one: str, other: str) -> float:
+def similarity_ratio(left: str, right: str) -> float:
     """How alike two names are, from 0 to 1, by the stretches of characters they share."""
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() if one and other else 0.0
+    return SequenceMatcher(None, left, right, autojunk=False).ratio() if left and right else 0.0
 
 
-def similar_slugs(one: str, other: str) -> bool:
+def are_similar_slugs(left: str, right: str) -> bool:
     """Whether two slugs are one topic: an edit apart at most, or more than nine tenths alike; figures must agree."""
-    if one == other:
+    if left == right:
         return True
-    if min(len(one), len(other)) < 4 or re.findall(r"\d+", one) != re.findall(r"\d+", other):
+    if min(len(left), len(right)) < 4 or re.findall(r"\d+", left) != re.findall(r"\d+", right):
         return False
-    return edits(one, other, SLUG_EDITS) < SLUG_EDITS or likeness(one, other) > SLUG_LIKENESS
+    return edit_distance(left, right, SLUG_EDIT_LIMIT) < SLUG_EDIT_LIMIT or similarity_ratio(left, right) > SLUG_SIMILARITY
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
 
-_TYPING: Final = 0.95
+_SPELLING_WEIGHT: Final = 0.95
 """What a likeness of letters counts, beside the same words, which count in full."""
-_PART: Final = 0.9
+_PARTIAL_WEIGHT: Final = 0.9
 """What a part counts, where one value says less than the other."""
-_ELSEWHERE: Final = 0.9
+_FIRST_LETTER_PENALTY: Final = 0.9
 """What a likeness counts where the first letters differ: impressionism is not expressionism."""
-_STEM: Final = 5
+_MIN_PREFIX_LENGTH: Final = 5
 """How many letters the beginning of a word must have to stand for it."""
-_MUCH_LONGER: Final = 1.5
-_DENYING: Final = frozenset("not no non never without nor neither".split())
+_MIN_LENGTH_RATIO: Final = 1.5
+_NEGATIONS: Final = frozenset("not no non never without nor neither".split())
 
 
-def resemblance(one: str, other: str) -> float:
+def value_similarity(left: str, right: str) -> float:
     """How much two values look like names of the same thing, from 0 to 1; from 0.8 on they probably are.
 
     Letters count (a slip, an ending), words in any order, and a part that stands for the whole: a surname, the word
     that another begins with. Values with other figures, or of which one denies, are never the same.
     """
-    short, long = sorted((_value(one), _value(other)), key=lambda value: (len(value), value))
-    if short == long or (short and same_text(one, other)):
-        return 1.0 if short or one == other else 0.0
-    if not short or _FIGURE.findall(short) != _FIGURE.findall(long) or _denies(short) != _denies(long):
+    short, long = sorted((_normalise_value(left), _normalise_value(right)), key=lambda value: (len(value), value))
+    if short == long or (short and is_same_text(left, right)):
+        return 1.0 if short or left == right else 0.0
+    if not short or _DIGIT_RUN.findall(short) != _DIGIT_RUN.findall(long) or _is_negated(short) != _is_negated(long):
         return 0.0
-    return max(_spelled(short, long), _worded(short, long), _begun(short, long))
+    return max(_spelling_score(short, long), _word_score(short, long), _prefix_score(short, long))
 
 
-def _value(text: str) -> str:
-    return " ".join(part for part in _tokens(text) if part != _BREAK)
+def _normalise_value(text: str) -> str:
+    return " ".join(token for token in _comparison_tokens(text) if token != _BREAK)
 
 
-def _denies(value: str) -> bool:
-    return not _DENYING.isdisjoint(value.replace("-", " ").split())
+def _is_negated(value: str) -> bool:
+    return not _NEGATIONS.isdisjoint(value.replace("-", " ").split())
 
 
-def _spelled(short: str, long: str) -> float:
+def _spelling_score(short: str, long: str) -> float:
     """By the letters both have in the same order."""
-    return _TYPING * _in_common(short, long) * (1.0 if short[0] == long[0] else _ELSEWHERE)
+    return _SPELLING_WEIGHT * _lcs_ratio(short, long) * (1.0 if short[0] == long[0] else _FIRST_LETTER_PENALTY)
 
 
-def _worded(short: str, long: str) -> float:
+def _word_score(short: str, long: str) -> float:
     """By their words: the same in another order, or all of one among those of the other."""
-    few, many = set(words(short)), set(words(long))
-    if few == many:
-        return _TYPING
-    return _PART if few and (few < many or many < few) and not _ANOTHER & {*short.split(), *long.split()} else 0.0
+    short_words, long_words = set(stem_words(short)), set(stem_words(long))
+    if short_words == long_words:
+        return _SPELLING_WEIGHT
+    return _PARTIAL_WEIGHT if short_words and (short_words < long_words or long_words < short_words) and not _OTHER_ITEM_WORDS & {*short.split(), *long.split()} else 0.0
 
 
-def _begun(short: str, long: str) -> float:
+def _prefix_score(short: str, long: str) -> float:
     """By the beginning that a single word shares with one of a much longer value."""
-    if " " in short or len(long) < _MUCH_LONGER * len(short):
+    if " " in short or len(long) < _MIN_LENGTH_RATIO * len(short):
         return 0.0
-    shared = max(_prefix(short, word) for word in long.split())
-    return _PART * 2 * shared / (len(short) + shared) if shared >= _STEM else 0.0
+    shared = max(_common_prefix_length(short, word) for word in long.split())
+    return _PARTIAL_WEIGHT * 2 * shared / (len(short) + shared) if shared >= _MIN_PREFIX_LENGTH else 0.0
 
 
-def _prefix(one: str, other: str) -> int:
+def _common_prefix_length(left: str, right: str) -> int:
     """How many characters two words have in common from the first on."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
-def _in_common(one: str, other: str) -> float:
+def _lcs_ratio(left: str, right: str) -> float:
     """The share of both texts that is their longest common subsequence, a column of the table in each integer."""
-    places: dict[str, int] = {}
-    for place, char in enumerate(one):
-        places[char] = places.get(char, 0) | 1 << place
-    left = full = (1 << len(one)) - 1
-    for char in other:
-        hit = left & places.get(char, 0)
-        left = (left + hit | left - hit) & full
-    return 2 * (len(one) - left.bit_count()) / (len(one) + len(other))
+    char_masks: dict[str, int] = {}
+    for index, char in enumerate(left):
+        char_masks[char] = char_masks.get(char, 0) | 1 << index
+    unmatched = full = (1 << len(left)) - 1
+    for char in right:
+        matched = unmatched & char_masks.get(char, 0)
+        unmatched = (unmatched + matched | unmatched - matched) & full
+    return 2 * (len(left) - unmatched.bit_count()) / (len(left) + len(right))

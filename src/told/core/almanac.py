@@ -15,40 +15,40 @@ from datetime import date, time, timedelta
 from functools import cache
 from typing import Final, TypeVar
 
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
 _T = TypeVar("_T")
 
 
-def plain(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text as the tables spell it: no case, no accents, single spaces, no punctuation around."""
     if text.isascii():
         return " ".join(text.lower().split()).strip(" .,;:!?")
-    apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join("".join(c for c in apart if not unicodedata.combining(c)).split()).strip(" .,;:!?")
+    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split()).strip(" .,;:!?")
 
 
-def _table(rows: Mapping[_T, str]) -> dict[str, _T]:
-    return {plain(word.replace("_", " ")): meaning for meaning, words in rows.items() for word in words.split()}
+def _build_word_table(rows: Mapping[_T, str]) -> dict[str, _T]:
+    return {fold_text(word.replace("_", " ")): meaning for meaning, words in rows.items() for word in words.split()}
 
 
 # ---------------------------------------------------------------------------------------------------- calendar in steps
 
-MONTHS_IN: Final = {"month": 1, "quarter": 3, "season": 3, "year": 12, "decade": 120}
-DAYS_IN: Final = {"day": 1, "weekend": 2, "week": 7}
-SECONDS_IN: Final = {"second": 1, "minute": 60, "hour": 3600}
+UNIT_MONTHS: Final = {"month": 1, "quarter": 3, "season": 3, "year": 12, "decade": 120}
+UNIT_DAYS: Final = {"day": 1, "weekend": 2, "week": 7}
+UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600}
 
 
-def moved(day: date, unit: str, count: int) -> date:
+def shift_date(day: date, unit: str, count: int) -> date:
     """The date so many units later; the 31st becomes the last day of a shorter month."""
-    if unit in DAYS_IN:
-        return day + timedelta(days=count * DAYS_IN[unit])
-    year, month = divmod(day.year * 12 + day.month - 1 + count * MONTHS_IN[unit], 12)
-    last = 31 if month == 11 else (date(year, month + 2, 1) - timedelta(days=1)).day
-    return date(year, month + 1, min(day.day, last))
+    if unit in UNIT_DAYS:
+        return day + timedelta(days=count * UNIT_DAYS[unit])
+    year, month = divmod(day.year * 12 + day.month - 1 + count * UNIT_MONTHS[unit], 12)
+    last_day = 31 if month == 11 else (date(year, month + 2, 1) - timedelta(days=1)).day
+    return date(year, month + 1, min(day.day, last_day))
 
 
-def first_of(day: date, unit: str) -> date:
+def start_of_unit(day: date, unit: str) -> date:
     """The first day of the unit that holds this day."""
     match unit:
         case "week":
@@ -65,34 +65,34 @@ def first_of(day: date, unit: str) -> date:
 
 
 @dataclass(frozen=True, slots=True)
-class Recurring:
+class RecurringUnit:
     """A unit that comes back every week (place: days after Monday) or every year (place: its first month)."""
 
     unit: str
-    place: int
+    position: int
 
-    def first(self, today: date, cycle: int = 0) -> date:
+    def start_in_cycle(self, today: date, cycle: int = 0) -> date:
         """Its first day, so many weeks or years from the present one."""
-        if self.unit in DAYS_IN:
-            return first_of(today, "week") + timedelta(weeks=cycle, days=self.place)
-        return date(today.year + cycle, self.place, 1)
+        if self.unit in UNIT_DAYS:
+            return start_of_unit(today, "week") + timedelta(weeks=cycle, days=self.position)
+        return date(today.year + cycle, self.position, 1)
 
-    def chosen(self, today: date, turn: int | None) -> date:
+    def resolve_start(self, today: date, direction: int | None) -> date:
         """Its first day: of the last that is over (-1), of this (0), of the next (1), or of the last that has begun."""
-        firsts = [self.first(today, cycle) for cycle in (-2, -1, 0, 1, 2)]
-        match turn:
+        starts = [self.start_in_cycle(today, cycle) for cycle in (-2, -1, 0, 1, 2)]
+        match direction:
             case -1:
-                return max(first for first in firsts if moved(first, self.unit, 1) <= today)
+                return max(start for start in starts if shift_date(start, self.unit, 1) <= today)
             case 0:
-                return next((f for f in firsts if f <= today < moved(f, self.unit, 1)), firsts[2])
+                return next((start for start in starts if start <= today < shift_date(start, self.unit, 1)), starts[2])
             case 1:
-                return min(first for first in firsts if first > today)
-        return max(first for first in firsts if first <= today)
+                return min(start for start in starts if start > today)
+        return max(start for start in starts if start <= today)
 
 
 # ---------------------------------------------------------------------------------------------------------------- words
 
-NUMBERS: Final = _table(
+NUMBER_WORDS: Final = _build_word_table(
     {
         1: "a an one un una une ein eine einem einer einen 一",
         2: "two a_couple a_couple_of couple_of dos zwei deux 二 两 兩",
@@ -117,7 +117,7 @@ NUMBERS: Final = _table(
         30: "thirty treinta dreissig dreißig trente 三十",
     }
 )
-ORDINALS: Final = _table(
+ORDINAL_WORDS: Final = _build_word_table(
     {
         1: "first 1st primer primera erste ersten premier premiere",
         2: "second 2nd segunda segundo zweite zweiten deuxieme",
@@ -126,7 +126,7 @@ ORDINALS: Final = _table(
         -1: "last final ultima ultimo letzte letzten derniere",
     }
 )
-UNITS: Final = _table(
+UNIT_WORDS: Final = _build_word_table(
     {
         "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 秒钟",
         "minute": "minute minutes min mins minuto minutos minuten 分 分钟 分鐘",
@@ -139,7 +139,7 @@ UNITS: Final = _table(
         "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie décennies",
     }
 )
-TURNS: Final = _table(
+RELATIVE_MODIFIERS: Final = _build_word_table(
     {
         -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen vergangenes
             vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
@@ -148,7 +148,7 @@ TURNS: Final = _table(
             próximo próxima que_viene prochain prochaine 下 下个 下個 下一 下一个 来""",
     }
 )
-WORDS: Final = _table(
+RELATIVE_DATE_WORDS: Final = _build_word_table(
     {
         (
             "day",
@@ -167,52 +167,52 @@ WORDS: Final = _table(
         ("year", 1): "明年",
     }
 )
-_WEEKDAYS: Final = _table(
+_WEEKDAYS: Final = _build_word_table(
     {
-        Recurring("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一 月曜日 月曜",
-        Recurring("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二 火曜日 火曜",
-        Recurring("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三 水曜日 水曜",
-        Recurring("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四 木曜日 木曜",
-        Recurring("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五 金曜日 金曜",
-        Recurring("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六 土曜日 土曜",
-        Recurring("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天 日曜日 日曜",
-        Recurring("weekend", 5): "weekend fin_de_semana wochenende week-end 周末 週末",
+        RecurringUnit("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一 月曜日 月曜",
+        RecurringUnit("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二 火曜日 火曜",
+        RecurringUnit("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三 水曜日 水曜",
+        RecurringUnit("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四 木曜日 木曜",
+        RecurringUnit("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五 金曜日 金曜",
+        RecurringUnit("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六 土曜日 土曜",
+        RecurringUnit("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天 日曜日 日曜",
+        RecurringUnit("weekend", 5): "weekend fin_de_semana wochenende week-end 周末 週末",
     }
 )
-_MONTHS: Final = _table(
+_MONTHS: Final = _build_word_table(
     {
-        Recurring("month", 1): "january jan enero januar jänner janvier 一月 1月",
-        Recurring("month", 2): "february feb febrero februar février 二月 2月",
-        Recurring("month", 3): "march mar marzo märz mars 三月 3月",
-        Recurring("month", 4): "april apr abril avril 四月 4月",
-        Recurring("month", 5): "may mayo mai 五月 5月",
-        Recurring("month", 6): "june jun junio juni juin 六月 6月",
-        Recurring("month", 7): "july jul julio juli juillet 七月 7月",
-        Recurring("month", 8): "august aug agosto août 八月 8月",
-        Recurring("month", 9): "september sep sept septiembre septembre 九月 9月",
-        Recurring("month", 10): "october oct octubre oktober octobre 十月 10月",
-        Recurring("month", 11): "november nov noviembre novembre 十一月 11月",
-        Recurring("month", 12): "december dec diciembre dezember décembre 十二月 12月",
+        RecurringUnit("month", 1): "january jan enero januar jänner janvier 一月 1月",
+        RecurringUnit("month", 2): "february feb febrero februar février 二月 2月",
+        RecurringUnit("month", 3): "march mar marzo märz mars 三月 3月",
+        RecurringUnit("month", 4): "april apr abril avril 四月 4月",
+        RecurringUnit("month", 5): "may mayo mai 五月 5月",
+        RecurringUnit("month", 6): "june jun junio juni juin 六月 6月",
+        RecurringUnit("month", 7): "july jul julio juli juillet 七月 7月",
+        RecurringUnit("month", 8): "august aug agosto août 八月 8月",
+        RecurringUnit("month", 9): "september sep sept septiembre septembre 九月 9月",
+        RecurringUnit("month", 10): "october oct octubre oktober octobre 十月 10月",
+        RecurringUnit("month", 11): "november nov noviembre novembre 十一月 11月",
+        RecurringUnit("month", 12): "december dec diciembre dezember décembre 十二月 12月",
     }
 )
-_SEASONS: Final = _table(
+_SEASONS: Final = _build_word_table(
     {
-        Recurring("season", 3): "spring primavera frühling frühjahr printemps 春天 春",
-        Recurring("season", 6): "summer verano sommer été 夏天 夏",
-        Recurring("season", 9): "autumn fall otoño herbst automne 秋天 秋",
-        Recurring("season", 12): "winter invierno hiver 冬天 冬",
+        RecurringUnit("season", 3): "spring primavera frühling frühjahr printemps 春天 春",
+        RecurringUnit("season", 6): "summer verano sommer été 夏天 夏",
+        RecurringUnit("season", 9): "autumn fall otoño herbst automne 秋天 秋",
+        RecurringUnit("season", 12): "winter invierno hiver 冬天 冬",
     }
 )
-NAMES: Final = _WEEKDAYS | _MONTHS | _SEASONS
-EDGES: Final = _table(
+CALENDAR_NAMES: Final = _WEEKDAYS | _MONTHS | _SEASONS
+EDGE_WORDS: Final = _build_word_table(
     {
         0.0: "beginning start early anfang principios comienzos début",
         0.5: "middle mid mitte mediados milieu",
         1.0: "end late ende finales fin",
     }
 )
-CLOCKS: Final = _table({0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"})
-PARTS: Final = _table(
+CLOCK_WORDS: Final = _build_word_table({0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"})
+DAY_PART_WORDS: Final = _build_word_table(
     {
         (6, 12): "morning morgen früh vormittag mañana matin 早上 上午",
         (12, 18): "afternoon nachmittag tarde après-midi 下午",
@@ -222,15 +222,15 @@ PARTS: Final = _table(
 )
 
 
-def number(word: str) -> int:
+def parse_number_word(word: str) -> int:
     """The number a numeral or a run of digits says."""
-    return NUMBERS[word] if word in NUMBERS else int(word)
+    return NUMBER_WORDS[word] if word in NUMBER_WORDS else int(word)
 
 
-def time_of_day(clock: str) -> time:
+def parse_time_of_day(clock: str) -> time:
     """The time that "noon", "3pm", "3:30 p.m" or "15:30" says."""
-    if clock in CLOCKS:
-        return time(CLOCKS[clock])
+    if clock in CLOCK_WORDS:
+        return time(CLOCK_WORDS[clock])
     hour, _, minute = re.sub("[^0-9:]", "", clock).partition(":")
     past_noon = 12 if "p" in clock else 0
     return time(int(hour) % 12 + past_noon if clock.endswith("m") else int(hour), int(minute or 0))
@@ -239,26 +239,26 @@ def time_of_day(clock: str) -> time:
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
-def _beginning(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
+def _filter_by_initial(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
     return {word: meaning for word, meaning in words.items() if word[0] in letters}
 
 
-FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
+SLOT_DIGITS: Final[Mapping[str, tuple[str, ...]]] = {
     "n": (r"\d{1,6}",), "year": (r"\d{4}",), "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",), "digits": (r"\d{1,2}",),
     "clock": (r"\d{1,2}(?::\d\d)? ?[ap]\.?m", r"\d{1,2}:\d\d"),
 }  # fmt: skip
 """The slots that figures may fill."""
-SLOTS: Final[Mapping[str, Mapping[str, object]]] = {
-    "n": NUMBERS, "nth": ORDINALS, "unit": UNITS, "turn": TURNS, "word": WORDS, "name": NAMES,
-    "thing": {**NAMES, **UNITS}, "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGES,
-    "clock": CLOCKS, "part": PARTS,
-    "weekday_zh": _beginning("周星礼", _WEEKDAYS), "part_zh": _beginning("早上下晚", PARTS),
+SLOT_WORDS: Final[Mapping[str, Mapping[str, object]]] = {
+    "n": NUMBER_WORDS, "nth": ORDINAL_WORDS, "unit": UNIT_WORDS, "turn": RELATIVE_MODIFIERS, "word": RELATIVE_DATE_WORDS, "name": CALENDAR_NAMES,
+    "thing": {**CALENDAR_NAMES, **UNIT_WORDS}, "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGE_WORDS,
+    "clock": CLOCK_WORDS, "part": DAY_PART_WORDS,
+    "weekday_zh": _filter_by_initial("周星礼", _WEEKDAYS), "part_zh": _filter_by_initial("早上下晚", DAY_PART_WORDS),
 }  # fmt: skip
 """The slots that words may fill; an underscore narrows one down."""
 # Turns that may follow what they turn: "la semana pasada", but not "May this".
-_BEHIND: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
+_POSTPOSED_MODIFIERS: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
 # The first form that fits wins; `{slot}` takes one of the words above.
-FORMS: Final = {
+DATE_FORMS: Final = {
     "now": ("(?:right )?now", "ahora", "jetzt", "maintenant", "现在", "現在"),
     "word": ("{word}",),
     "ago": (
@@ -287,7 +287,7 @@ FORMS: Final = {
         "過去{n} ?{unit}",
     ),
     "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}{weekday_zh}"),
-    "turn": ("{turn} {thing}", f"(?:el |la |le |l')?{{thing}} (?P<turn>{_BEHIND})", "{turn}{thing}"),
+    "turn": ("{turn} {thing}", f"(?:el |la |le |l')?{{thing}} (?P<turn>{_POSTPOSED_MODIFIERS})", "{turn}{thing}"),
     "name": ("{name}",),
     "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year}(?: ?年 ?[的の]?| ){yearly}"),
     "month_of_year": ("{year} ?年 ?{digits} ?月", "{digits}/{year}"),
@@ -307,20 +307,20 @@ FORMS: Final = {
 
 # ----------------------------------------------------------------------------------------------------- speaking of time
 
-_SPOKEN: Final = regex("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
-_LETTERS: Final = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
-_YEARS: Final = re.compile("(?:19|20)[0-9]{2}(?![0-9])")
-_LOOSE: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
+_TIME_TOKEN: Final = lazy_regex("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
+_LETTERS_ONLY: Final = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+_YEAR_PATTERN: Final = re.compile("(?:19|20)[0-9]{2}(?![0-9])")
+_LOOSE_TIME_WORDS: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
 
 
 @cache
-def _time_words() -> frozenset[str]:
+def _time_vocabulary() -> frozenset[str]:
     """The single words that speak of time, whatever they say of it."""
-    return _LOOSE.union(*(table.keys() for table in (UNITS, TURNS, WORDS, NAMES, PARTS)))
+    return _LOOSE_TIME_WORDS.union(*(table.keys() for table in (UNIT_WORDS, RELATIVE_MODIFIERS, RELATIVE_DATE_WORDS, CALENDAR_NAMES, DAY_PART_WORDS)))
 
 
-def time_words(text: str, most: int) -> int:
+def count_time_words(text: str, limit: int) -> int:
     """How many words of a text speak of time, counted up to some number."""
-    said = text if text.isascii() else plain(text)
-    words = said.translate(_LETTERS).split() if said.isascii() else _SPOKEN.findall(said)
-    return min(sum(map(_time_words().__contains__, words)) + len(_YEARS.findall(said)), most)
+    folded = text if text.isascii() else fold_text(text)
+    words = folded.translate(_LETTERS_ONLY).split() if folded.isascii() else _TIME_TOKEN.findall(folded)
+    return min(sum(map(_time_vocabulary().__contains__, words)) + len(_YEAR_PATTERN.findall(folded)), limit)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from told.core.errors import InvalidInput
 from told.core.fact import NEVER, QUARANTINE, Fact, Link
-from told.core.trust import STAMP, trust_of
+from told.core.trust import TRUST_KEY, trust_of_claim
 
 CONTRADICTS: Final = "contradicts"
 SUPPORTS: Final = "supports"
@@ -26,11 +26,11 @@ class Contradiction:
 
     def as_dict(self) -> dict[str, Any]:
         """The contradiction as JSON, the later memory first."""
-        rows = [{"id": fact.id, "memory": fact.text, "trust": trust_of(fact).label} for fact in self.facts]
+        rows = [{"id": fact.id, "memory": fact.text, "trust": trust_of_claim(fact).label} for fact in self.facts]
         return {"slot": self.slot, "memories": rows, "seq": self.seq}
 
 
-def believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> list[Fact]:
+def select_believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> list[Fact]:
     """Those of some memories that a belief lets stand, in the order given.
 
     `links` are those that touch the memories. `all` keeps everything. Otherwise the best memory stands, then the next
@@ -39,15 +39,15 @@ def believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest
     """
     if belief not in BELIEFS:
         raise InvalidInput(f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}.")
-    against = _rivals(facts, links)
-    if belief == "all" or not against:
+    rivals = _map_rivals(facts, links)
+    if belief == "all" or not rivals:
         return list(facts)
-    worth = _worth(belief, links)
+    ranking_key = _ranking_key(belief, links)
     standing: set[str] = set()
-    for fact in sorted((fact for fact in facts if fact.id in against), key=worth, reverse=True):
-        if not against[fact.id] & standing:
+    for fact in sorted((fact for fact in facts if fact.id in rivals), key=ranking_key, reverse=True):
+        if not rivals[fact.id] & standing:
             standing.add(fact.id)
-    return [fact for fact in facts if fact.id not in against or fact.id in standing]
+    return [fact for fact in facts if fact.id not in rivals or fact.id in standing]
 
 
 SUPERSEDES: Final = "supersedes"
@@ -55,73 +55,73 @@ DERIVED_FROM: Final = "derived_from"
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class BeliefConflicts:
     """Who contradicts whom, by id, and for each memory that a belief does not let stand, one that stands instead."""
 
-    against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lost: Mapping[str, str] = field(default_factory=dict)
+    rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    replaced_by: Mapping[str, str] = field(default_factory=dict)
 
 
-def sides(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> Sides:
+def find_belief_conflicts(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> BeliefConflicts:
     """The contradictions among some memories, and who makes room for whom.
 
     What was said to supersede another stands instead of it wherever the latest is believed, unless it was made of it:
     then both stand, for nothing that is derived hides what it came from.
     """
-    against = _rivals(facts, links)
-    standing = {fact.id: fact for fact in believed(facts, links, belief)}
-    worth = _worth(belief, links)
-    lost: dict[str, str] = {}
-    for thread, others in against.items():
+    rivals = _map_rivals(facts, links)
+    standing = {fact.id: fact for fact in select_believed(facts, links, belief)}
+    ranking_key = _ranking_key(belief, links)
+    replaced_by: dict[str, str] = {}
+    for thread, others in rivals.items():
         if thread not in standing:
-            lost[thread] = max((standing[other] for other in others if other in standing), key=worth).id
+            replaced_by[thread] = max((standing[other] for other in others if other in standing), key=ranking_key).id
     if belief == "latest":
-        held = standing.keys()
-        made = {(link.dst, link.src) for link in links if link.rel == DERIVED_FROM}
-        over = {(link.dst, link.src): None for link in links if link.rel == SUPERSEDES and link.until == NEVER}
-        lost |= {old: new for old, new in over if old != new and {old, new} <= held and (old, new) not in made}
-    return Sides({thread: tuple(sorted(others)) for thread, others in against.items()}, lost)
+        standing_ids = standing.keys()
+        derived_pairs = {(link.dst, link.src) for link in links if link.rel == DERIVED_FROM}
+        superseding_pairs = {(link.dst, link.src): None for link in links if link.rel == SUPERSEDES and link.until == NEVER}
+        replaced_by |= {old: new for old, new in superseding_pairs if old != new and {old, new} <= standing_ids and (old, new) not in derived_pairs}
+    return BeliefConflicts({thread: tuple(sorted(others)) for thread, others in rivals.items()}, replaced_by)
 
 
-def contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:
+def find_contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:
     """The contradictions among some memories, in the order they were noticed."""
-    named = {fact.id: fact for fact in facts}
-    found: dict[frozenset[str], Contradiction] = {}
+    facts_by_id = {fact.id: fact for fact in facts}
+    by_pair: dict[frozenset[str], Contradiction] = {}
     for link in sorted(links, key=lambda link: link.seq):
-        if link.rel == CONTRADICTS and link.until == NEVER and link.src in named and link.dst in named:
-            pair = named[link.src], named[link.dst]
-            later, earlier = sorted(pair, key=_when, reverse=True)
+        if link.rel == CONTRADICTS and link.until == NEVER and link.src in facts_by_id and link.dst in facts_by_id:
+            pair = facts_by_id[link.src], facts_by_id[link.dst]
+            later, earlier = sorted(pair, key=_recency_key, reverse=True)
             slot = str(link.meta.get("slot", ""))
-            found.setdefault(frozenset((link.src, link.dst)), Contradiction(slot, (later, earlier), link.seq))
-    return list(found.values())
+            by_pair.setdefault(frozenset((link.src, link.dst)), Contradiction(slot, (later, earlier), link.seq))
+    return list(by_pair.values())
 
 
-def _rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[str]]:
+def _map_rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[str]]:
     """Whom each contested memory contradicts."""
     contested = [fact for fact in facts if fact.kind != QUARANTINE]
-    against: dict[str, set[str]] = {}
-    for each in contradictions(contested, links):
-        one, other = each.facts
-        against.setdefault(one.id, set()).add(other.id)
-        against.setdefault(other.id, set()).add(one.id)
-    return against
+    rivals: dict[str, set[str]] = {}
+    for contradiction in find_contradictions(contested, links):
+        first, second = contradiction.facts
+        rivals.setdefault(first.id, set()).add(second.id)
+        rivals.setdefault(second.id, set()).add(first.id)
+    return rivals
 
 
-def _worth(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[float, ...]]:
+def _ranking_key(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[float, ...]]:
     """By what memories are put in order; of two that are worth the same, the later."""
     if belief == "majority":
-        count = votes(links)
-        return lambda fact: (count.get(fact.id, 0), *_when(fact))
+        vote_counts = count_votes(links)
+        return lambda fact: (vote_counts.get(fact.id, 0), *_recency_key(fact))
     if belief == "trusted":
-        return lambda fact: (trust_of(fact), fact.confidence, *_when(fact))
-    return _when
+        return lambda fact: (trust_of_claim(fact), fact.confidence, *_recency_key(fact))
+    return _recency_key
 
 
-def votes(links: Sequence[Link]) -> Mapping[str, int]:
+def count_votes(links: Sequence[Link]) -> Mapping[str, int]:
     """How often each memory was said again; only what users say counts, so that nobody can stuff the ballot."""
-    said = {(link.src, link.dst) for link in links if link.rel == SUPPORTS and STAMP not in link.meta}
-    return Counter(thread for _, thread in said)
+    supports = {(link.src, link.dst) for link in links if link.rel == SUPPORTS and TRUST_KEY not in link.meta}
+    return Counter(thread for _, thread in supports)
 
 
-def _when(fact: Fact) -> tuple[int, int]:
+def _recency_key(fact: Fact) -> tuple[int, int]:
     return (fact.updated_at if fact.said_at is None else fact.said_at, fact.seq)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from told.core.ids import HASH, tagged
-from told.core.lazy import regex
+from told.core.ids import HASH_ALGORITHM, hash_content
+from told.core.lazy import lazy_regex
 
-NAMED: Final = "blobs"
+BLOBS_KEY: Final = "blobs"
 """The metadata of evidence that lists the hashes of its blobs."""
 
-_HASH: Final = regex(rf"{HASH}:[0-9a-f]{{64}}")
+_BLOB_HASH_PATTERN: Final = lazy_regex(rf"{HASH_ALGORITHM}:[0-9a-f]{{64}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +25,32 @@ class Blob:
     data: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def of(cls, data: bytes, media_type: str) -> Blob:
+    def from_bytes(cls, data: bytes, media_type: str) -> Blob:
         """The blob of some bytes."""
-        return cls(tagged(data), media_type, len(data), bytes(data))
+        return cls(hash_content(data), media_type, len(data), bytes(data))
 
 
-def is_hash(value: Any) -> bool:
+def is_blob_hash(value: Any) -> bool:
     """Whether a value is the hash of a blob."""
-    return isinstance(value, str) and _HASH.fullmatch(value) is not None
+    return isinstance(value, str) and _BLOB_HASH_PATTERN.fullmatch(value) is not None
 
 
-def named_in(meta: Mapping[str, Any]) -> tuple[str, ...]:
+def list_blob_hashes(meta: Mapping[str, Any]) -> tuple[str, ...]:
     """The hashes that the metadata of a piece of evidence names, each once, in order."""
-    names = meta.get(NAMED)
-    return tuple(sorted({name for name in names if is_hash(name)})) if isinstance(names, list | tuple) else ()
+    values = meta.get(BLOBS_KEY)
+    return tuple(sorted({value for value in values if is_blob_hash(value)})) if isinstance(values, list | tuple) else ()
 
 
-class Blobs(Protocol):
+class BlobStore(Protocol):
     """Where blobs are kept: once in an account, and destroyed with the last evidence that names them."""
 
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes that no evidence need name, and return their hash; what is there already stays as it is."""
 
-    def blob(self, account: str, hash: str) -> Blob | None:
+    def get_blob(self, account: str, hash: str) -> Blob | None:
         """A blob with its bytes."""
 
-    def blobs(self, account: str) -> Sequence[Blob]:
+    def list_blobs(self, account: str) -> Sequence[Blob]:
         """Every blob of an account without its bytes, by hash."""
 
     def drop_blob(self, account: str, hash: str) -> bool:

@@ -11,32 +11,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class QueryCue:
     """Signs of one thing, for scripts with and without spaces."""
 
     spaced: re.Pattern[str]
     unspaced: re.Pattern[str]
 
-    def is_in(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether a text in lower case shows one of the signs."""
         return bool(self.spaced.search(text) or (_may_be_unspaced(text) and self.unspaced.search(text)))
 
 
-def _cue(*rows: str, compiled: Callable[[str], re.Pattern[str]] = re.compile) -> Cue:
+def _build_cue(*rows: str, compile_pattern: Callable[[str], re.Pattern[str]] = re.compile) -> QueryCue:
     """A cue that every question is looked at for; `compiled=regex` where few are."""
     rows = tuple(re.sub(r"\n\s*", "", row) for row in rows)
     unspaced = [row for row in rows if _is_unspaced(row)]
     spaced = "|".join(row for row in rows if row not in unspaced)
-    return Cue(compiled(rf"\b(?<!['’])(?:{spaced})(?!\w)"), regex("|".join(unspaced)))
+    return QueryCue(compile_pattern(rf"\b(?<!['’])(?:{spaced})(?!\w)"), lazy_regex("|".join(unspaced)))
 
 
-def _unless_after(words: str, what: str) -> str:
+def _not_preceded_by(words: str, phrase: str) -> str:
     """What stands behind none of some words; it is looked for first, for most questions do not have it."""
-    return what + "".join(f"(?<!{word} {what})" for word in words.split())
+    return phrase + "".join(f"(?<!{word} {phrase})" for word in words.split())
 
 
 def _is_unspaced(row: str) -> bool:
@@ -49,9 +49,9 @@ def _may_be_unspaced(text: str) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------------- when
 
-_SPELL: Final = "(?:date|day|month|year|time|week|weekend|weekday|season|decade|hour)"
+_TIME_NOUN: Final = "(?:date|day|month|year|time|week|weekend|weekday|season|decade|hour)"
 _AUXILIARY: Final = "(?:did|do|does|is|are|was|were|am|will|would|have|has|had|should|shall|can|could|'s|’s|exactly)"
-WHEN: Final = _cue(
+WHEN_CUE: Final = _build_cue(
     rf"when(?: |(?=['’])){_AUXILIARY}",
     r"(?:since|until|till|by|from) when",
     r"(?:know|remember|recall|tell me|remind me|wonder(?:ing)?|say|said|sure|check|find out|and|or|exactly|of) when"
@@ -60,7 +60,7 @@ WHEN: Final = _cue(
     r"how long(?! (?:is|are|was|were) (?:the|my|her|his|their) (?:\w+ )?(?:bridge|river|table|rope|hair))",
     r"how many (?:more )?(?:days|weeks|months|years|hours|minutes|nights|weekends)",
     r"how (?:recently|soon)",
-    rf"(?:what|which)(?:'s|’s| is| was)?(?: the| exact| specific)* {_SPELL}(?![-\w])(?! (?:job|trip|planner))",
+    rf"(?:what|which)(?:'s|’s| is| was)?(?: the| exact| specific)* {_TIME_NOUN}(?![-\w])(?! (?:job|trip|planner))",
     r"(?:date|timeline|duration) of",
     r"cuándo",
     r"cuando(?= [^,]*\?|$)(?<!\w cuando)",
@@ -89,32 +89,32 @@ WHEN: Final = _cue(
 
 # ---------------------------------------------------------------------------------------------------------------- reply
 
-_SAID: Final = """(?:recommended|told|suggested|said|mentioned|advised|gave|given|provided|listed|explained|described|
+_SAID_VERBS: Final = """(?:recommended|told|suggested|said|mentioned|advised|gave|given|provided|listed|explained|described|
     shared|showed|shown|proposed|wrote|written|named|created|generated|came up with|helped|offered|pointed out|
     promised|quoted|referred|taught|warned|answered|replied|outlined|summari[sz]ed|drafted|cited|made|used|sent|
     talked about|discussed)"""
-_SAY: Final = """(?:recommend|tell|suggest|say|mention|advise|give|provide|list|explain|describe|share|show|propose|
+_SAY_VERBS: Final = """(?:recommend|tell|suggest|say|mention|advise|give|provide|list|explain|describe|share|show|propose|
     write|name|create|generate|come up with|offer|point out|promise|quote|refer|teach|warn|answer|reply|outline|draft|
     cite)"""
-_TALK: Final = "(?:conversation|chat|discussion|session|talk|exchange)s?"
-_ADVICE: Final = (
+_CONVERSATION_NOUN: Final = "(?:conversation|chat|discussion|session|talk|exchange)s?"
+_ADVICE_NOUN: Final = (
     "(?:advice|recommendations?|suggestions?|answers?|reply|replies|response|responses|explanation|proposal)"
 )
-REPLY: Final = _cue(
+REPLY_CUE: Final = _build_cue(
     rf"you(?:'ve|’ve|'d|’d| have| had)?(?: (?:already|also|once|just|previously|originally|initially|earlier|\w+ly))*"
-    rf" {_SAID}",
+    rf" {_SAID_VERBS}",
     rf"(?:did|didn't|didn’t|had|have|haven't) you(?: (?:already|also|ever|just|previously|originally|\w+ly))*"
-    rf" (?:{_SAY}|{_SAID})",
+    rf" (?:{_SAY_VERBS}|{_SAID_VERBS})",
     r"you (?:were|was) (?:telling|explaining|saying|suggesting|recommending|describing|mentioning)",
     r"(?:remind|tell) me (?:again )?(?:what|which|how|where|who) you(?! (?:think|would|can|could|are|know|do))",
-    rf"(?:in |from )?(?:our|the) (?:previous|last|earlier|past) {_TALK},? you(?! (?:think|would|can|could|are))",
+    rf"(?:in |from )?(?:our|the) (?:previous|last|earlier|past) {_CONVERSATION_NOUN},? you(?! (?:think|would|can|could|are))",
     rf"(?:what (?:was|were)|based on|according to|following|followed|per|took|take|about|from|on|of|to|tried|"
     rf"remember|recall|ignored|used) your"
-    rf"(?: (?:previous|earlier|last|first|original|exact|initial|\w+))? {_ADVICE}",
-    rf"our (?:previous|earlier|last|past) {_TALK}\b(?=.*\b(?:remind me|confirm)\b)(?!.*\bi (?:said|mentioned|told)\b)",
+    rf"(?: (?:previous|earlier|last|first|original|exact|initial|\w+))? {_ADVICE_NOUN}",
+    rf"our (?:previous|earlier|last|past) {_CONVERSATION_NOUN}\b(?=.*\b(?:remind me|confirm)\b)(?!.*\bi (?:said|mentioned|told)\b)",
     r"we (?:talked about|discussed) (?:last time|earlier|before|previously)",
-    rf"your (?:previous|earlier|last|first|original|initial|past) {_ADVICE}",
-    rf"{_unless_after('need', 'your')} {_ADVICE} (?:was|were|about|earlier|last|from|that)",
+    rf"your (?:previous|earlier|last|first|original|initial|past) {_ADVICE_NOUN}",
+    rf"{_not_preceded_by('need', 'your')} {_ADVICE_NOUN} (?:was|were|about|earlier|last|from|that)",
     r"(?:me |nos )?(?:recomendaste|dijiste|sugeriste|contaste|aconsejaste|explicaste|mencionaste|propusiste|diste)",
     r"(?:de|seg[uú]n|con|era|fue|siguiendo) tu (?:consejo|recomendaci[oó]n|sugerencia|respuesta)",
     r"(?:hast|habt) (?:du|ihr)(?: \S+){0,6} (?:empfohlen|gesagt|vorgeschlagen|geraten|erwähnt|erklärt|genannt|gegeben)",
@@ -135,8 +135,8 @@ REPLY: Final = _cue(
 
 # ----------------------------------------------------------------------------------------------------------------- past
 
-PAST: Final = _cue(
-    _unless_after("days weeks months years", "before") + r"(?! (?:i (?:go|leave|start)|bed|going to bed))",
+PAST_CUE: Final = _build_cue(
+    _not_preceded_by("days weeks months years", "before") + r"(?! (?:i (?:go|leave|start)|bed|going to bed))",
     r"(?:earlier|previous|prior|past)(?= (?!conversation|chat|discussion|session|talk|message|day|days|week|weeks|"
     r"month|months|"
     r"art|year|years|few|couple|today|this|to\b|one|two|three|four|five|six|\d)\w)(?<!past)",
@@ -144,10 +144,10 @@ PAST: Final = _cue(
     r"previously|originally|formerly|initially|in the beginning(?! of)|at first|at the start|back then|back when|"
     r"in those days",
     r"original|initial|former|ex-\w+",
-    _unless_after("am is are was were get got getting be been 'm", "used to"),
+    _not_preceded_by("am is are was were get got getting be been 'm", "used to"),
     r"(?:what|where|who|how|why|when) did (?:\w+ ){1,3}use to",
-    _unless_after("how years year months weeks", "old") + r"(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
-    _unless_after("the", "first")
+    _not_preceded_by("how years year months weeks", "old") + r"(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
+    _not_preceded_by("the", "first")
     + r"(?! (?:name|aid|class|thing|lady|floor|person|of all|time|two|three|four|five|few|half|week|weekend|"
     r"quarter|month|or)\b)(?=[ ']\w)(?!-)",
     r"first(?<=the first) (?:place|version|plan|idea|choice|draft|one|job|design|budget|estimate)",
@@ -165,11 +165,11 @@ PAST: Final = _cue(
 )
 
 # "Have I ever been there before?" asks for nothing that has changed.
-EVER: Final = regex(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
+EVER_BEFORE_PATTERN: Final = lazy_regex(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
 
 # --------------------------------------------------------------------------------------------------------------- intent
 
-DECISIONS: Final = _cue(
+DECISION_CUE: Final = _build_cue(
     r"decid(?:e|ed|es|ing)|decisions?|agreed|agreement|settled on|conclu(?:de|ded|sion|sions)|opted|went with|"
     r"rationale",
     r"chose|chosen|(?:did|do|have) (?:i|we|they|he|she|\w+) (?:choose|pick|select)|selected|picked|trade-?offs?",
@@ -180,9 +180,9 @@ DECISIONS: Final = _cue(
     r"décid\w+|décision\w*|choisi\w*|convenu\w*|opté",
     r"决定|決定|选择了|選擇了|选了|為什麼選|为什么选|为什么用|商定|敲定|定下来|拍板",
     r"決め|選んだ|選びました|合意|なぜ[^。]{0,12}(?:選|使)",
-    compiled=regex,
+    compile_pattern=lazy_regex,
 )
-OPEN_ITEMS: Final = _cue(
+OPEN_ITEM_CUE: Final = _build_cue(
     r"to-?dos?|to do lists?|open (?:items?|tasks?|questions?|issues?|points?|loops?|threads?|tickets?)|pending|"
     r"outstanding",
     r"unfinished|unresolved|undone|incomplete|backlog|action items?|next steps?|follow[- ]?ups?|loose ends",
@@ -200,9 +200,9 @@ OPEN_ITEMS: Final = _cue(
     r"en suspens|à faire|reste(?:-t-il)? (?:à|encore)|non résolu\w*|inachevé\w*|prochaines étapes|en attente",
     r"待办|待辦|未完成|未解决|没完成|还没|還沒|尚未|还要做|下一步|截止|还需要",
     r"未完了|未解決|やること|残って|まだ(?:終|完|や)|次のステップ|締め切り|締切|宿題",
-    compiled=regex,
+    compile_pattern=lazy_regex,
 )
-SKILLS: Final = _cue(
+PROCEDURE_CUE: Final = _build_cue(
     r"how to|how (?:do|can|should|could|would|did) (?:i|we|you|one)(?! (?:feel|meet|know|like|get along|react|"
     r"celebrate|spend))"
     r"(?= (?:\w+ ){0,2}(?:do|make|set|install|deploy|run|build|fix|debug|configure|use|write|create|test|solve|handle|"
@@ -222,29 +222,29 @@ SKILLS: Final = _cue(
     r"mode d'emploi",
     r"怎么(?:做|办|用|写|安装|配置|部署|修|设置|操作|弄)|如何|步骤|流程|怎樣|怎样(?:做|才)|教程|操作方法|最佳实践",
     r"やり方|手順|どうやって|作り方|使い方|方法",
-    compiled=regex,
+    compile_pattern=lazy_regex,
 )
-_KIN: Final = """(?:brother|sister|mother|father|mom|mum|dad|parents?|sons?|daughters?|wife|husband|spouse|partner|
+_KIN_NOUN: Final = """(?:brother|sister|mother|father|mom|mum|dad|parents?|sons?|daughters?|wife|husband|spouse|partner|
     cousins?|aunt|uncle|niece|nephew|grand\\w+|girlfriend|boyfriend|fianc[eé]e?|siblings?|boss|manager|colleagues?|
     coworkers?|co-workers?|roommates?|neighbou?rs?|mentor|friends?|teammates?|in-laws?|kids|children|family|team)"""
-RELATIONS: Final = _cue(
+RELATION_CUE: Final = _build_cue(
     r"(?<!-)relat(?:ed|es|ion|ions|ionship|ionships)|connect(?:ed|ion|ions|s)|linked|link between|in common|"
     r"associated with",
     r"who(?:'s|’s| is| are| was| were)(?! (?:going|coming|doing|working on|responsible))",
     r"(?:depends?|relies|built) on|belongs? to|works? (?:with|for|under|at)|reports? to|member of|owns|"
     r"married|dating|divorced|know each other|met each other|founded by|made by|owned by",
-    rf"(?:whose|my|his|her|their|\w+['’]s) {_KIN}(?:['’]s? name)?(?= (?:is|are|was|were|called|named|name)|['’]s name)",
+    rf"(?:whose|my|his|her|their|\w+['’]s) {_KIN_NOUN}(?:['’]s? name)?(?= (?:is|are|was|were|called|named|name)|['’]s name)",
     r"relaci[oó]n(?:es)?|relacionad[oa]s?|conectad[oa]s?|quién(?:es)? (?:es|son|era|fue)|en común|pertenece",
     r"beziehung\w*|verhältnis|zusammenhang|verbunden|wer (?:ist|sind|war|waren)|verwandt|gehört zu|kennen sich",
     r"relations?|liens?|liées?|qui (?:est|sont|était)|lien entre|en commun|appartient",
     r"关系|關係|有关联|相关|认识|谁是|是谁|誰是|是誰|属于|联系",
     r"関係|つながり|誰です|は誰|関連|知り合い",
-    compiled=regex,
+    compile_pattern=lazy_regex,
 )
 
 # ----------------------------------------------------------------------------------------------------------------- sort
 
-SKILL: Final = _cue(
+SKILL_CUE: Final = _build_cue(
     r"(?:which|what|any|do (?:you|we) have(?: an?)?|is there(?: an?)?|find|use|load|list|show|your|the|"
     r"our) (?:\w+ ){0,2}"
     r"(?:skills?|runbooks?|playbooks?|workflows?|procedures?)(?! (?:does|do|did|is|has|have|are) (?!i |we |you |"
@@ -262,13 +262,13 @@ SKILL: Final = _cue(
     r"怎么(?:安装|配置|部署|修复|设置|操作)|如何(?:安装|配置|部署|修复|设置|操作)|操作步骤|步骤是|流程是|技能",
     r"手順|やり方|インストール方法|スキル",
 )
-_MATTER: Final = """(?:documents?|docs?|documentation|files?|pdfs?|urls?|links?|manuals?|readme|spreadsheets?|
+_DOCUMENT_NOUN: Final = """(?:documents?|docs?|documentation|files?|pdfs?|urls?|links?|manuals?|readme|spreadsheets?|
     attachments?|repositor(?:y|ies)|repos?|wikis?|specs?|specification|slides|slide decks?|handbooks?|white ?papers?|
     datasheets?)"""
-RESOURCE: Final = _cue(
+RESOURCE_CUE: Final = _build_cue(
     rf"(?:find|open|show|get|fetch|look up|read|search|where(?:'s|’s| is| are)|which|what|according to|in|send me|"
     rf"share|summari[sz]e|attach|link to|path (?:to|of)|contents? of) (?:me )?(?:the |my |our |a |an |that |this )?"
-    rf"(?:\w+ ){{0,3}}{_MATTER}",
+    rf"(?:\w+ ){{0,3}}{_DOCUMENT_NOUN}",
     r"(?:https?|ctx|file)://\S+",
     r"[\w./-]{0,99}\w\.(?:pdf|docx?|xlsx?|pptx?|md|txt|csv|json|ya?ml|html?|py|ipynb|png|jpe?g)",
     r"(?:el|la|los|qué|dónde está el|abre el|busca el|en el) (?:documento|archivo|fichero|enlace|manual|pdf)s?",
@@ -282,7 +282,7 @@ RESOURCE: Final = _cue(
 # ---------------------------------------------------------------------------------------------------------------- names
 
 # Words that begin a question with a capital and are nobody's name.
-COMMON: Final = frozenset(
+COMMON_WORDS: Final = frozenset(
     """i i'm i've i'd i'll ok okay tv pm am hi hello hey thanks thank please yes no not also so and or but if because
     who whom whose what what's which when where why how who's how's when's where's that's it's there's let's can could
     will would should shall may might must do does did don't doesn't didn't is are was were be been being am isn't
@@ -314,14 +314,14 @@ COMMON: Final = frozenset(
     мы вы они мой моя это в на с и""".split()
 )
 # Those of them that may be part of a name inside a sentence: "New York", "Will".
-NAMED: Final = frozenset(
+NAME_PART_WORDS: Final = frozenset(
     "new old long well right back first second last next will may one two three four five six seven eight nine ten day "
     "night morning family friend friends people man woman mother father time work".split()
 )
 # And those that are one when all their letters are capitals.
 ACRONYMS: Final = frozenset(("us", "it", "who"))
 # German writes every noun with a capital; one that follows these is no name.
-ARTICLES: Final = frozenset(
+GERMAN_ARTICLES: Final = frozenset(
     """der die das den dem des ein eine einen einem einer eines mein meine meinen meinem meiner dein deine deinen sein
     seine seinen ihr ihre ihren ihrem ihrer unser unsere unseren kein keine keinen diese dieser dieses diesen jede
     jeder jedes im am zum zur vom beim ins ans welche welcher welches welchen viele alle letzte letzten letzter

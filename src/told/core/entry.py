@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from typing import Any, TypeAlias, assert_never
 
-from told.core.blob import named_in
+from told.core.blob import list_blob_hashes
 from told.core.errors import StoreCorrupt, StoreVersion
-from told.core.ids import quoted, sha256, utf8, written
+from told.core.ids import quote_json, sha256, encode_utf8, canonical_json_text
 from told.core.scope import Scope
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 from told.core.when import ALWAYS, Interval
 
 VERSION = 1
@@ -24,16 +24,16 @@ GENESIS = sha256(b"told ledger 1")
 NO_META: Mapping[str, Any] = {}
 
 
-class _Digested:
+class _DigestSlot:
     """Room for a digest once it was asked for; it is no field, for it follows from them."""
 
     __slots__ = ("_digest",)
     _digest: bytes
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Evidence(_Digested):
+class Evidence(_DigestSlot):
     """What was said or seen, verbatim."""
 
     content: str
@@ -47,19 +47,19 @@ class Evidence(_Digested):
     def digest(self) -> bytes:
         """The identity of this evidence inside its scope, worked out once."""
         if not hasattr(self, "_digest"):
-            said = f"{_origin(self.sort, self.role, self.name, self.said_at, self.source)},{quoted(self.content)}"
-            blobs = named_in(self.meta) if self.meta else ()
-            object.__setattr__(self, "_digest", sha256(utf8(f"{said},{written(blobs)}]" if blobs else f"{said}]")))
+            prefix = f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},{quote_json(self.content)}"
+            blobs = list_blob_hashes(self.meta) if self.meta else ()
+            object.__setattr__(self, "_digest", sha256(encode_utf8(f"{prefix},{canonical_json_text(blobs)}]" if blobs else f"{prefix}]")))
         return self._digest
 
 
 @lru_cache(maxsize=256, typed=True)  # 1 and True are equal, but not written alike
-def _origin(*said: str | int | None) -> str:
+def _origin_prefix(*parts: str | int | None) -> str:
     """How the digest of evidence begins: with whatever many turns of a conversation have in common."""
-    return written(said)[:-1]
+    return canonical_json_text(parts)[:-1]
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One proposition, with where it came from and when it holds in the world.
@@ -87,7 +87,7 @@ class Claim:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Observed:
     """This was said or seen."""
@@ -96,7 +96,7 @@ class Observed:
     evidence: Evidence
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Asserted:
     """We hold this claim on this thread; `since` is when the thread began, if it began before this entry."""
@@ -106,7 +106,7 @@ class Asserted:
     since: int | None = None
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Retracted:
     """We no longer hold what the thread says."""
@@ -115,7 +115,7 @@ class Retracted:
     why: str = "deleted"
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Linked:
     """One thing bears on another."""
@@ -153,7 +153,7 @@ VERBS: Mapping[str, type[Any]] = {
 _SORTS = {verb: sort for sort, verb in VERBS.items()}
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An entry that has no place in the ledger yet."""
@@ -164,7 +164,7 @@ class Draft:
     policy: str = "private"
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of an account's ledger; `draft` is None once its content was erased."""
@@ -186,12 +186,12 @@ class Entry:
         return None if self.draft is None else self.draft.verb
 
 
-def sort_of(verb: Verb) -> str:
+def verb_sort(verb: Verb) -> str:
     """The stored name of a verb."""
     return _SORTS[type(verb)]
 
 
-def thread_of(verb: Verb) -> str | None:
+def verb_thread(verb: Verb) -> str | None:
     """The thread whose history the verb belongs to."""
     match verb:
         case Observed():
@@ -206,54 +206,54 @@ def thread_of(verb: Verb) -> str | None:
             assert_never(verb)
 
 
-def seal(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) -> Entry:
+def seal_entry(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) -> Entry:
     """Give a draft its place in the chain."""
-    envelope = encode(draft)
-    sort, thread = sort_of(draft.verb), thread_of(draft.verb)
+    envelope = encode_envelope(draft)
+    sort, thread = verb_sort(draft.verb), verb_thread(draft.verb)
     digest = sha256(salt, envelope)
-    mark = chain(prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest)
-    return Entry(seq, tx, at, sort, thread, digest, mark, salt, envelope, draft)
+    entry_hash = compute_chain_hash(prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest)
+    return Entry(seq, tx, at, sort, thread, digest, entry_hash, salt, envelope, draft)
 
 
-def chain(prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes) -> bytes:
+def compute_chain_hash(prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes) -> bytes:
     """The hash of an entry over its predecessor's and everything that can never be erased."""
     return sha256(prev, f"{seq}\n{tx}\n{at}\n{sort}\n{thread or ''}\n".encode("utf-8", "surrogatepass"), digest)
 
 
-def follows(prev: bytes, entry: Entry) -> bool:
+def is_next_in_chain(prev: bytes, entry: Entry) -> bool:
     """Whether an entry's hash is what its place after another and its own header make it."""
-    mark = chain(
+    entry_hash = compute_chain_hash(
         prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, thread=entry.thread, digest=entry.digest
     )
-    return mark == entry.hash
+    return entry_hash == entry.hash
 
 
 # The envelope ---------------------------------------------------------------------------------------------------------
 
 
-def encode(draft: Draft) -> bytes:
+def encode_envelope(draft: Draft) -> bytes:
     """The erasable part of an entry as canonical JSON."""
     scope = draft.scope
     ids = () if scope is None else (scope.user_id, scope.agent_id, scope.run_id)
-    before, behind = _frame(draft.author, draft.policy, *ids)
-    return utf8(f"{before}{{{','.join(_body(draft.verb))}}}{behind}")
+    prefix, suffix = _envelope_frame(draft.author, draft.policy, *ids)
+    return encode_utf8(f"{prefix}{{{','.join(_encode_members(draft.verb))}}}{suffix}")
 
 
 @lru_cache(maxsize=256)
-def _frame(author: str, policy: str, *ids: str | None) -> tuple[str, str]:
+def _envelope_frame(author: str, policy: str, *ids: str | None) -> tuple[str, str]:
     """What stands before a body and behind it, its keys in order: the same for all that is written together."""
     scope = Scope("", *ids).as_json() if ids else None
-    whole = written({"v": VERSION, "scope": scope, "author": author, "policy": policy, "body": 0})
-    before, key, behind = whole.partition('"body":0')  # no text holds this: a quotation mark in one is escaped
-    return before + key[:-1], behind
+    envelope = canonical_json_text({"v": VERSION, "scope": scope, "author": author, "policy": policy, "body": 0})
+    prefix, key, suffix = envelope.partition('"body":0')  # no text holds this: a quotation mark in one is escaped
+    return prefix + key[:-1], suffix
 
 
-def decode(sort: str, account: str, envelope: bytes) -> Draft:
+def decode_envelope(sort: str, account: str, envelope: bytes) -> Draft:
     """Read an envelope of this or any earlier version."""
     try:
-        data = upcast(sort, json.loads(envelope))
-        scope = None if data["scope"] is None else Scope.from_json(account, _fields(data["scope"], {}))
-        verb = _unpack(sort, _fields(data["body"], SHAPES[sort]))
+        data = upcast_envelope(sort, json.loads(envelope))
+        scope = None if data["scope"] is None else Scope.from_json(account, _check_shape(data["scope"], {}))
+        verb = _decode_verb(sort, _check_shape(data["body"], BODY_SHAPES[sort]))
         return Draft(verb, scope, str(data["author"]), str(data["policy"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreCorrupt(f"The entry ({sort}) cannot be read: {error}.") from error
@@ -261,7 +261,7 @@ def decode(sort: str, account: str, envelope: bytes) -> Draft:
 
 _MAYBE_TEXT = (str, type(None))
 _MAYBE_INT = (int, type(None))
-SHAPES: Mapping[str, Mapping[str, Any]] = {
+BODY_SHAPES: Mapping[str, Mapping[str, Any]] = {
     "observed": {"id": str, "content": str, "role": str, "name": _MAYBE_TEXT, "said_at": _MAYBE_INT, "meta": dict},
     "asserted": {"thread": str, "text": str, "kind": str, "meta": dict, "since": _MAYBE_INT, "expires": _MAYBE_INT,
                  "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT,
@@ -273,7 +273,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-def _fields(body: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+def _check_shape(body: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object whose known fields have the types they were written with."""
     if not isinstance(body, dict):
         raise TypeError(f"an object was expected, not {type(body).__name__}")
@@ -287,7 +287,7 @@ Upcast: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
 UPCASTS: dict[int, Upcast] = {}
 
 
-def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
+def upcast_envelope(sort: str, data: dict[str, Any]) -> dict[str, Any]:
     """Bring an envelope of an earlier version up to this one, a version at a time."""
     if not isinstance(data, dict) or type(data["v"]) is not int:
         raise TypeError("an envelope with a version was expected")
@@ -301,31 +301,31 @@ def upcast(sort: str, data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _body(verb: Verb) -> list[str]:
+def _encode_members(verb: Verb) -> list[str]:
     """The members of a body, each as it is written, in the order of their names."""
     match verb:
         case Observed(id=id, evidence=evidence):
-            members = _sparse(Evidence)([_member("id", id)], evidence)
+            members = _sparse_encoder(Evidence)([_encode_member("id", id)], evidence)
         case Asserted(thread=thread, claim=claim, since=since):
-            members = _sparse(Claim)([_member("thread", thread)], claim)
+            members = _sparse_encoder(Claim)([_encode_member("thread", thread)], claim)
             if claim.valid is not ALWAYS:
-                members.append(_member("valid", claim.valid.as_json()))
+                members.append(_encode_member("valid", claim.valid.as_json()))
             if since is not None:
-                members.append(_member("since", since))
+                members.append(_encode_member("since", since))
         case Erased(seqs=seqs, why=why, was=was):
-            members = [_member("seqs", seqs), _member("why", why), _member("was", dict(was))]
+            members = [_encode_member("seqs", seqs), _encode_member("why", why), _encode_member("was", dict(was))]
         case Retracted() | Linked() | Ruled():
-            members = [_member(name, getattr(verb, name)) for name in verb.__dataclass_fields__]
+            members = [_encode_member(name, getattr(verb, name)) for name in verb.__dataclass_fields__]
         case _:
             assert_never(verb)
     return sorted(members)  # a quotation mark, which ends a name, comes before every letter
 
 
-def _member(name: str, value: Any) -> str:
-    return f'"{name}":{quoted(value) if type(value) is str else written(value)}'
+def _encode_member(name: str, value: Any) -> str:
+    return f'"{name}":{quote_json(value) if type(value) is str else canonical_json_text(value)}'
 
 
-def _unpack(sort: str, body: dict[str, Any]) -> Verb:
+def _decode_verb(sort: str, body: dict[str, Any]) -> Verb:
     match sort:
         case "observed":
             return Observed(body.pop("id"), Evidence(**body))
@@ -344,15 +344,15 @@ def _unpack(sort: str, body: dict[str, Any]) -> Verb:
 
 
 @cache
-def _sparse(cls: type[Any]) -> Callable[[list[str], Any], list[str]]:
+def _sparse_encoder(cls: type[Any]) -> Callable[[list[str], Any], list[str]]:
     """What adds a value's own text and the fields that differ from their defaults: a plain turn is a short line.
 
     It is written out, as an `__init__` is: to go through the fields in a loop takes twice as long.
     """
-    blank, given = cls(object()), [field.name for field in fields(cls) if field.name != "valid"]
-    tests = (f"if (held := value.{name}) is not _{name} and held != _{name}" for name in given)
-    lines = (f"{test}: members.append(_member({name!r}, held))" for test, name in zip(tests, given, strict=True))
-    names: dict[str, Any] = {"_member": _member, **{f"_{name}": getattr(blank, name) for name in given}}
+    defaults, field_names = cls(object()), [field.name for field in fields(cls) if field.name != "valid"]
+    tests = (f"if (held := value.{name}) is not _{name} and held != _{name}" for name in field_names)
+    lines = (f"{test}: members.append(_member({name!r}, held))" for test, name in zip(tests, field_names, strict=True))
+    names: dict[str, Any] = {"_member": _encode_member, **{f"_{name}": getattr(defaults, name) for name in field_names}}
     exec("\n  ".join(("def sparse(members, value):", *lines, "return members")), names)  # noqa: S102 - our own fields
-    made: Callable[[list[str], Any], list[str]] = names["sparse"]
-    return made
+    encoder: Callable[[list[str], Any], list[str]] = names["sparse"]
+    return encoder

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-NAMED = 3
+MAX_NAMED_ACCOUNTS = 3
 """How many accounts a way out names."""
 
 
@@ -239,10 +239,10 @@ class ReaderMissing(MediaError):
     code, status = "E802", 503
 
 
-def rebuild_of(accounts: Sequence[str]) -> str:
+def format_rebuild_command(accounts: Sequence[str]) -> str:
     """What to type so that accounts are put right; what is of none of them, any account's rebuild clears away."""
     from shlex import quote
 
-    typed = [f"`told rebuild --account {quote(name)}`" for name in accounts[:NAMED]] or ["`told rebuild`"]
-    more = len(accounts) - NAMED
-    return " and ".join([*typed, *([f"so for {more} more accounts"] if more > 0 else [])])
+    commands = [f"`told rebuild --account {quote(name)}`" for name in accounts[:MAX_NAMED_ACCOUNTS]] or ["`told rebuild`"]
+    remaining = len(accounts) - MAX_NAMED_ACCOUNTS
+    return " and ".join([*commands, *([f"so for {remaining} more accounts"] if remaining > 0 else [])])

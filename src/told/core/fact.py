@@ -12,13 +12,13 @@ from typing import Any
 
 from told.core.entry import NO_META
 from told.core.scope import Scope
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 from told.core.when import Interval
 
 NEVER = 2**62
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One version of what a thread says."""
@@ -53,13 +53,13 @@ class Fact:
     after: str | None = None
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
-    def valid(self) -> Interval:
+    def valid_interval(self) -> Interval:
         """When the fact holds in the world."""
         start = None if self.valid_from == -NEVER else self.valid_from
         return Interval(start, None if self.valid_to == NEVER else self.valid_to, self.precision)
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Link:
     """One thing bearing on another, from one ledger position until another."""
@@ -74,9 +74,9 @@ class Link:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Witness:
+class EvidenceRow:
     """Where a piece of evidence stands in the ledger."""
 
     id: str
@@ -87,7 +87,7 @@ class Witness:
     blobs: tuple[str, ...] = ()
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Tick:
     """A turn of a conversation, for the clocks by which memories fade: where it stands, when it was, how long."""
@@ -100,22 +100,22 @@ class Tick:
 
 
 TURN, NODE, QUARANTINE, TOPIC = "turn", "node", "quarantine", "topic"
-UNLISTED = frozenset({TURN, NODE, QUARANTINE, TOPIC})
+UNLISTED_KINDS = frozenset({TURN, NODE, QUARANTINE, TOPIC})
 """Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt,
 and what they are about."""
 
-SILENT = frozenset({QUARANTINE, TOPIC})
+UNINDEXED_KINDS = frozenset({QUARANTINE, TOPIC})
 """Kinds that no index holds, so that no search finds them."""
 
-PIECE = 600
+PASSAGE_CHARS = 600
 """About how many characters of a long text one passage holds."""
 
-OVERVIEW, ABSTRACT = 1 << 20, (1 << 20) + 1
-LEVELS: Mapping[int, str] = {OVERVIEW: "overview", ABSTRACT: "abstract"}
+OVERVIEW_SLOT, ABSTRACT_SLOT = 1 << 20, (1 << 20) + 1
+LEVEL_SLOTS: Mapping[int, str] = {OVERVIEW_SLOT: "overview", ABSTRACT_SLOT: "abstract"}
 """The slots of passages that are not pieces of the content, and the metadata they are taken from."""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Passage:
     """What is indexed of a fact: a piece of its content, or the overview or abstract of it, as its slot says.
@@ -133,6 +133,6 @@ class Passage:
     expires: int = NEVER
 
 
-def together(before: str | None, text: str) -> str:
+def join_with_previous(previous: str | None, text: str) -> str:
     """What is embedded of a passage: its text after that of the turn before it, if it was said after one."""
-    return text if before is None else f"{before}\n{text}"
+    return text if previous is None else f"{previous}\n{text}"

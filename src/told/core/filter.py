@@ -37,8 +37,8 @@ from typing import Any, Final, NoReturn, TypeAlias, assert_never
 from told.core.errors import FilterError, ScopeError, TimeError
 from told.core.fact import NEVER, Fact
 from told.core.ids import JSON
-from told.core.scope import identifier
-from told.core.when import instant
+from told.core.scope import validate_identifier
+from told.core.when import parse_instant
 
 MAX_DEPTH: Final = 16
 MAX_NODES: Final = 128
@@ -48,8 +48,8 @@ MAX_FIELD: Final = 128
 SCOPE_FIELDS: Final = frozenset({"user_id", "agent_id", "run_id"})
 TIME_FIELDS: Final = frozenset({"created_at", "updated_at", "said_at", "expiration_date"})
 TEXT_FIELDS: Final = frozenset({"id", "memory", "hash", "kind", "role", "actor_id", "source"})
-BUILT_IN: Final = SCOPE_FIELDS | TIME_FIELDS | TEXT_FIELDS
-METADATA: Final = "metadata."
+BUILT_IN_FIELDS: Final = SCOPE_FIELDS | TIME_FIELDS | TEXT_FIELDS
+METADATA_PREFIX: Final = "metadata."
 
 _ALIASES: Final = {"data": "memory", "text": "memory"}
 _CONNECTIVES: Final = {"AND": "AND", "OR": "OR", "NOT": "NOT", "$and": "AND", "$or": "OR", "$not": "NOT"}
@@ -61,7 +61,7 @@ _EXAMPLE: Final = 'Write {"tag": "work"}, {"priority": {"gte": 3}} or {"OR": [{â
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Comparison:
     """One field compared with one value; `field` is a built-in name, or `metadata.` and a key."""
 
     field: str
@@ -70,14 +70,14 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     """Every part holds."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     """At least one part holds."""
 
     parts: tuple[Filter, ...]
@@ -90,39 +90,39 @@ class Not:
     part: Filter
 
 
-Filter: TypeAlias = All | Some | Not | Test
-Expression: TypeAlias = Mapping[str, Any] | Filter | None
-EVERYTHING: Final = All(())
+Filter: TypeAlias = AllOf | AnyOf | Not | Comparison
+FilterExpression: TypeAlias = Mapping[str, Any] | Filter | None
+MATCH_ALL: Final = AllOf(())
 
 
-def every(parts: Iterable[Filter]) -> Filter:
+def combine_all(parts: Iterable[Filter]) -> Filter:
     """The filter that asks for all of these, laid flat."""
-    flat = tuple(leaf for part in parts for leaf in conjuncts(part))
-    return flat[0] if len(flat) == 1 else All(flat)
+    flat = tuple(leaf for part in parts for leaf in split_conjuncts(part))
+    return flat[0] if len(flat) == 1 else AllOf(flat)
 
 
-def some(parts: Iterable[Filter]) -> Filter:
+def combine_any(parts: Iterable[Filter]) -> Filter:
     """The filter that asks for at least one of these."""
-    given = tuple(parts)
-    return given[0] if len(given) == 1 else Some(given)
+    members = tuple(parts)
+    return members[0] if len(members) == 1 else AnyOf(members)
 
 
-def speaks_of(wanted: Filter, field: str) -> bool:
+def has_field(condition: Filter, field: str) -> bool:
     """Whether a filter says anything of a field."""
-    match wanted:
-        case Test(field=name):
+    match condition:
+        case Comparison(field=name):
             return name == field
         case Not(part):
-            return speaks_of(part, field)
-        case All(parts) | Some(parts):
-            return any(speaks_of(part, field) for part in parts)
+            return has_field(part, field)
+        case AllOf(parts) | AnyOf(parts):
+            return any(has_field(part, field) for part in parts)
         case _:
-            assert_never(wanted)
+            assert_never(condition)
 
 
-def conjuncts(wanted: Filter) -> tuple[Filter, ...]:
+def split_conjuncts(condition: Filter) -> tuple[Filter, ...]:
     """The parts that must all hold."""
-    return wanted.parts if isinstance(wanted, All) else (wanted,)
+    return condition.parts if isinstance(condition, AllOf) else (condition,)
 
 
 # Meaning --------------------------------------------------------------------------------------------------------------
@@ -130,22 +130,22 @@ def conjuncts(wanted: Filter) -> tuple[Filter, ...]:
 _MISSING: Final = object()
 
 
-def matches(wanted: Filter, record: Mapping[str, JSON]) -> bool:
+def matches_filter(condition: Filter, record: Mapping[str, JSON]) -> bool:
     """Whether the filter holds of a record as `record` makes it."""
-    match wanted:
-        case Test(field, op, value):
-            return _HOLDS[op](record.get(field, _MISSING), value)
-        case All(parts):
-            return all(matches(part, record) for part in parts)
-        case Some(parts):
-            return any(matches(part, record) for part in parts)
+    match condition:
+        case Comparison(field, op, value):
+            return _OPERATOR_TESTS[op](record.get(field, _MISSING), value)
+        case AllOf(parts):
+            return all(matches_filter(part, record) for part in parts)
+        case AnyOf(parts):
+            return any(matches_filter(part, record) for part in parts)
         case Not(part):
-            return not matches(part, record)
+            return not matches_filter(part, record)
         case _:
-            assert_never(wanted)
+            assert_never(condition)
 
 
-def record(fact: Fact) -> dict[str, JSON]:
+def to_record(fact: Fact) -> dict[str, JSON]:
     """A fact as filters see it."""
     return {
         "id": fact.id, "memory": fact.text, "hash": fact.md5, "kind": fact.kind, "role": fact.role,
@@ -153,269 +153,269 @@ def record(fact: Fact) -> dict[str, JSON]:
         "user_id": fact.scope.user_id, "agent_id": fact.scope.agent_id, "run_id": fact.scope.run_id,
         "created_at": fact.created_at, "updated_at": fact.updated_at, "said_at": fact.said_at,
         "expiration_date": None if fact.expires == NEVER else fact.expires,
-        **{METADATA + key: value for key, value in fact.meta.items()},
+        **{METADATA_PREFIX + key: value for key, value in fact.meta.items()},
     }  # fmt: skip
 
 
-def _equal(found: Any, value: Any) -> bool:
-    if isinstance(found, bool) or isinstance(value, bool):
-        return found is value
-    if isinstance(found, Mapping) and isinstance(value, Mapping):
-        return found.keys() == value.keys() and all(_equal(found[key], value[key]) for key in value)
-    if isinstance(found, list | tuple) and isinstance(value, list | tuple):
-        return len(found) == len(value) and all(map(_equal, found, value))
-    return bool(found == value)
+def _is_equal(actual: Any, value: Any) -> bool:
+    if isinstance(actual, bool) or isinstance(value, bool):
+        return actual is value
+    if isinstance(actual, Mapping) and isinstance(value, Mapping):
+        return actual.keys() == value.keys() and all(_is_equal(actual[key], value[key]) for key in value)
+    if isinstance(actual, list | tuple) and isinstance(value, list | tuple):
+        return len(actual) == len(value) and all(map(_is_equal, actual, value))
+    return bool(actual == value)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def holds(found: Any, value: Any) -> bool:
-        comparable = (isinstance(found, str) and isinstance(value, str)) or (_is_number(found) and _is_number(value))
-        return comparable and compare(found, value)
+def _ordering_test(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def is_in_order(actual: Any, value: Any) -> bool:
+        comparable = (isinstance(actual, str) and isinstance(value, str)) or (_is_number(actual) and _is_number(value))
+        return comparable and compare(actual, value)
 
-    return holds
-
-
-def _among(found: Any, values: Any) -> bool:
-    return any(_equal(found, value) for value in values)
+    return is_in_order
 
 
-def _contains(found: Any, value: Any) -> bool:
-    if isinstance(found, str):
-        return isinstance(value, str) and value in found
-    return isinstance(found, list | tuple) and any(_equal(member, value) for member in found)
+def _is_member(actual: Any, values: Any) -> bool:
+    return any(_is_equal(actual, value) for value in values)
 
 
-def _icontains(found: Any, value: Any) -> bool:
+def _contains_value(actual: Any, value: Any) -> bool:
+    if isinstance(actual, str):
+        return isinstance(value, str) and value in actual
+    return isinstance(actual, list | tuple) and any(_is_equal(member, value) for member in actual)
+
+
+def _contains_ignoring_case(actual: Any, value: Any) -> bool:
     folded = value.casefold()
-    if isinstance(found, str):
-        return folded in found.casefold()
-    members = found if isinstance(found, list | tuple) else ()
+    if isinstance(actual, str):
+        return folded in actual.casefold()
+    members = actual if isinstance(actual, list | tuple) else ()
     return any(isinstance(member, str) and member.casefold() == folded for member in members)
 
 
-_HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "eq": _equal,
-    "ne": lambda found, value: not _equal(found, value),
-    "gt": _ordered(operator.gt),
-    "gte": _ordered(operator.ge),
-    "lt": _ordered(operator.lt),
-    "lte": _ordered(operator.le),
-    "in": _among,
-    "nin": lambda found, values: not _among(found, values),
-    "contains": _contains,
-    "icontains": _icontains,
+_OPERATOR_TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "eq": _is_equal,
+    "ne": lambda actual, value: not _is_equal(actual, value),
+    "gt": _ordering_test(operator.gt),
+    "gte": _ordering_test(operator.ge),
+    "lt": _ordering_test(operator.lt),
+    "lte": _ordering_test(operator.le),
+    "in": _is_member,
+    "nin": lambda actual, values: not _is_member(actual, values),
+    "contains": _contains_value,
+    "icontains": _contains_ignoring_case,
 }
-OPERATORS: Final = tuple(_HOLDS)
+OPERATORS: Final = tuple(_OPERATOR_TESTS)
 
 # Reading an expression ------------------------------------------------------------------------------------------------
 
 
-def parse(expression: Expression) -> Filter:
+def parse_filter(expression: FilterExpression) -> Filter:
     """Read a filter expression, or say what is wrong with it; a filter that was read before is returned as it is."""
-    if isinstance(expression, All | Some | Not | Test):
+    if isinstance(expression, AllOf | AnyOf | Not | Comparison):
         return expression
-    return EVERYTHING if expression is None else _Reader().expression(expression, 1)
+    return MATCH_ALL if expression is None else _FilterParser().parse_expression(expression, 1)
 
 
-def split_scope(expression: Expression) -> tuple[dict[str, str], Filter]:
+def split_scope(expression: FilterExpression) -> tuple[dict[str, str], Filter]:
     """The scope ids an expression asks for, taken out of it, and what is left to filter by."""
     if expression is None:
-        return {}, EVERYTHING
+        return {}, MATCH_ALL
     ids: dict[str, str] = {}
-    rest: list[Filter] = []
-    for part in conjuncts(parse(expression)):
+    remaining: list[Filter] = []
+    for part in split_conjuncts(parse_filter(expression)):
         match part:
             # A second, different id for the same field stays behind as a filter, which nothing can match.
-            case Test(field, "eq", str(value)) if field in SCOPE_FIELDS and ids.setdefault(field, value) == value:
+            case Comparison(field, "eq", str(value)) if field in SCOPE_FIELDS and ids.setdefault(field, value) == value:
                 continue
             case _:
-                rest.append(part)
-    return ids, every(rest)
+                remaining.append(part)
+    return ids, combine_all(remaining)
 
 
 @dataclass(slots=True)
-class _Reader:
+class _FilterParser:
     """Reads one expression, counting the nodes it has built."""
 
     nodes: int = 0
 
-    def expression(self, given: Any, depth: int) -> Filter:
-        if not isinstance(given, Mapping):
-            raise FilterError(f"A filter is an object, not {_sort(given)}.", hint=_EXAMPLE)
+    def parse_expression(self, raw: Any, depth: int) -> Filter:
+        if not isinstance(raw, Mapping):
+            raise FilterError(f"A filter is an object, not {_type_name(raw)}.", hint=_EXAMPLE)
         if depth > MAX_DEPTH:
             raise FilterError(f"The filter is nested more than {MAX_DEPTH} levels deep.", hint="Flatten it.")
-        if given.keys() >= {"field", "operator"}:
-            return self.condition(given)
-        return every([self.member(key, value, depth) for key, value in given.items()])
+        if raw.keys() >= {"field", "operator"}:
+            return self.parse_condition(raw)
+        return combine_all([self.parse_member(key, value, depth) for key, value in raw.items()])
 
-    def condition(self, given: Mapping[str, Any]) -> Filter:
-        if given.keys() != _LONG_FORM:
+    def parse_condition(self, raw: Mapping[str, Any]) -> Filter:
+        if raw.keys() != _LONG_FORM:
             hint = 'Combine conditions with {"AND": [â€¦]}.'
             raise FilterError("A condition has exactly the keys field, operator and value.", hint=hint)
-        return self.test(_field(given["field"]), given["operator"], given["value"])
+        return self.parse_comparison(_parse_field_name(raw["field"]), raw["operator"], raw["value"])
 
-    def member(self, key: Any, value: Any, depth: int) -> Filter:
-        if connective := _connective(key):
-            return self.combine(connective, value, depth)
-        field = _field(key)
+    def parse_member(self, key: Any, value: Any, depth: int) -> Filter:
+        if connective := _parse_connective(key):
+            return self.parse_combination(connective, value, depth)
+        field = _parse_field_name(key)
         if not isinstance(value, Mapping):
-            return self.test(field, "eq", value)
+            return self.parse_comparison(field, "eq", value)
         if not value:
             raise FilterError(f"The field {field!r} has an empty object for its test.", hint=_EXAMPLE)
-        return every([self.test(field, op, operand) for op, operand in value.items()])
+        return combine_all([self.parse_comparison(field, op, operand) for op, operand in value.items()])
 
-    def combine(self, connective: str, given: Any, depth: int) -> Filter:
-        self.count()
-        listed = [given] if connective == "NOT" and isinstance(given, Mapping) else given
-        if not isinstance(listed, list | tuple):
-            raise FilterError(f"{connective} takes a list of filters, not {_sort(given)}.", hint=_EXAMPLE)
-        parts = [self.expression(part, depth + 1) for part in listed]
+    def parse_combination(self, connective: str, raw: Any, depth: int) -> Filter:
+        self.count_node()
+        items = [raw] if connective == "NOT" and isinstance(raw, Mapping) else raw
+        if not isinstance(items, list | tuple):
+            raise FilterError(f"{connective} takes a list of filters, not {_type_name(raw)}.", hint=_EXAMPLE)
+        parts = [self.parse_expression(part, depth + 1) for part in items]
         match connective:
             case "AND":
-                return every(parts)
+                return combine_all(parts)
             case "OR":
-                return some(parts)
+                return combine_any(parts)
             case _:
-                return Not(some(parts))
+                return Not(combine_any(parts))
 
-    def test(self, field: str, op: Any, value: Any) -> Filter:
-        self.count()
-        name = _operator(op)
-        return Test(field, name, _operands(field, value) if name in ("in", "nin") else _operand(field, name, value))
+    def parse_comparison(self, field: str, op: Any, value: Any) -> Filter:
+        self.count_node()
+        name = _parse_operator(op)
+        return Comparison(field, name, _parse_operands(field, value) if name in ("in", "nin") else _parse_operand(field, name, value))
 
-    def count(self) -> None:
+    def count_node(self) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise FilterError(f"The filter has more than {MAX_NODES} conditions.", hint='Use "in" for many values.')
 
 
-def _sort(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return "null" if value is None else type(value).__name__
 
 
-def _connective(key: Any) -> str | None:
+def _parse_connective(key: Any) -> str | None:
     if not isinstance(key, str) or key in _CONNECTIVES:
         return _CONNECTIVES.get(key)
     if key.startswith("$") or key.upper() in _CONNECTIVES:
         nearest = difflib.get_close_matches(key.lower(), ["$and", "$or", "$not"], n=1, cutoff=0)[0]
-        hint = f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is {METADATA + key!r}."
+        hint = f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is {METADATA_PREFIX + key!r}."
         raise FilterError(f"{key!r} is not a connective.", hint=hint)
     return None
 
 
-def _operator(name: Any) -> str:
-    plain = name.removeprefix("$") if isinstance(name, str) else ""
-    if plain in _HOLDS:
-        return plain
-    near = difflib.get_close_matches(plain.lower(), OPERATORS, n=1)
+def _parse_operator(name: Any) -> str:
+    bare_name = name.removeprefix("$") if isinstance(name, str) else ""
+    if bare_name in _OPERATOR_TESTS:
+        return bare_name
+    near = difflib.get_close_matches(bare_name.lower(), OPERATORS, n=1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
     raise FilterError(f"{name!r} is not an operator.", hint=f"{guess}The operators are {', '.join(OPERATORS)}.")
 
 
-def _field(name: Any) -> str:
+def _parse_field_name(name: Any) -> str:
     """The one name of a field: a built-in one, or `metadata.` and a key."""
     if not isinstance(name, str):
-        raise FilterError(f"A field name is a string, not {_sort(name)}.")
+        raise FilterError(f"A field name is a string, not {_type_name(name)}.")
     field = _ALIASES.get(name, name)
-    if field in BUILT_IN:
+    if field in BUILT_IN_FIELDS:
         return field
-    key = name.removeprefix(METADATA)
+    key = name.removeprefix(METADATA_PREFIX)
     if not 1 <= len(key) <= MAX_FIELD:
         raise FilterError(f"A field name has 1 to {MAX_FIELD} characters, not {len(key)}.")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in key):
         raise FilterError(f"The field name {name!r} holds a control character.")
-    return METADATA + key
+    return METADATA_PREFIX + key
 
 
 # Reading a value ------------------------------------------------------------------------------------------------------
 
 
-def _operands(field: str, given: Any) -> JSON:
-    if not isinstance(given, list | tuple | set | frozenset):
-        _expect(field, "in", "a list of values", given)
-    if len(given) > MAX_VALUES:
-        raise FilterError(f"The list for {field!r} has {len(given)} values; {MAX_VALUES} are allowed.")
-    return tuple(_operand(field, "eq", value) for value in given)
+def _parse_operands(field: str, raw: Any) -> JSON:
+    if not isinstance(raw, list | tuple | set | frozenset):
+        _reject_operand(field, "in", "a list of values", raw)
+    if len(raw) > MAX_VALUES:
+        raise FilterError(f"The list for {field!r} has {len(raw)} values; {MAX_VALUES} are allowed.")
+    return tuple(_parse_operand(field, "eq", value) for value in raw)
 
 
-def _operand(field: str, op: str, given: Any) -> JSON:
-    if field in TIME_FIELDS and isinstance(given, date):
-        return _time(field, op, given)
-    value = _literal(given, iter(range(MAX_VALUES)))
-    if field in BUILT_IN and value is None and op in ("eq", "ne"):
+def _parse_operand(field: str, op: str, raw: Any) -> JSON:
+    if field in TIME_FIELDS and isinstance(raw, date):
+        return _parse_time(field, op, raw)
+    value = _copy_literal(raw, iter(range(MAX_VALUES)))
+    if field in BUILT_IN_FIELDS and value is None and op in ("eq", "ne"):
         return None
     if field in TIME_FIELDS:
-        return _time(field, op, given)
-    if op == "icontains" or field in BUILT_IN:
+        return _parse_time(field, op, raw)
+    if op == "icontains" or field in BUILT_IN_FIELDS:
         if not isinstance(value, str):
-            _expect(field, op, "a string", given)
-        return _scope_id(field, op, value) if field in SCOPE_FIELDS else value
+            _reject_operand(field, op, "a string", raw)
+        return _parse_scope_id(field, op, value) if field in SCOPE_FIELDS else value
     if op in _ORDERINGS and not (_is_number(value) or isinstance(value, str)):
-        _expect(field, op, "a number or a string", given)
+        _reject_operand(field, op, "a number or a string", raw)
     return value
 
 
-def _expect(field: str, op: str, wanted: str, given: Any) -> NoReturn:
-    raise FilterError(f"{field} {op} compares with {wanted}, not {_sort(given)}.", field=field, operator=op)
+def _reject_operand(field: str, op: str, expected: str, raw: Any) -> NoReturn:
+    raise FilterError(f"{field} {op} compares with {expected}, not {_type_name(raw)}.", field=field, operator=op)
 
 
-def _time(field: str, op: str, given: Any) -> int:
+def _parse_time(field: str, op: str, raw: Any) -> int:
     if op in ("contains", "icontains"):
         raise FilterError(f"{field} is an instant and cannot {op}.", hint="Use gte and lt for a stretch of time.")
-    if isinstance(given, bool) or not isinstance(given, str | int | float | date):
-        _expect(field, op, "a time, such as 2026-03-01", given)
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float | date):
+        _reject_operand(field, op, "a time, such as 2026-03-01", raw)
     try:
-        return instant(given)
+        return parse_instant(raw)
     except TimeError as error:
         raise FilterError(f"{field} {op}: {error.message}", hint=error.hint) from error
 
 
-def _scope_id(field: str, op: str, given: str) -> str:
-    if given.strip() == "*":
+def _parse_scope_id(field: str, op: str, raw: str) -> str:
+    if raw.strip() == "*":
         hint = "Values are compared literally; leave the field out, and name another id, to read every one."
         raise FilterError(f"{field} cannot be a wildcard.", hint=hint)
     if op not in ("eq", "ne"):
-        return given
+        return raw
     try:
-        return identifier(given, field)
+        return validate_identifier(raw, field)
     except ScopeError as error:
         raise FilterError(error.message, hint=error.hint) from error
 
 
-def _literal(given: Any, budget: Iterator[int], depth: int = 1) -> JSON:
+def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
     """A private copy of a JSON value, which the caller's own can no longer change."""
     if depth > MAX_DEPTH or next(budget, None) is None:
         raise FilterError(f"A value has more than {MAX_VALUES} parts, or {MAX_DEPTH} levels.")
-    match given:
+    match raw:
         case None | bool():
-            return given
+            return raw
         case str():
-            return _text(given)
+            return _check_text(raw)
         case int() | float():
-            return _number(given)
+            return _check_number(raw)
         case list() | tuple():
-            return tuple(_literal(member, budget, depth + 1) for member in given)
+            return tuple(_copy_literal(member, budget, depth + 1) for member in raw)
         case Mapping():
-            if not all(isinstance(key, str) for key in given):
+            if not all(isinstance(key, str) for key in raw):
                 raise FilterError("The keys of an object are strings.")
-            return {_text(key): _literal(value, budget, depth + 1) for key, value in given.items()}
+            return {_check_text(key): _copy_literal(value, budget, depth + 1) for key, value in raw.items()}
         case _:
-            raise FilterError(f"A value is a string, number, boolean, null, list or object, not {_sort(given)}.")
+            raise FilterError(f"A value is a string, number, boolean, null, list or object, not {_type_name(raw)}.")
 
 
-def _text(given: str) -> str:
-    if any("\ud800" <= char <= "\udfff" for char in given):
+def _check_text(raw: str) -> str:
+    if any("\ud800" <= char <= "\udfff" for char in raw):
         raise FilterError("A value holds half of a surrogate pair, which is not text.")
-    return given
+    return raw
 
 
-def _number(given: float) -> float:
+def _check_number(raw: float) -> float:
     # An integer beyond the floats could not be compared with one; no stored number is infinite.
-    if not abs(given) <= sys.float_info.max:
-        problem = "not a number" if isinstance(given, float) and math.isnan(given) else "too large"
+    if not abs(raw) <= sys.float_info.max:
+        problem = "not a number" if isinstance(raw, float) and math.isnan(raw) else "too large"
         raise FilterError(f"A value is {problem}.", hint="Use finite numbers.")
-    return given
+    return raw

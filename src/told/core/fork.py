@@ -16,42 +16,42 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 BEFORE, IN_PARENT, IN_CHILD = "before", "after_in_parent", "after_in_child"
-_NUMBERS: Final = count()
-_KNOWN: Final[dict[int, tuple[weakref.ref[Any], Mapping[str, str]]]] = {}
+_HOOK_IDS: Final = count()
+_HOOKS: Final[dict[int, tuple[weakref.ref[Any], Mapping[str, str]]]] = {}
 """What is called around a fork, in the order in which it came; what nobody has any longer is not in it."""
 
 
-def at_fork(one: object, *, in_child: str, before: str = "", in_parent: str = "") -> None:
+def at_fork(target: object, *, in_child: str, before: str = "", in_parent: str = "") -> None:
     """Call methods of something, by their names, around every fork, as long as somebody still has it."""
-    number = next(_NUMBERS)
-    known = weakref.ref(one, lambda _: _KNOWN.pop(number, None))
-    _KNOWN[number] = known, {BEFORE: before, IN_PARENT: in_parent, IN_CHILD: in_child}
+    hook_id = next(_HOOK_IDS)
+    reference = weakref.ref(target, lambda _: _HOOKS.pop(hook_id, None))
+    _HOOKS[hook_id] = reference, {BEFORE: before, IN_PARENT: in_parent, IN_CHILD: in_child}
 
 
-def freed(lock: T) -> T:
+def reset_on_fork(lock: T) -> T:
     """A lock that nobody has in a child process: for what is sound whenever its holder is interrupted."""
     at_fork(lock, in_child="_at_fork_reinit")
     return lock
 
 
-def awaited(lock: T) -> T:
+def acquire_on_fork(lock: T) -> T:
     """A lock that every fork waits for: for what is sound only while nobody has it."""
     at_fork(lock, before="acquire", in_parent="release", in_child="release")
     return lock
 
 
-def _methods(moment: str) -> list[Callable[[], Any]]:
-    known = [(ref(), names[moment]) for ref, names in list(_KNOWN.values())]
-    return [getattr(one, name) for one, name in known if one is not None and name]
+def _list_hooks(moment: str) -> list[Callable[[], Any]]:
+    targets = [(ref(), names[moment]) for ref, names in list(_HOOKS.values())]
+    return [getattr(target, name) for target, name in targets if target is not None and name]
 
 
-def _call(moment: str) -> None:
+def _run_hooks(moment: str) -> None:
     """Call the newest first before a fork and the oldest first after it, each of them whatever another may raise."""
-    methods = _methods(moment)
+    methods = _list_hooks(moment)
     with ExitStack() as calls:  # which calls what came last first
         for method in methods if moment == BEFORE else reversed(methods):
             calls.callback(method)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(**{moment: partial(_call, moment) for moment in (BEFORE, IN_PARENT, IN_CHILD)})
+    os.register_at_fork(**{moment: partial(_run_hooks, moment) for moment in (BEFORE, IN_PARENT, IN_CHILD)})

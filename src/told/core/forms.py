@@ -13,148 +13,148 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from told.core.almanac import FIGURES, FORMS, SLOTS
-from told.core.lazy import regex
+from told.core.almanac import SLOT_DIGITS, DATE_FORMS, SLOT_WORDS
+from told.core.lazy import lazy_regex
 
-_Place: TypeAlias = tuple[str, int, int]
-_Step: TypeAlias = str | re.Pattern[str]
+_SlotSpan: TypeAlias = tuple[str, int, int]
+_TemplateStep: TypeAlias = str | re.Pattern[str]
 
 
-class Fit(NamedTuple):
+class DateMatch(NamedTuple):
     """Where a shape fits a text, what is said in each of its slots, "" where nothing is, and where that begins."""
 
     start: int
     end: int
-    words: str
-    said: Mapping[str, str]
-    starts: Mapping[str, int]
+    text: str
+    slots: Mapping[str, str]
+    slot_starts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DateTemplate:
     """A template as slots and the patterns between them, and the words and figures without which it fits no text."""
 
-    steps: tuple[_Step, ...]
-    needs: tuple[str, ...]
-    is_counted: bool
+    steps: tuple[_TemplateStep, ...]
+    required_words: tuple[str, ...]
+    needs_digits: bool
 
     @classmethod
-    def of(cls, template: str) -> Shape:
+    def from_template(cls, template: str) -> DateTemplate:
         """A template over the slots, for plain texts."""
-        filled = _SLOT.sub(_figures, template)
-        steps = [part if number % 2 else _pattern(part) for number, part in enumerate(_SLOT.split(filled)) if part]
-        needs = _NEEDED.findall(_OPEN.sub(" ", template))
-        return cls(tuple(steps), tuple(needs), r"\d" in _OPTION.sub("", filled))
+        expanded = _SLOT_PATTERN.sub(_expand_digit_slot, template)
+        steps = [part if index % 2 else _compile_pattern(part) for index, part in enumerate(_SLOT_PATTERN.split(expanded)) if part]
+        required_words = _REQUIRED_WORD.findall(_VARIABLE_PART.sub(" ", template))
+        return cls(tuple(steps), tuple(required_words), r"\d" in _OPTIONAL_GROUP.sub("", expanded))
 
-    def fit(self, text: str, start: int = 0, *, whole: bool = False) -> Fit | None:
+    def match(self, text: str, start: int = 0, *, full: bool = False) -> DateMatch | None:
         """Where it fits a text from a place on; as a whole, all that the text has from there."""
-        if not self.can_fit(text) or not (found := _walk(self.steps, text, start, whole, ())):
+        if not self.can_match(text) or not (matched := _match_steps(self.steps, text, start, full, ())):
             return None
-        end, places = found
-        said = {slot.partition("_")[0]: text[first:last] for slot, first, last in places}
-        return Fit(start, end, text[start:end], said, {slot: first for slot, first, _ in places})
+        end, spans = matched
+        slots = {slot.partition("_")[0]: text[first:last] for slot, first, last in spans}
+        return DateMatch(start, end, text[start:end], slots, {slot: first for slot, first, _ in spans})
 
-    def can_fit(self, text: str) -> bool:
+    def can_match(self, text: str) -> bool:
         """Whether a text has what the template cannot do without."""
-        has_words = not self.needs or all(map(text.__contains__, self.needs))
-        return has_words and (not self.is_counted or _has_figures(text))
+        has_words = not self.required_words or all(map(text.__contains__, self.required_words))
+        return has_words and (not self.needs_digits or _has_digits(text))
 
-    def can_begin(self, letter: str) -> bool:
+    def can_start_with(self, letter: str) -> bool:
         """Whether what it fits may begin with a letter, as far as its first slot tells."""
         first = self.steps[0]
-        return first not in SLOTS or letter in _words(str(first)) or (letter in _DIGITS and first in FIGURES)
+        return first not in SLOT_WORDS or letter in _slot_words_by_letter(str(first)) or (letter in _DIGIT_CHARS and first in SLOT_DIGITS)
 
 
-def _walk(
-    steps: tuple[_Step, ...], text: str, at: int, whole: bool, places: tuple[_Place, ...]
-) -> tuple[int, tuple[_Place, ...]] | None:
+def _match_steps(
+    steps: tuple[_TemplateStep, ...], text: str, position: int, full: bool, spans: tuple[_SlotSpan, ...]
+) -> tuple[int, tuple[_SlotSpan, ...]] | None:
     """Where the last of the steps ends if they fit from here on, and where the slots are filled."""
     if not steps:
-        return None if whole and at < len(text) else (at, places)
-    step, later = steps[0], steps[1:]
+        return None if full and position < len(text) else (position, spans)
+    step, remaining_steps = steps[0], steps[1:]
     if isinstance(step, str):
-        for end in _ends(step, text, at):
-            if found := _walk(later, text, end, whole, (*places, (step, at, end))):
-                return found
+        for end in _slot_ends(step, text, position):
+            if matched := _match_steps(remaining_steps, text, end, full, (*spans, (step, position, end))):
+                return matched
         return None
-    match = step.match(text, at) if later or not whole else step.fullmatch(text, at)
+    match = step.match(text, position) if remaining_steps or not full else step.fullmatch(text, position)
     if match is None:
         return None
     groups = ((name, *match.span(name)) for name in step.groupindex) if step.groups else ()
-    return _walk(later, text, match.end(), whole, (*places, *groups))
+    return _match_steps(remaining_steps, text, match.end(), full, (*spans, *groups))
 
 
 # ---------------------------------------------------------------------------------------------------------------- slots
 
 
 @lru_cache(maxsize=256)
-def _ends(slot: str, text: str, at: int) -> Sequence[int]:
+def _slot_ends(slot: str, text: str, position: int) -> Sequence[int]:
     """Where what fills a slot from here on may end, the longest word first; the rest is as short as it can be."""
     if slot == "rest":
-        return range(at + 1, len(text) + 1)
-    first = text[at : at + 1]
-    figures = (_pattern(figures).match(text, at) for figures in FIGURES.get(slot, ()) if first in _DIGITS)
-    words = (at + len(word) for word in _words(slot).get(first, ()) if text.startswith(word, at))
+        return range(position + 1, len(text) + 1)
+    first = text[position : position + 1]
+    figures = (_compile_pattern(figures).match(text, position) for figures in SLOT_DIGITS.get(slot, ()) if first in _DIGIT_CHARS)
+    words = (position + len(word) for word in _slot_words_by_letter(slot).get(first, ()) if text.startswith(word, position))
     return *(match.end() for match in figures if match), *words
 
 
 @cache
-def _words(slot: str) -> Mapping[str, Sequence[str]]:
+def _slot_words_by_letter(slot: str) -> Mapping[str, Sequence[str]]:
     """The words of a slot by their first letter, the longest first."""
-    found: dict[str, list[str]] = {}
-    for word in sorted(SLOTS[slot], key=len, reverse=True):
-        found.setdefault(word[0], []).append(word)
-    return found
+    by_letter: dict[str, list[str]] = {}
+    for word in sorted(SLOT_WORDS[slot], key=len, reverse=True):
+        by_letter.setdefault(word[0], []).append(word)
+    return by_letter
 
 
-def _figures(slot: re.Match[str]) -> str:
+def _expand_digit_slot(slot: re.Match[str]) -> str:
     """What a slot that only figures fill is in a pattern."""
-    return slot[0] if slot[1] in SLOTS or slot[1] == "rest" else f"(?P<{slot[1]}>{'|'.join(FIGURES[slot[1]])})"
+    return slot[0] if slot[1] in SLOT_WORDS or slot[1] == "rest" else f"(?P<{slot[1]}>{'|'.join(SLOT_DIGITS[slot[1]])})"
 
 
 @lru_cache(maxsize=64)
-def _has_figures(text: str) -> bool:
-    return not _DIGITS.isdisjoint(text)
+def _has_digits(text: str) -> bool:
+    return not _DIGIT_CHARS.isdisjoint(text)
 
 
 @cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return regex(source, re.ASCII)
+def _compile_pattern(source: str) -> re.Pattern[str]:
+    return lazy_regex(source, re.ASCII)
 
 
-_DIGITS: Final = frozenset("0123456789")
-_SLOT: Final = re.compile(r"\{([a-z_]+)\}")
-_GROUP: Final = r"\((?:[^()]|\([^()]*\))*\)"
-_OPTION: Final = re.compile(rf"{_GROUP}\?")
+_DIGIT_CHARS: Final = frozenset("0123456789")
+_SLOT_PATTERN: Final = re.compile(r"\{([a-z_]+)\}")
+_GROUP_PATTERN: Final = r"\((?:[^()]|\([^()]*\))*\)"
+_OPTIONAL_GROUP: Final = re.compile(rf"{_GROUP_PATTERN}\?")
 # What of a template may be left out or stands for several words: groups, classes, slots, and a character with a "?".
-_OPEN: Final = re.compile(rf"{_GROUP}|\[[^]]*\]|\{{[^}}]*\}}|.\?")
-_NEEDED: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
+_VARIABLE_PART: Final = re.compile(rf"{_GROUP_PATTERN}|\[[^]]*\]|\{{[^}}]*\}}|.\?")
+_REQUIRED_WORD: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
 
 
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
-class Rule(NamedTuple):
+class DateRule(NamedTuple):
     """A form and one of the shapes it is said in."""
 
     form: str
-    shape: Shape
+    template: DateTemplate
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def list_date_rules() -> tuple[DateRule, ...]:
     """The forms as rules, in the order in which they are tried."""
-    return tuple(Rule(form, Shape.of(template)) for form, templates in FORMS.items() for template in templates)
+    return tuple(DateRule(form, DateTemplate.from_template(template)) for form, templates in DATE_FORMS.items() for template in templates)
 
 
 @lru_cache(maxsize=256)
-def rules_for(letter: str) -> tuple[Rule, ...]:
+def date_rules_for(letter: str) -> tuple[DateRule, ...]:
     """The rules of which something may begin with a letter."""
-    return tuple(rule for rule in rules() if rule.shape.can_begin(letter))
+    return tuple(rule for rule in list_date_rules() if rule.template.can_start_with(letter))
 
 
-def fits(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def match_date_forms(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Every form that fits a plain text entirely, with what was said in its slots."""
-    for form, shape in rules_for(text[:1]):
-        if fit := shape.fit(text, whole=True):
-            yield form, fit.said
+    for form, template in date_rules_for(text[:1]):
+        if date_match := template.match(text, full=True):
+            yield form, date_match.slots

@@ -14,7 +14,7 @@ from told.core.errors import InvalidInput
 from told.core.fact import NEVER, Link
 
 SAME_AS: Final = "same_as"
-DISTINCT: Final = "distinct_referent"
+DISTINCT_REFERENT: Final = "distinct_referent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +39,36 @@ LENSES: Final[Mapping[str, Lens]] = {
         Lens("exploratory", 0.60, 0.10, overrides=True),
     )
 }
-_ALIAS: Final = "_identity_v1"
+_LENS_SUFFIX: Final = "_identity_v1"
 
 
-def lens_named(name: str) -> Lens:
+def get_lens(name: str) -> Lens:
     """The lens of a name, in the short spelling or the long one (`likely_identity_v1`)."""
-    found = LENSES.get(name.removesuffix(_ALIAS))
-    if found is None:
+    lens = LENSES.get(name.removesuffix(_LENS_SUFFIX))
+    if lens is None:
         raise InvalidInput(f"There is no lens {name!r}.", hint=f"Use one of {', '.join(LENSES)}.")
-    return found
+    return lens
 
 
-def seen_through(lens: Lens, links: Iterable[Link]) -> Mapping[str, str]:
+def resolve_identities(lens: Lens, links: Iterable[Link]) -> Mapping[str, str]:
     """For every reference that is one with another, the one that stands for all of them: the first made.
 
     Surer edges join first; none joins two groups that hold a pair known to be distinct.
     """
-    held = [link for link in links if link.until == NEVER]
-    apart = {frozenset((link.src, link.dst)): link.weight for link in held if _parts(lens, link)}
+    active = [link for link in links if link.until == NEVER]
+    distinct_pairs = {frozenset((link.src, link.dst)): link.weight for link in active if _is_distinct_edge(lens, link)}
     groups: dict[str, frozenset[str]] = {}
-    same = [link for link in held if link.rel == SAME_AS and link.weight >= lens.same]
+    same = [link for link in active if link.rel == SAME_AS and link.weight >= lens.same]
     for link in sorted(same, key=lambda link: (-link.weight, link.seq)):
-        one, other = (groups.get(node, frozenset((node,))) for node in (link.src, link.dst))
+        left_group, right_group = (groups.get(node, frozenset((node,))) for node in (link.src, link.dst))
         pair = frozenset((link.src, link.dst))
-        surer = lens.overrides and link.weight > apart.get(pair, 1.0)
-        between = [known for known in apart if known & one and known & other and not (surer and known == pair)]
-        if one is not other and not between:
-            joined = one | other
-            groups.update(dict.fromkeys(joined, joined))
+        is_overriding = lens.overrides and link.weight > distinct_pairs.get(pair, 1.0)
+        blocking_pairs = [distinct_pair for distinct_pair in distinct_pairs if distinct_pair & left_group and distinct_pair & right_group and not (is_overriding and distinct_pair == pair)]
+        if left_group is not right_group and not blocking_pairs:
+            merged = left_group | right_group
+            groups.update(dict.fromkeys(merged, merged))
     return {node: min(group) for node, group in groups.items() if len(group) > 1}
 
 
-def _parts(lens: Lens, link: Link) -> bool:
-    return link.rel == DISTINCT and link.src != link.dst and link.weight >= 1.0 - lens.distinct - 1e-9
+def _is_distinct_edge(lens: Lens, link: Link) -> bool:
+    return link.rel == DISTINCT_REFERENT and link.src != link.dst and link.weight >= 1.0 - lens.distinct - 1e-9

@@ -18,55 +18,55 @@ from told.core.errors import InvalidInput
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
-HASH = "sha256"
-_encoder = json.JSONEncoder(
+HASH_ALGORITHM = "sha256"
+_json_encoder = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
 )
 
 
-def _encode_once() -> Callable[[Any, int], Iterable[str]]:
+def _make_json_encoder() -> Callable[[Any, int], Iterable[str]]:
     """The C encoder made once: `JSONEncoder.encode` makes a new one for every call, at twice the cost of its use."""
-    make: Callable[..., Any] | None = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return lambda value, _: _encoder.iterencode(value)
-    encode: Callable[[Any, int], Iterable[str]] = make(
-        None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
+    make_encoder: Callable[..., Any] | None = getattr(json.encoder, "c_make_encoder", None)
+    if make_encoder is None:
+        return lambda value, _: _json_encoder.iterencode(value)
+    encode: Callable[[Any, int], Iterable[str]] = make_encoder(
+        None, _json_encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
     )
     return encode
 
 
-_encode = _encode_once()
-quoted: Callable[[str], str] = json.encoder.encode_basestring
+_encode_json = _make_json_encoder()
+quote_json: Callable[[str], str] = json.encoder.encode_basestring
 
 
-def canonical(value: Any) -> bytes:
+def canonical_json(value: Any) -> bytes:
     """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN."""
-    return utf8(written(value))
+    return encode_utf8(canonical_json_text(value))
 
 
-def written(value: Any) -> str:
+def canonical_json_text(value: Any) -> str:
     """The canonical form of a JSON value, as text."""
     try:
-        return "".join(_encode(value, 0))
+        return "".join(_encode_json(value, 0))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _unfit(error) from error
+        raise _json_error(error) from error
 
 
-def utf8(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     """The bytes of what was written as JSON."""
     try:
         return text.encode("utf-8")
     except ValueError as error:
-        raise _unfit(error) from error
+        raise _json_error(error) from error
 
 
-def _unfit(error: Exception) -> InvalidInput:
+def _json_error(error: Exception) -> InvalidInput:
     return InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.")
 
 
-def tagged(data: bytes) -> str:
+def hash_content(data: bytes) -> str:
     """A content hash that names its algorithm."""
-    return f"{HASH}:{hashlib.sha256(data).hexdigest()}"
+    return f"{HASH_ALGORITHM}:{hashlib.sha256(data).hexdigest()}"
 
 
 def sha256(*parts: bytes) -> bytes:
@@ -74,28 +74,28 @@ def sha256(*parts: bytes) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def text_hash(text: str) -> bytes:
+def hash_text(text: str) -> bytes:
     """What a text's vector is cached under."""
     return hashlib.sha256(text.encode()).digest()
 
 
-_TIME = (1 << 48) - 1
+_TIMESTAMP_MASK = (1 << 48) - 1
 
 
 def uuid7(milliseconds: int, random: bytes) -> str:
     """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
-    noise = random.hex()
-    return f"{_moment(milliseconds)}{noise[1:4]}-{'89ab'[random[2] >> 4 & 3]}{noise[5:8]}-{noise[8:20]}"
+    random_hex = random.hex()
+    return f"{_uuid7_prefix(milliseconds)}{random_hex[1:4]}-{'89ab'[random[2] >> 4 & 3]}{random_hex[5:8]}-{random_hex[8:20]}"
 
 
 @lru_cache(maxsize=16)
-def _moment(milliseconds: int) -> str:
+def _uuid7_prefix(milliseconds: int) -> str:
     """How every id of a millisecond begins."""
-    time = f"{milliseconds & _TIME:012x}"
-    return f"{time[:8]}-{time[8:]}-7"
+    timestamp = f"{milliseconds & _TIMESTAMP_MASK:012x}"
+    return f"{timestamp[:8]}-{timestamp[8:]}-7"
 
 
-def made_at(id: str) -> int | None:
+def uuid7_created_at(id: str) -> int | None:
     """Microseconds since 1970 at which a UUID of version 7 was made, to the millisecond; None if it is no such id."""
     if len(id) != 36 or id[14] != "7":
         return None
@@ -105,26 +105,26 @@ def made_at(id: str) -> int | None:
         return None
 
 
-def wall_clock() -> int:
+def wall_clock_us() -> int:
     """Microseconds since 1970 by this machine's clock."""
     return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Mint:
+class IdGenerator:
     """Where time and randomness come from, so that a test can replay both."""
 
-    clock: Callable[[], int] = wall_clock
+    clock: Callable[[], int] = wall_clock_us
     entropy: Callable[[int], bytes] = os.urandom
 
     def now(self) -> int:
         """Microseconds since 1970."""
         return self.clock()
 
-    def id(self) -> str:
+    def new_id(self) -> str:
         """A fresh time-ordered id."""
         return uuid7(self.clock() // 1000, self.entropy(10))
 
-    def salt(self) -> bytes:
+    def new_salt(self) -> bytes:
         """Sixteen random bytes."""
         return self.entropy(16)

@@ -11,55 +11,55 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from told.core.cues import COMMON, DECISIONS, NAMED, OPEN_ITEMS
-from told.core.lazy import regex
+from told.core.cues import COMMON_WORDS, DECISION_CUE, NAME_PART_WORDS, OPEN_ITEM_CUE
+from told.core.lazy import lazy_regex
 from told.core.noise import is_filler, is_noise, is_prompt
-from told.core.text import STOP_WORDS, normalise
+from told.core.text import STOP_WORDS, normalise_text
 
-NEUTRAL: Final = 0.5
+NEUTRAL_SCORE: Final = 0.5
 """What a turn is worth before anything is known of it, and from which on it is kept."""
 
-EMPTY, CHAT = 0.1, 0.25
-ASKING, TOPICAL = 0.5, 0.6
-TELLING, MORE = 0.7, 0.1
-HEAD: Final = 4000
+NO_CONTENT_SCORE, SMALL_TALK_SCORE = 0.1, 0.25
+QUESTION_SCORE, TOPICAL_SCORE = 0.5, 0.6
+INFORMATIVE_SCORE, SIGNAL_BONUS = 0.7, 0.1
+HEAD_CHARS: Final = 4000
 """How much of a text is looked at; who has said this much has shown what it is about."""
 
-REPLYING: Final = 0.1
+ASSISTANT_PENALTY: Final = 0.1
 """How much less the same words weigh when an assistant says them: it repeats and explains more than it decides."""
 
 
-def stated(meta: Mapping[str, Any]) -> float | None:
+def stated_importance(meta: Mapping[str, Any]) -> float | None:
     """What metadata says a memory is worth, if it says so."""
-    given = meta.get("importance")
-    fits = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
-    return float(given) if fits and given is not None else None
+    value = meta.get("importance")
+    is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return float(value) if is_valid and value is not None else None
 
 
-def importance(text: str, role: str = "user") -> float:
+def score_importance(text: str, role: str = "user") -> float:
     """What a turn is worth by its words; the same words weigh a little less in a reply, and never less than kept."""
     if is_filler(text) or is_noise(text) or is_prompt(text):
-        return EMPTY
-    if is_chat(text):
-        return CHAT
-    signs = _signs(text)
+        return NO_CONTENT_SCORE
+    if is_small_talk(text):
+        return SMALL_TALK_SCORE
+    signals = _count_signals(text)
     if is_question(text):
-        return TOPICAL if signs else ASKING
-    if not signs:
-        return NEUTRAL
-    worth = TELLING + MORE * (signs - 1)
-    return round(max(min(worth, 1.0) - (REPLYING if role == "assistant" else 0.0), TOPICAL), 2)
+        return TOPICAL_SCORE if signals else QUESTION_SCORE
+    if not signals:
+        return NEUTRAL_SCORE
+    score = INFORMATIVE_SCORE + SIGNAL_BONUS * (signals - 1)
+    return round(max(min(score, 1.0) - (ASSISTANT_PENALTY if role == "assistant" else 0.0), TOPICAL_SCORE), 2)
 
 
 def is_question(text: str) -> bool:
     """Whether a text does nothing but ask."""
-    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD].strip()) if part.strip()]
+    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD_CHARS].strip()) if part.strip()]
     return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
 
 
 # ----------------------------------------------------------------------------------------------------------- small talk
 
-_PHRASES: Final = regex(
+_SMALL_TALK_PHRASES: Final = lazy_regex(
     r"""(?x)\b(?:
         how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning|evening)|everything)
             (?:\ (?:going|doing|today|so\ far|all))*
@@ -89,7 +89,7 @@ _PHRASES: Final = regex(
       | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
     )(?:\b|(?=\W|$))"""
 )
-_CHATTER: Final = (
+_SMALL_TALK_WORDS: Final = (
     STOP_WORDS
     | frozenset(
         """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
@@ -103,45 +103,45 @@ _CHATTER: Final = (
         getting get got let see look looks sound sounds seem seems true right fun""".split()
     )
 )
-_MOST_CHAT: Final = 160
-_WORD: Final = regex(r"[^\W_]+(?:['-][^\W_]+)*")
+_MAX_SMALL_TALK_CHARS: Final = 160
+_WORD: Final = lazy_regex(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
-def is_chat(text: str) -> bool:
+def is_small_talk(text: str) -> bool:
     """Whether a text is small talk: nothing is left of it but words that say nothing, and no number."""
-    if len(text) > _MOST_CHAT or any(char.isdigit() for char in text):
+    if len(text) > _MAX_SMALL_TALK_CHARS or any(char.isdigit() for char in text):
         return False
-    plain = normalise(text).replace("\u2019", "'")
-    rest, known = _PHRASES.subn(" ", plain)
+    normalised = normalise_text(text).replace("\u2019", "'")
+    rest, phrase_count = _SMALL_TALK_PHRASES.subn(" ", normalised)
     words = _WORD.findall(rest)
-    if not known and not (words and _merry(words)):
+    if not phrase_count and not (words and _has_chat_marker(words)):
         return False
-    return all(word in _CHATTER for word in words)
+    return all(word in _SMALL_TALK_WORDS for word in words)
 
 
-_MERRY: Final = frozenset("haha hahaha lol lmao rofl hehe hello hi hey wow bored boring funny joke weather".split())
+_CHAT_MARKERS: Final = frozenset("haha hahaha lol lmao rofl hehe hello hi hey wow bored boring funny joke weather".split())
 
 
-def _merry(words: list[str]) -> bool:
+def _has_chat_marker(words: list[str]) -> bool:
     """Whether one of the words is only ever chatted with."""
-    return not _MERRY.isdisjoint(words)
+    return not _CHAT_MARKERS.isdisjoint(words)
 
 
 # ---------------------------------------------------------------------------------------------------------------- signs
 
-_RULES: Final = regex(
+_RULE_SIGNAL: Final = lazy_regex(
     r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
     r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|share|send)|make sure|"
     r"immer|niemals?|muss|müssen|darf|siempre|nunca|debe|toujours|jamais|doit)\b"
 )
-_CHOICES: Final = regex(
+_CHOICE_SIGNAL: Final = lazy_regex(
     r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat\w+|"
     r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|target(?:ing)?|support)|"
     r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|replaced? \S+ (?:with|by)|"
     r"(?:is|are) (?:stored|hosted|deployed|written|built|configured|cached) (?:in|on|with|by|at)|"
     r"instead of|prefer(?:s|red)?|default(?:s)? to|root cause|fix(?:ed)? by|caused by|because of)\b"
 )
-_FACTS: Final = regex(
+_FACT_SIGNAL: Final = lazy_regex(
     r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|sister|brother|mother|"
     r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|favou?rite|doctor|password|"
     r"project|budget|goal|plan|flight|car|house|apartment|allergy)|"
@@ -152,28 +152,28 @@ _FACTS: Final = regex(
     r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
     r"remember that|for the record|note that|important)\b"
 )
-_DUE: Final = regex(
+_DEADLINE_SIGNAL: Final = lazy_regex(
     r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
     r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|"
     r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
     r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
 )
-_NUMBERS: Final = regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
-_NAME: Final = regex(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
-_CUES: Final = (DECISIONS, OPEN_ITEMS)
-_SIGNS: Final = (_RULES, _CHOICES, _FACTS, _DUE, _NUMBERS)
+_NUMBER_SIGNAL: Final = lazy_regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
+_NAME_PATTERN: Final = lazy_regex(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
+_SIGNAL_CUES: Final = (DECISION_CUE, OPEN_ITEM_CUE)
+_SIGNAL_PATTERNS: Final = (_RULE_SIGNAL, _CHOICE_SIGNAL, _FACT_SIGNAL, _DEADLINE_SIGNAL, _NUMBER_SIGNAL)
 
 
-def _signs(text: str) -> int:
+def _count_signals(text: str) -> int:
     """How many sorts of things a text holds that are worth keeping."""
-    plain = text[:HEAD].replace("\u2019", "'")
-    cued = sum(cue.is_in(plain.lower()) for cue in _CUES)
-    return cued + sum(sign.search(plain) is not None for sign in _SIGNS) + _names_something(plain)
+    head = text[:HEAD_CHARS].replace("\u2019", "'")
+    cue_count = sum(cue.matches(head.lower()) for cue in _SIGNAL_CUES)
+    return cue_count + sum(pattern.search(head) is not None for pattern in _SIGNAL_PATTERNS) + _has_name(head)
 
 
-def _names_something(text: str) -> bool:
+def _has_name(text: str) -> bool:
     """Whether somebody or something has a name inside a sentence; shouting names nothing."""
     if text.isupper():
         return False
-    words = (match[0].lower() for match in _NAME.finditer(text))
-    return any(word not in COMMON or word in NAMED - STOP_WORDS for word in words)
+    words = (match[0].lower() for match in _NAME_PATTERN.finditer(text))
+    return any(word not in COMMON_WORDS or word in NAME_PART_WORDS - STOP_WORDS for word in words)

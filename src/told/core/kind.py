@@ -20,14 +20,14 @@ from typing import Any, TypeAlias
 
 from told.core import address
 from told.core.errors import ConfigError, InvalidInput
-from told.core.reading import Reader, Spot, flag, many, mapping, meant, number, one_of, parse_json, share, text
-from told.core.salience import PRUNE, Clock, Curve, Tier, per_day
+from told.core.reading import ValueParser, ConfigLocation, parse_flag, list_parser, parse_mapping, suggest_option, parse_number, choice_parser, parse_json, parse_fraction, parse_text
+from told.core.salience import DEFAULT_PRUNE_THRESHOLD, DecayClock, DecayCurve, Tier, decay_per_day
 from told.core.scope import Scope, Uri
 
-Source: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
+KindSource: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
 
 
-class Write(StrEnum):
+class WriteMode(StrEnum):
     """How a new memory of a kind meets the ones already there."""
 
     MERGE = "merge"
@@ -70,7 +70,7 @@ class Level(StrEnum):
     CONTENT = "L2"
 
 
-class Type(StrEnum):
+class FieldType(StrEnum):
     """What a field of a kind holds."""
 
     STRING = "string"
@@ -78,15 +78,15 @@ class Type(StrEnum):
     INTEGER = "integer"
     BOOLEAN = "boolean"
 
-    def fits(self, value: object) -> bool:
+    def accepts(self, value: object) -> bool:
         """Whether the value is of this type; true and false are not numbers."""
         if isinstance(value, bool):
-            return self is Type.BOOLEAN
-        return isinstance(value, _PYTHON[self])
+            return self is FieldType.BOOLEAN
+        return isinstance(value, _PYTHON_TYPES[self])
 
 
-_PYTHON: Mapping[Type, tuple[type, ...]] = {
-    Type.STRING: (str,), Type.NUMBER: (int, float), Type.INTEGER: (int,), Type.BOOLEAN: (),
+_PYTHON_TYPES: Mapping[FieldType, tuple[type, ...]] = {
+    FieldType.STRING: (str,), FieldType.NUMBER: (int, float), FieldType.INTEGER: (int,), FieldType.BOOLEAN: (),
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ class Field:
     """One thing a memory of a kind says."""
 
     name: str
-    type: Type = Type.STRING
+    type: FieldType = FieldType.STRING
     required: bool = False
     description: str = ""
     default: str | float | bool | None = None
@@ -115,7 +115,7 @@ class Kind:
     name: str
     label: str = ""
     description: str = ""
-    write: Write = Write.APPEND
+    write: WriteMode = WriteMode.APPEND
     key: str | None = None
     owner: Owner = Owner.USER
     directory: str = ""
@@ -131,10 +131,10 @@ class Kind:
     examples: tuple[str, ...] = ()
     enabled: bool = True
     system: bool = False
-    clock: Clock | None = None
+    clock: DecayClock | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        _validate_kind(self)
 
     @property
     def half_life(self) -> float | None:
@@ -142,35 +142,35 @@ class Kind:
         return self.tier.half_life_days if self.half_life_days is None else self.half_life_days
 
     @property
-    def pace(self) -> Clock:
+    def decay_clock(self) -> DecayClock:
         """The clock by which its memories fade."""
-        return self.clock or (Clock.TURNS if self.half_life_days is None else Clock.TIME)
+        return self.clock or (DecayClock.TURNS if self.half_life_days is None else DecayClock.TIME)
 
-    def curve(self, confidence: float = 1.0, floor: float = PRUNE) -> Curve:
+    def build_curve(self, confidence: float = 1.0, floor: float = DEFAULT_PRUNE_THRESHOLD) -> DecayCurve:
         """How a memory of this kind fades that is held with so much confidence."""
-        by_time = self.pace is Clock.TIME and self.half_life is not None
-        decay = per_day(self.half_life or 0.0) if by_time else self.tier.decay
-        return Curve(self.weight * confidence, decay, self.tier is Tier.PERMANENT, floor)
+        by_time = self.decay_clock is DecayClock.TIME and self.half_life is not None
+        decay = decay_per_day(self.half_life or 0.0) if by_time else self.tier.decay
+        return DecayCurve(self.weight * confidence, decay, self.tier is Tier.PERMANENT, floor)
 
     @property
-    def keyed(self) -> bool:
+    def is_keyed(self) -> bool:
         """Whether memories with the same routing key share a thread."""
-        return self.write in (Write.AGGREGATE, Write.CUMULATIVE)
+        return self.write in (WriteMode.AGGREGATE, WriteMode.CUMULATIVE)
 
     @property
     def template(self) -> str:
         """The template of the kind's ctx:// names."""
-        directory = self.directory or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{address.slug(self.name)}"
-        unsaid = f"{{{{{self.key}}}}}" if self.keyed else "current" if self.write is Write.MERGE else "{{id}}"
-        return f"{directory.rstrip('/')}/{self.filename or unsaid}"
+        directory = self.directory or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{address.slugify(self.name)}"
+        default_filename = f"{{{{{self.key}}}}}" if self.is_keyed else "current" if self.write is WriteMode.MERGE else "{{id}}"
+        return f"{directory.rstrip('/')}/{self.filename or default_filename}"
 
-    def address(self, scope: Scope, values: Mapping[str, object]) -> Uri:
+    def build_uri(self, scope: Scope, values: Mapping[str, object]) -> Uri:
         """The ctx:// name of a memory with these values; `id` and `ts` are values too."""
-        return address.fill(self.template, scope, self.owner, values)
+        return address.fill_template(self.template, scope, self.owner, values)
 
     def as_json(self) -> dict[str, Any]:
         """What differs from the defaults, as `load_kind` reads it."""
-        return _sparse(self, Kind(self.name))
+        return _to_sparse_json(self, Kind(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,54 +201,54 @@ class Ontology(Mapping[str, Kind]):
         """The names of the kinds, in order."""
         return tuple(self._named)
 
-    def named(self, name: str) -> Kind:
+    def get_kind(self, name: str) -> Kind:
         """The kind of this name, or an error that says which there are."""
         if name not in self._named:
-            there = ", ".join(self.names) or "none"
-            raise InvalidInput(f"There is no kind {name!r}; there are: {there}.", hint=meant(name, self.names))
+            available = ", ".join(self.names) or "none"
+            raise InvalidInput(f"There is no kind {name!r}; there are: {available}.", hint=suggest_option(name, self.names))
         return self._named[name]
 
-    def plus(self, *kinds: Kind) -> Ontology:
+    def with_kinds(self, *kinds: Kind) -> Ontology:
         """These kinds as well; one of a name already there takes its place."""
-        named = {kind.name: kind for kind in (*self.kinds, *kinds)}
-        return replace(self, kinds=tuple(named.values()))
+        by_name = {kind.name: kind for kind in (*self.kinds, *kinds)}
+        return replace(self, kinds=tuple(by_name.values()))
 
 
-def _check(kind: Kind) -> None:
+def _validate_kind(kind: Kind) -> None:
     """What a kind must hold beyond the types of its parts."""
-    spot = Spot(f"kind {kind.name!r}")
-    text(kind.name, spot.at("name"))
-    share(kind.weight, spot.at("weight"))
-    _count(kind.cardinality, spot.at("cardinality"))
-    _days(kind.half_life_days, spot.at("half_life_days"))
+    spot = ConfigLocation(f"kind {kind.name!r}")
+    parse_text(kind.name, spot.child("name"))
+    parse_fraction(kind.weight, spot.child("weight"))
+    _parse_cardinality(kind.cardinality, spot.child("cardinality"))
+    _parse_days(kind.half_life_days, spot.child("half_life_days"))
     if kind.tier is Tier.PERMANENT and kind.half_life_days is not None:
-        raise spot.at("half_life_days").wrong(kind.half_life_days, "nothing, because a permanent kind does not fade")
+        raise spot.child("half_life_days").value_error(kind.half_life_days, "nothing, because a permanent kind does not fade")
     names = [item.name for item in kind.fields]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise spot.at("fields").wrong(sorted(twice), "each name once")
-    if kind.key is None and kind.keyed:
-        raise spot.missing("key", f"the field that routes a memory to its thread, because write is {kind.write}")
-    if kind.key not in (None, *names, *address.SCOPE_NAMES):
-        raise spot.at("key").unlike(kind.key, (*names, *address.SCOPE_NAMES))
-    address.check(kind.template, names, spot.at("directory/filename"))
-    used = address.holds(kind.template)
-    if kind.keyed and kind.key not in used:
-        raise spot.at("filename").wrong(kind.filename, f"a name with {{{{{kind.key}}}}}, the routing key")
-    if kind.write is Write.APPEND and not set(used) & set(address.UNIQUE_NAMES):
-        raise spot.at("filename").wrong(kind.filename, "a name with {{ts}} or {{id}}, because append never overwrites")
+    if duplicates := {name for name in names if names.count(name) > 1}:
+        raise spot.child("fields").value_error(sorted(duplicates), "each name once")
+    if kind.key is None and kind.is_keyed:
+        raise spot.missing_key_error("key", f"the field that routes a memory to its thread, because write is {kind.write}")
+    if kind.key not in (None, *names, *address.SCOPE_PLACEHOLDERS):
+        raise spot.child("key").choice_error(kind.key, (*names, *address.SCOPE_PLACEHOLDERS))
+    address.validate_template(kind.template, names, spot.child("directory/filename"))
+    placeholders = address.list_placeholders(kind.template)
+    if kind.is_keyed and kind.key not in placeholders:
+        raise spot.child("filename").value_error(kind.filename, f"a name with {{{{{kind.key}}}}}, the routing key")
+    if kind.write is WriteMode.APPEND and not set(placeholders) & set(address.UNIQUE_PLACEHOLDERS):
+        raise spot.child("filename").value_error(kind.filename, "a name with {{ts}} or {{id}}, because append never overwrites")
 
 
-def _sparse(value: Kind | Field, blank: Kind | Field) -> dict[str, Any]:
-    given = {item.name: getattr(value, item.name) for item in fields(value)}
-    return {name: _plain(found) for name, found in given.items() if name == "name" or found != getattr(blank, name)}
+def _to_sparse_json(instance: Kind | Field, defaults: Kind | Field) -> dict[str, Any]:
+    values = {item.name: getattr(instance, item.name) for item in fields(instance)}
+    return {name: _to_plain_json(value) for name, value in values.items() if name == "name" or value != getattr(defaults, name)}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_json(value: Any) -> Any:
     match value:
         case Field():
-            return _sparse(value, Field(value.name))
+            return _to_sparse_json(value, Field(value.name))
         case tuple():
-            return [_plain(item) for item in value]
+            return [_to_plain_json(item) for item in value]
         case StrEnum():
             return value.value
         case _:
@@ -258,33 +258,33 @@ def _plain(value: Any) -> Any:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def load_kind(source: Source) -> Kind:
+def load_kind(source: KindSource) -> Kind:
     """A kind from a YAML file, or from a mapping with the same keys, in any of the three spellings."""
-    data, spot = _open(source, "kind")
+    data, spot = _open_source(source, "kind")
     if isinstance(data, Mapping) and "update_policy" in data:
-        _deprecate(["update_policy"], spot)
-    values = _values(data, spot)
+        _warn_deprecated(["update_policy"], spot)
+    values = _parse_kind_values(data, spot)
     if "name" not in values:
-        raise spot.missing("name", "the name of the kind")
-    return _build(values, spot)
+        raise spot.missing_key_error("name", "the name of the kind")
+    return _build_kind(values, spot)
 
 
-def load_ontology(source: Source) -> Ontology:
+def load_ontology(source: KindSource) -> Ontology:
     """The kinds of an ontology file or mapping (version, description, concepts), or of a folder of YAML kinds."""
     if not isinstance(source, Mapping) and _is_folder(Path(source)):
         return _load_folder(Path(source))
-    data, spot = _open(source, "ontology")
-    values = mapping(data, _ONTOLOGY, spot)
+    data, spot = _open_source(source, "ontology")
+    values = parse_mapping(data, _ONTOLOGY_READERS, spot)
     if "concepts" not in values:
-        raise spot.missing("concepts", "a mapping of concept ids to their rules")
+        raise spot.missing_key_error("concepts", "a mapping of concept ids to their rules")
     concepts = values.pop("concepts")
-    _deprecate([f"concepts.{name}.update_policy" for name, rules in concepts.items() if "update_policy" in rules], spot)
-    kinds = [_concept(name, rules, spot.at("concepts").at(name)) for name, rules in concepts.items()]
+    _warn_deprecated([f"concepts.{name}.update_policy" for name, rules in concepts.items() if "update_policy" in rules], spot)
+    kinds = [_parse_concept(name, rules, spot.child("concepts").child(name)) for name, rules in concepts.items()]
     return Ontology(tuple(kinds), **values)
 
 
 @cache
-def builtin() -> Ontology:
+def load_builtin_ontology() -> Ontology:
     """The kinds told knows from the start: those of the folder `kinds`, packed into one file that is quick to read."""
     packed = parse_json(Path(__file__).with_name("kinds.json").read_text(encoding="utf-8"))
     return Ontology(tuple(map(load_kind, packed)))
@@ -301,43 +301,43 @@ def _load_folder(folder: Path) -> Ontology:
     for file in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml"))):
         kind = load_kind(file)
         if kind.name in kinds:
-            raise Spot(str(file), "name").wrong(kind.name, "a name no other file of the folder has")
+            raise ConfigLocation(str(file), "name").value_error(kind.name, "a name no other file of the folder has")
         kinds[kind.name] = kind
     if not kinds:
         raise ConfigError(f"{folder}: holds no kind.", hint="Put one YAML file for each kind there.", file=str(folder))
     return Ontology(tuple(kinds.values()))
 
 
-def _values(data: Any, spot: Spot) -> dict[str, Any]:
+def _parse_kind_values(data: Any, spot: ConfigLocation) -> dict[str, Any]:
     """The values of a kind under our names; what is said outright counts more than what an older word stands for."""
-    values = mapping(data, _KIND, spot, aliases=_ALIASES)
+    values = parse_mapping(data, _KIND_READERS, spot, aliases=_KEY_ALIASES)
     implied = dict(values.pop("update_policy", {}))
     if mode := values.pop("operation_mode", None):
         declared = {item.name for item in values.get("fields", ())}
-        key = next((name for name in address.holds(values.get("filename", "")) if name in declared), None)
-        implied |= {"write": Write.MERGE if mode is Write.AGGREGATE and key is None else mode, "key": key}
+        key = next((name for name in address.list_placeholders(values.get("filename", "")) if name in declared), None)
+        implied |= {"write": WriteMode.MERGE if mode is WriteMode.AGGREGATE and key is None else mode, "key": key}
     return implied | values
 
 
-def _concept(name: str, rules: Mapping[str, Any], spot: Spot) -> Kind:
+def _parse_concept(name: str, rules: Mapping[str, Any], spot: ConfigLocation) -> Kind:
     """A concept of an ontology: a thread for each value, as many as its cardinality lets live."""
-    values = _values(rules, spot)
+    values = _parse_kind_values(rules, spot)
     if "tier" not in values:
-        raise spot.missing("persistence_class", ", ".join(Tier))
+        raise spot.missing_key_error("persistence_class", ", ".join(Tier))
     if "weight" not in values:
-        raise spot.missing("salience_weight", "a number from 0 to 1")
+        raise spot.missing_key_error("salience_weight", "a number from 0 to 1")
     latest = values.get("cardinality") == 1 and values.get("eviction") is Eviction.RECENCY
     implied = {
         "label": name,
-        "write": Write.AGGREGATE,
+        "write": WriteMode.AGGREGATE,
         "key": "value",
         "fields": (Field("value", required=True, description=values.get("label", name)),),
         "semantics": Semantics.FUNCTIONAL if latest else Semantics.MULTI,
     }
-    return _build(implied | values | {"name": name}, spot)
+    return _build_kind(implied | values | {"name": name}, spot)
 
 
-def _build(values: Mapping[str, Any], spot: Spot) -> Kind:
+def _build_kind(values: Mapping[str, Any], spot: ConfigLocation) -> Kind:
     try:
         return Kind(**values)
     except ConfigError as error:
@@ -345,99 +345,99 @@ def _build(values: Mapping[str, Any], spot: Spot) -> Kind:
         raise ConfigError(f"{spot.file}: {error.message}", hint=error.hint, **detail) from None
 
 
-def _deprecate(keys: list[str], spot: Spot) -> None:
+def _warn_deprecated(keys: list[str], spot: ConfigLocation) -> None:
     if keys:
         advice = "say cardinality and eviction instead: superseded is 1 and recency, the others unlimited and salience"
         warnings.warn(f"{spot.file}: {', '.join(keys)}: deprecated; {advice}.", DeprecationWarning, stacklevel=3)
 
 
-def _field(value: Any, spot: Spot) -> Field:
-    values = mapping(value, _FIELD, spot)
+def _parse_field(value: Any, spot: ConfigLocation) -> Field:
+    values = parse_mapping(value, _FIELD_READERS, spot)
     if "name" not in values:
-        raise spot.missing("name", "the name of the field")
-    found = Field(**values)
-    for place, item in enumerate(found.enum):
-        if not found.type.fits(item):
-            raise spot.at("enum").at(place).wrong(item, f"a value of type {found.type}")
-    if found.default is not None and not found.type.fits(found.default):
-        raise spot.at("default").wrong(found.default, f"a value of type {found.type}")
-    if found.default is not None and found.enum and found.default not in found.enum:
-        raise spot.at("default").unlike(found.default, map(str, found.enum))
-    return found
+        raise spot.missing_key_error("name", "the name of the field")
+    parsed = Field(**values)
+    for index, item in enumerate(parsed.enum):
+        if not parsed.type.accepts(item):
+            raise spot.child("enum").child(index).value_error(item, f"a value of type {parsed.type}")
+    if parsed.default is not None and not parsed.type.accepts(parsed.default):
+        raise spot.child("default").value_error(parsed.default, f"a value of type {parsed.type}")
+    if parsed.default is not None and parsed.enum and parsed.default not in parsed.enum:
+        raise spot.child("default").choice_error(parsed.default, map(str, parsed.enum))
+    return parsed
 
 
-def _days(value: Any, spot: Spot) -> float | None:
+def _parse_days(value: Any, spot: ConfigLocation) -> float | None:
     allowed = "a number of days above 0"
-    return None if value is None else number(value, spot, allowed, lambda days: 0 < days < float("inf"))
+    return None if value is None else parse_number(value, spot, allowed, lambda days: 0 < days < float("inf"))
 
 
-def _count(value: Any, spot: Spot) -> int | None:
+def _parse_cardinality(value: Any, spot: ConfigLocation) -> int | None:
     if value is None or value == "unlimited":
         return None
-    if not Type.INTEGER.fits(value) or value < 1:
-        raise spot.wrong(value, 'a whole number from 1, or "unlimited"', ("unlimited",))
+    if not FieldType.INTEGER.accepts(value) or value < 1:
+        raise spot.value_error(value, 'a whole number from 1, or "unlimited"', ("unlimited",))
     return int(value)
 
 
-def _levels(value: Any, spot: Spot) -> tuple[Level, ...]:
-    if not (levels := set(many(one_of(Level))(value, spot))):
-        raise spot.unlike(value, Level)
+def _parse_levels(value: Any, spot: ConfigLocation) -> tuple[Level, ...]:
+    if not (levels := set(list_parser(choice_parser(Level))(value, spot))):
+        raise spot.choice_error(value, Level)
     return tuple(sorted(levels))
 
 
-def _any(value: Any, _: Spot) -> Any:
+def _accept_any(value: Any, _: ConfigLocation) -> Any:
     return value
 
 
-def _version(value: Any, spot: Spot) -> str:
-    return text(str(value) if Type.NUMBER.fits(value) else value, spot)
+def _parse_version(value: Any, spot: ConfigLocation) -> str:
+    return parse_text(str(value) if FieldType.NUMBER.accepts(value) else value, spot)
 
 
-def _concepts(value: Any, spot: Spot) -> Mapping[str, Mapping[str, Any]]:
+def _parse_concepts(value: Any, spot: ConfigLocation) -> Mapping[str, Mapping[str, Any]]:
     allowed = "a mapping of keys to values"
     if not isinstance(value, Mapping):
-        raise spot.wrong(value, allowed)
+        raise spot.value_error(value, allowed)
     for name, rules in value.items():
-        text(name, spot)
+        parse_text(name, spot)
         if not isinstance(rules, Mapping):
-            raise spot.at(name).wrong(rules, allowed)
+            raise spot.child(name).value_error(rules, allowed)
     return value
 
 
-_MODES = {"upsert": Write.AGGREGATE, "add_only": Write.APPEND}
+_OPERATION_MODES = {"upsert": WriteMode.AGGREGATE, "add_only": WriteMode.APPEND}
 _ACCUMULATING = {"cardinality": None, "eviction": Eviction.SALIENCE}
 _UPDATE_POLICIES = {
     "superseded": {"cardinality": 1, "eviction": Eviction.RECENCY},
     "mutable": _ACCUMULATING,
     "monotonic": _ACCUMULATING,
 }
-_FIELD: Mapping[str, Reader] = {
-    "name": text, "type": one_of(Type), "required": flag, "description": text, "default": _any, "enum": many(_any),
+_FIELD_READERS: Mapping[str, ValueParser] = {
+    "name": parse_text, "type": choice_parser(FieldType), "required": parse_flag, "description": parse_text, "default": _accept_any, "enum": list_parser(_accept_any),
 }  # fmt: skip
-_KIND: Mapping[str, Reader] = {
-    "name": text, "label": text, "description": text, "write": one_of(Write), "key": text, "owner": one_of(Owner),
-    "directory": text, "filename": text, "fields": many(_field), "levels": _levels, "tier": one_of(Tier),
-    "weight": share, "cardinality": _count, "eviction": one_of(Eviction), "half_life_days": _days,
-    "semantics": one_of(Semantics), "examples": many(text), "enabled": flag, "system": flag,
-    "clock": one_of(Clock),
-    "operation_mode": one_of(_MODES), "update_policy": one_of(_UPDATE_POLICIES),
+_KIND_READERS: Mapping[str, ValueParser] = {
+    "name": parse_text, "label": parse_text, "description": parse_text, "write": choice_parser(WriteMode), "key": parse_text, "owner": choice_parser(Owner),
+    "directory": parse_text, "filename": parse_text, "fields": list_parser(_parse_field), "levels": _parse_levels, "tier": choice_parser(Tier),
+    "weight": parse_fraction, "cardinality": _parse_cardinality, "eviction": choice_parser(Eviction), "half_life_days": _parse_days,
+    "semantics": choice_parser(Semantics), "examples": list_parser(parse_text), "enabled": parse_flag, "system": parse_flag,
+    "clock": choice_parser(DecayClock),
+    "operation_mode": choice_parser(_OPERATION_MODES), "update_policy": choice_parser(_UPDATE_POLICIES),
 }  # fmt: skip
-_ALIASES = {
+_KEY_ALIASES = {
     "memory_type": "name", "filename_template": "filename", "owner_scope": "owner",
     "persistence_class": "tier", "salience_weight": "weight",
 }  # fmt: skip
-_ONTOLOGY: Mapping[str, Reader] = {"version": _version, "description": text, "concepts": _concepts}
+_ONTOLOGY_READERS: Mapping[str, ValueParser] = {"version": _parse_version, "description": parse_text, "concepts": _parse_concepts}
 
 # Files ----------------------------------------------------------------------------------------------------------------
 
-def _open(source: Source, unnamed: str) -> tuple[Any, Spot]:
+def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLocation]:
     """What a source holds, and the place to point at when it is wrong."""
     if isinstance(source, Mapping):
-        return source, Spot(unnamed)
+        return source, ConfigLocation(default_name)
     file = str(source)
     try:
         content = Path(source).read_text(encoding="utf-8-sig")
-        return (parse_json if file.endswith(".json") else _parse_yaml)(content), Spot(file)
+        return (parse_json if file.endswith(".json") else _parse_yaml)(content), ConfigLocation(file)
     except OSError as error:
         hint = "Check the path and its permissions."
         raise ConfigError(f"{file}: {error.strerror}.", hint=hint, file=file) from error
@@ -447,6 +447,6 @@ def _open(source: Source, unnamed: str) -> tuple[Any, Spot]:
 
 
 def _parse_yaml(content: str) -> Any:
-    from told.core.yaml_once import parse
+    from told.core.yaml_once import parse_unique_yaml
 
-    return parse(content)
+    return parse_unique_yaml(content)

@@ -16,20 +16,20 @@ class cached_property(Generic[T]):  # noqa: N801 - used as the one of functools 
     process forked meanwhile waits for that thread forever.
     """
 
-    def __init__(self, work: Callable[[Any], T]) -> None:
-        self._work, self._name, self.__doc__ = work, work.__name__, work.__doc__
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
 
-    def __get__(self, one: object, kind: type | None = None) -> T:
-        value = one.__dict__[self._name] = self._work(one)
+    def __get__(self, instance: object, owner: type | None = None) -> T:
+        value = instance.__dict__[self._name] = self._compute(instance)
         return value
 
 
-def regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """The pattern that `re.compile` would give, but not yet."""
-    return cast("re.Pattern[AnyStr]", _Lazy(source, flags))
+    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
-class _Lazy:
+class _LazyPattern:
     """Stands for a pattern; a method that was used once is found as fast as the pattern's own."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
@@ -40,7 +40,7 @@ class _Lazy:
         return re.compile(self.pattern, self._flags)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return regex, (self.pattern, self._flags)
+        return lazy_regex, (self.pattern, self._flags)
 
     def __getattr__(self, name: str) -> Any:
         value = self.__dict__[name] = getattr(self._compiled, name)

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from told.core.query import Mark
-from told.core.question import Question
-from told.core.score import REACH, above, bm25, cosine, cover, norm, share, toward
+from told.core.query import Candidate
+from told.core.question import QueryStatistics
+from told.core.score import NEIGHBOUR_WEIGHTS, centred_cosine, bm25, cosine, query_coverage, norm, fixed_point_weight, query_cosine
 
 K = TypeVar("K", int, tuple[int, int])
-NOWHERE = 1 << 62
+UNRANKED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class PassageOrigin:
     """Who said a passage, in which slot of which fact, when, and in which conversation."""
 
     seq: int
@@ -29,125 +29,125 @@ class Voice:
     actor: str | None
 
 
-def summed(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
+def sum_codes(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
     """The sum of codes, each times its share, and how many there are."""
     total: list[int] = []
     count = 0
     for code in codes:
-        weight, values = share(norm(code)), memoryview(code).cast("b")
+        weight, values = fixed_point_weight(norm(code)), memoryview(code).cast("b")
         total = [a + weight * b for a, b in zip(total or [0] * len(values), values, strict=True)]
         count += 1
     return total, count
 
 
 @dataclass(frozen=True, slots=True)
-class Turns(Generic[K]):
+class TurnOrder(Generic[K]):
     """Which visible turn was said after which; of several after one, the first."""
 
     before: Mapping[K, K]
     after: Mapping[K, K]
 
     @classmethod
-    def of(cls, before: Mapping[K, K]) -> Turns[K]:
+    def from_previous(cls, before: Mapping[K, K]) -> TurnOrder[K]:
         """From the turn before each, in the order they were written."""
         after: dict[K, K] = {}
-        for key, earlier in before.items():
-            after.setdefault(earlier, key)
+        for key, previous in before.items():
+            after.setdefault(previous, key)
         return cls(before, after)
 
-    def step(self, key: K, distance: int) -> K | None:
+    def neighbour_at(self, key: K, distance: int) -> K | None:
         """The turn so many turns later, or earlier."""
-        way, found = self.after if distance > 0 else self.before, key
+        links, current = self.after if distance > 0 else self.before, key
         for _ in range(abs(distance)):
-            if found not in way:
+            if current not in links:
                 return None
-            found = way[found]
-        return found
+            current = links[current]
+        return current
 
-    def around(self, key: K) -> list[tuple[K, float]]:
+    def weighted_window(self, key: K) -> list[tuple[K, float]]:
         """A turn and those around it, each with what its words count for."""
-        found = [(key, 1.0)]
-        for distance, part in REACH:
-            if (other := self.step(key, distance)) is not None:
-                found.append((other, part))
-        return found
+        window = [(key, 1.0)]
+        for distance, weight in NEIGHBOUR_WEIGHTS:
+            if (neighbour := self.neighbour_at(key, distance)) is not None:
+                window.append((neighbour, weight))
+        return window
 
 
 @dataclass(slots=True)
-class Matches(Generic[K]):
+class PassageScorer(Generic[K]):
     """The visible passages held against a question: their lengths, their terms of it, their vectors and their turns."""
 
-    question: Question
+    stats: QueryStatistics
     lengths: Mapping[K, int]
-    counts: Mapping[K, Mapping[str, int]]
+    term_counts: Mapping[K, Mapping[str, int]]
     codes: Mapping[K, bytes]
-    turns: Turns[K]
+    turn_order: TurnOrder[K]
     cosines: dict[K, float] = field(init=False)
-    hubs: dict[K, float] = field(init=False)
-    near: dict[K, float] = field(init=False)
-    words: dict[K, float] = field(init=False)
+    hubness: dict[K, float] = field(init=False)
+    centred_cosines: dict[K, float] = field(init=False)
+    bm25_scores: dict[K, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        asked, middle = self.question.asked, self.question.middle
-        codes = {key: code for key, code in self.codes.items() if any(code)} if asked else {}
-        self.cosines = {key: toward(asked, code) for key, code in codes.items()}
-        self.hubs = {key: middle.hub(cosine(middle.code, code)) for key, code in codes.items() if middle.length}
-        off = self.question.off
-        self.near = {key: above(near, self.hubs.get(key, 0.0), off) for key, near in self.cosines.items()}
-        self.words = {key: self._bm25(key) for key in self.counts}
+        query_code, centroid = self.stats.query_code, self.stats.centroid
+        codes = {key: code for key, code in self.codes.items() if any(code)} if query_code else {}
+        self.cosines = {key: query_cosine(query_code, code) for key, code in codes.items()}
+        self.hubness = {key: centroid.hubness(cosine(centroid.code, code)) for key, code in codes.items() if centroid.length}
+        centring = self.stats.centring
+        self.centred_cosines = {key: centred_cosine(raw_cosine, self.hubness.get(key, 0.0), centring) for key, raw_cosine in self.cosines.items()}
+        self.bm25_scores = {key: self._score_bm25(key) for key in self.term_counts}
 
-    def _bm25(self, key: K) -> float:
+    def _score_bm25(self, key: K) -> float:
         """A passage's score by its words; each term counts once, in the order it was asked in."""
-        counts, length, average = self.counts[key], self.lengths[key], self.question.average
+        counts, length, average = self.term_counts[key], self.lengths[key], self.stats.average_length
         score = 0.0
-        for term, weight in self.question.weights.items():
+        for term, weight in self.stats.term_weights.items():
             if term in counts:
                 score += bm25(weight, counts[term], length, average)
         return score
 
-    def told(self, key: K) -> float:
+    def matched_weight(self, key: K) -> float:
         """What the terms tell that stand in a turn or near it, each counted where it counts most."""
-        turns, total = self.turns.around(key), 0.0
-        for term, weight in self.question.weights.items():
-            total += weight * max((part for other, part in turns if term in self.counts.get(other, ())), default=0.0)
+        window, total = self.turn_order.weighted_window(key), 0.0
+        for term, weight in self.stats.term_weights.items():
+            total += weight * max((factor for neighbour, factor in window if term in self.term_counts.get(neighbour, ())), default=0.0)
         return total
 
-    def dense(self, key: K) -> float | None:
+    def dense_score(self, key: K) -> float | None:
         """How much nearer than the average a turn is, over its own window and that of the turn after it."""
-        own, after = self.near.get(key), self.turns.after.get(key)
-        other = None if after is None else self.near.get(after)
+        own, after = self.centred_cosines.get(key), self.turn_order.after.get(key)
+        next_score = None if after is None else self.centred_cosines.get(after)
         if own is None:
             return None
-        return (own if other is None else (own + other) / 2) - self.question.level
+        return (own if next_score is None else (own + next_score) / 2) - self.stats.expected_cosine
 
-    def best(self, scores: Mapping[K, float], chosen: Iterable[K]) -> list[tuple[float, K]]:
+    def rank_best(self, scores: Mapping[K, float], selected: Iterable[K]) -> list[tuple[float, K]]:
         """The best of the chosen by some scores, at most as deep as asked; equals go to the newer."""
-        ranked = [(scores[key], key) for key in chosen if key in scores]
-        return sorted(ranked, reverse=True)[: self.question.probe.depth]
+        ranked = [(scores[key], key) for key in selected if key in scores]
+        return sorted(ranked, reverse=True)[: self.stats.index_query.depth]
 
-    def offered(self, listed: Mapping[K, int], chosen: Mapping[K, Voice]) -> list[K]:
+    def select_candidates(self, best_ranks_by_key: Mapping[K, int], selected: Mapping[K, PassageOrigin]) -> list[K]:
         """What is offered of the chosen: what is listed, the turns around the first, and what the probe asks for."""
-        probe = self.question.probe
-        found = set(listed)
-        for key, place in listed.items():
-            if place <= probe.beside:
-                found.update(other for other, _ in self.turns.around(key))
-        found.update(key for key, voice in chosen.items() if voice.seq in probe.also)
-        said = [key for key, voice in chosen.items() if any(a <= voice.said_at < b for a, b in probe.spans)]
-        found.update(sorted(said)[-probe.depth :])
-        return sorted(key for key in found if key in chosen)
+        index_query = self.stats.index_query
+        offered = set(best_ranks_by_key)
+        for key, rank in best_ranks_by_key.items():
+            if rank <= index_query.neighbour_depth:
+                offered.update(neighbour for neighbour, _ in self.turn_order.weighted_window(key))
+        offered.update(key for key, origin in selected.items() if origin.seq in index_query.extra_seqs)
+        in_spans = [key for key, origin in selected.items() if any(a <= origin.said_at < b for a, b in index_query.time_spans)]
+        offered.update(sorted(in_spans)[-index_query.depth :])
+        return sorted(key for key in offered if key in selected)
 
-    def mark(self, key: K, voice: Voice, near: int | None, words: int | None) -> Mark:
+    def build_candidate(self, key: K, origin: PassageOrigin, vector_rank: int | None, word_rank: int | None) -> Candidate:
         """Everything known of a passage."""
-        code: Any = self.codes.get(key, b"") if self.question.asked else b""
-        return Mark(
-            voice.seq, voice.slot, voice.said_at, voice.talk, voice.role, voice.actor, self.cosines.get(key),
-            self.dense(key),
-            self.hubs.get(key, 0.0), self.words.get(key, 0.0), cover(self.told(key), self.question.mass),
-            near, words, bytes(code),
+        code: Any = self.codes.get(key, b"") if self.stats.query_code else b""
+        return Candidate(
+            origin.seq, origin.slot, origin.said_at, origin.talk, origin.role, origin.actor, self.cosines.get(key),
+            self.dense_score(key),
+            self.hubness.get(key, 0.0), self.bm25_scores.get(key, 0.0), query_coverage(self.matched_weight(key), self.stats.total_weight),
+            vector_rank, word_rank, bytes(code),
         )  # fmt: skip
 
 
-def places(near: Mapping[K, int], words: Mapping[K, int]) -> dict[K, int]:
+def best_ranks(vector_ranks: Mapping[K, int], word_ranks: Mapping[K, int]) -> dict[K, int]:
     """The better of the places each passage has in the two lists."""
-    return {key: min(near.get(key, NOWHERE), words.get(key, NOWHERE)) for key in near.keys() | words.keys()}
+    return {key: min(vector_ranks.get(key, UNRANKED), word_ranks.get(key, UNRANKED)) for key in vector_ranks.keys() | word_ranks.keys()}

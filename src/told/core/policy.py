@@ -23,10 +23,10 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from told.core.errors import InvalidInput
-from told.core.reading import meant
-from told.core.value import quick
+from told.core.reading import suggest_option
+from told.core.value import fast_frozen_init
 
-Choice = TypeVar("Choice", bound=StrEnum)
+EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 class Action(StrEnum):
@@ -52,7 +52,7 @@ class Action(StrEnum):
     """Change kinds, policies and grants; rebuild, verify, back up."""
 
 
-class Capsule(StrEnum):
+class PolicyKind(StrEnum):
     """The sorts of policy, from the most open to the most closed."""
 
     PUBLIC = "public"
@@ -77,7 +77,7 @@ class Inheritance(StrEnum):
     """The strictest of all sources too: here every change of a policy is an act of authority, `administer`."""
 
 
-class State(StrEnum):
+class PolicyState(StrEnum):
     """Whether a policy is in force."""
 
     ACTIVE = "active"
@@ -86,7 +86,7 @@ class State(StrEnum):
     SUPERSEDED = "superseded"
 
 
-class Purpose(StrEnum):
+class GrantPurpose(StrEnum):
     """What a grant is for."""
 
     REVIEW = "review"
@@ -100,41 +100,41 @@ class Purpose(StrEnum):
     INSPECTION = "inspection"
 
 
-ALL = frozenset(Action)
-NONE: frozenset[Action] = frozenset()
-METADATA = frozenset({Action.READ_METADATA})
-CHANGES = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMINISTER})
+ALL_ACTIONS = frozenset(Action)
+NO_ACTIONS: frozenset[Action] = frozenset()
+METADATA_ACTIONS = frozenset({Action.READ_METADATA})
+MUTATING_ACTIONS = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMINISTER})
 """Actions that change the store rather than use what is in it; no policy gives them away without a grant."""
-USES = ALL - CHANGES
-ATTESTABLE = USES | {Action.REQUEST_DELETION}
+USE_ACTIONS = ALL_ACTIONS - MUTATING_ACTIONS
+GRANTABLE_ACTIONS = USE_ACTIONS | {Action.REQUEST_DELETION}
 """What "all" means in a grant; `write` and `administer` are only ever granted by name."""
-OUTWARD = frozenset({
+EXPORTING_ACTIONS = frozenset({
     Action.EXPORT_CLAIMS, Action.TRAIN_MODEL, Action.PUBLISH_RELEASE,
     Action.SHARE_WITH_THIRD_PARTY, Action.FEDERATED_QUERY,
 })  # fmt: skip
 """Uses that carry content out of the account."""
-UNDENIABLE = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
+UNDENIABLE_ACTIONS = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
 
 
-def choose(choices: type[Choice], text: Any, name: str) -> Choice:
+def parse_enum(enum_type: type[EnumT], value: Any, name: str) -> EnumT:
     """The member with this spelling, or an error that lists them."""
     try:
-        return choices(text)
+        return enum_type(value)
     except ValueError:
-        allowed = [str(choice) for choice in choices]
-        raise InvalidInput(f"{name} is {text!r}; allowed: {', '.join(allowed)}.", hint=meant(text, allowed)) from None
+        allowed = [str(choice) for choice in enum_type]
+        raise InvalidInput(f"{name} is {value!r}; allowed: {', '.join(allowed)}.", hint=suggest_option(value, allowed)) from None
 
 
-def actions(names: str | Iterable[str]) -> frozenset[Action]:
+def parse_actions(names: str | Iterable[str]) -> frozenset[Action]:
     """The actions of these names; "all" stands for every action an attestation may give."""
     if not isinstance(names, Iterable):
         raise InvalidInput(f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".')
-    listed = [names] if isinstance(names, str) else list(names)
-    spelled = {choose(Action, name, "An action") for name in listed if name != "all"}
-    return ATTESTABLE | spelled if "all" in listed else frozenset(spelled)
+    name_list = [names] if isinstance(names, str) else list(names)
+    parsed = {parse_enum(Action, name, "An action") for name in name_list if name != "all"}
+    return GRANTABLE_ACTIONS | parsed if "all" in name_list else frozenset(parsed)
 
 
-def _instant(value: Any) -> int | None:
+def _check_expiry(value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise InvalidInput(f"expires is {value!r}.", hint="Give microseconds since 1970 as a whole number, or null.")
     return value
@@ -148,24 +148,24 @@ class Policy:
     """
 
     name: str
-    kind: Capsule
-    allows: frozenset[Action] = METADATA
-    forbids: frozenset[Action] = NONE
+    kind: PolicyKind
+    allows: frozenset[Action] = METADATA_ACTIONS
+    forbids: frozenset[Action] = NO_ACTIONS
     inheritance: Inheritance = Inheritance.MAX_RESTRICTION
     expires: int | None = None
-    state: State = State.ACTIVE
+    state: PolicyState = PolicyState.ACTIVE
     parts: tuple[Policy, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.strip() or ("+" in self.name and not self.parts):
             raise InvalidInput(f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'.")
-        if never := self.forbids & UNDENIABLE:
-            listed = ", ".join(sorted(never))
+        if not_forbiddable := self.forbids & UNDENIABLE_ACTIONS:
+            listed = ", ".join(sorted(not_forbiddable))
             raise InvalidInput(f"Policy {self.name!r} may not forbid {listed}: that would lock the owner out.")
 
-    def in_force(self, now: int) -> bool:
+    def is_in_force(self, now: int) -> bool:
         """Whether the policy's own permissions and its grants count."""
-        return self.state is State.ACTIVE and (self.expires is None or now < self.expires)
+        return self.state is PolicyState.ACTIVE and (self.expires is None or now < self.expires)
 
     def as_json(self) -> dict[str, Any]:
         """The policy as a rule of the ledger; a combination is kept as its name alone."""
@@ -183,12 +183,12 @@ class Policy:
         """The policy a rule states; what it leaves out is read restrictively."""
         return cls(
             name,
-            choose(Capsule, rule.get("kind", Capsule.UNKNOWN), "kind"),
-            actions(rule.get("allows", METADATA)),
-            actions(rule.get("forbids", NONE)),
-            choose(Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"),
-            _instant(rule.get("expires")),
-            choose(State, rule.get("state", State.ACTIVE), "state"),
+            parse_enum(PolicyKind, rule.get("kind", PolicyKind.UNKNOWN), "kind"),
+            parse_actions(rule.get("allows", METADATA_ACTIONS)),
+            parse_actions(rule.get("forbids", NO_ACTIONS)),
+            parse_enum(Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"),
+            _check_expiry(rule.get("expires")),
+            parse_enum(PolicyState, rule.get("state", PolicyState.ACTIVE), "state"),
         )
 
 
@@ -200,7 +200,7 @@ class Grant:
     issuer: str
     policy: str
     actions: frozenset[Action]
-    purpose: Purpose
+    purpose: GrantPurpose
     rationale: str
     expires: int | None = None
     revoked: bool = False
@@ -212,7 +212,7 @@ class Grant:
         if not self.actions:
             raise InvalidInput("A grant needs at least one action.", hint='Name them, or give "all".')
 
-    def in_force(self, now: int) -> bool:
+    def is_in_force(self, now: int) -> bool:
         """Whether the grant counts."""
         return not self.revoked and (self.expires is None or now < self.expires)
 
@@ -240,17 +240,17 @@ class Grant:
             str(rule.get("holder", "")),
             str(rule.get("issuer", "")),
             str(rule.get("policy", "")),
-            actions(rule.get("actions", ())),
-            choose(Purpose, rule.get("purpose"), "purpose"),
+            parse_actions(rule.get("actions", ())),
+            parse_enum(GrantPurpose, rule.get("purpose"), "purpose"),
             str(rule.get("rationale", "")),
-            _instant(rule.get("expires")),
+            _check_expiry(rule.get("expires")),
             bool(rule.get("revoked", False)),
         )
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyDecision:
     """Yes or no, and why; true when it is yes."""
 
     allowed: bool
@@ -260,72 +260,72 @@ class Verdict:
         return self.allowed
 
 
-def allows(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> Verdict:
+def decide_access(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> PolicyDecision:
     """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
     if not policy.parts:
-        return _judge(policy, grants, holder, action, owner=owner, now=now)
-    verdicts = [_judge(part, grants, holder, action, owner=owner, now=now) for part in policy.parts]
-    for verdict in verdicts:
-        if not verdict:
-            return verdict
-    return Verdict(True, " ".join(dict.fromkeys(verdict.reason for verdict in verdicts)))
+        return _decide_single(policy, grants, holder, action, owner=owner, now=now)
+    decisions = [_decide_single(part, grants, holder, action, owner=owner, now=now) for part in policy.parts]
+    for decision in decisions:
+        if not decision:
+            return decision
+    return PolicyDecision(True, " ".join(dict.fromkeys(decision.reason for decision in decisions)))
 
 
-def _judge(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> Verdict:
+def _decide_single(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> PolicyDecision:
     if action in policy.forbids:
-        return Verdict(False, f"Policy {policy.name!r} forbids {action} to everybody.")
+        return PolicyDecision(False, f"Policy {policy.name!r} forbids {action} to everybody.")
     if owner:
-        return Verdict(True, "The owner of the account may.")
+        return PolicyDecision(True, "The owner of the account may.")
     if action is Action.READ_METADATA:
-        return Verdict(True, "Metadata is open inside the account.")
-    if not policy.in_force(now):
-        return Verdict(False, f"Policy {policy.name!r} is not in force.")
+        return PolicyDecision(True, "Metadata is open inside the account.")
+    if not policy.is_in_force(now):
+        return PolicyDecision(False, f"Policy {policy.name!r} is not in force.")
     if action in policy.allows:
-        return Verdict(True, f"Policy {policy.name!r} allows {action}.")
-    about = [grant for grant in grants if grant.covers(policy, holder, action)]
-    if live := next((grant for grant in about if grant.in_force(now)), None):
-        return Verdict(True, f"Granted by {live.issuer} for {live.purpose}.")
-    lack = "the grant is no longer in force" if about else f"{holder} has no grant"
-    return Verdict(False, f"Policy {policy.name!r} does not allow {action} and {lack}.")
+        return PolicyDecision(True, f"Policy {policy.name!r} allows {action}.")
+    matching = [grant for grant in grants if grant.covers(policy, holder, action)]
+    if active := next((grant for grant in matching if grant.is_in_force(now)), None):
+        return PolicyDecision(True, f"Granted by {active.issuer} for {active.purpose}.")
+    reason = "the grant is no longer in force" if matching else f"{holder} has no grant"
+    return PolicyDecision(False, f"Policy {policy.name!r} does not allow {action} and {reason}.")
 
 
-def strictest(a: Policy, b: Policy) -> Policy:
+def combine_strictest(a: Policy, b: Policy) -> Policy:
     """The policy that allows an action exactly when both do, to the same holder with the same grants."""
     parts = sorted(dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name)
     if len(parts) == 1:
         return parts[0]
     return Policy(
         "+".join(part.name for part in parts),
-        max((part.kind for part in parts), key=list(Capsule).index),
+        max((part.kind for part in parts), key=list(PolicyKind).index),
         frozenset.intersection(*(part.allows for part in parts)),
         frozenset.union(*(part.forbids for part in parts)),
         max((part.inheritance for part in parts), key=list(Inheritance).index),
         min((part.expires for part in parts if part.expires is not None), default=None),
-        next((part.state for part in parts if part.state is not State.ACTIVE), State.ACTIVE),
+        next((part.state for part in parts if part.state is not PolicyState.ACTIVE), PolicyState.ACTIVE),
         tuple(parts),
     )
 
 
-def inherited(source: Policy, *others: Policy) -> Policy:
+def inherit_policy(source: Policy, *others: Policy) -> Policy:
     """The policy of what is derived from these sources."""
     if all(policy.inheritance is Inheritance.SOURCE_POLICY for policy in (source, *others)):
         return source
-    return reduce(strictest, others, source)
+    return reduce(combine_strictest, others, source)
 
 
-METADATA_ONLY = (
-    Capsule.OPEN_METADATA, Capsule.LICENSED, Capsule.COMMUNITY, Capsule.PRIVATE,
-    Capsule.EMBARGOED, Capsule.REGULATED, Capsule.UNKNOWN,
+METADATA_ONLY_KINDS = (
+    PolicyKind.OPEN_METADATA, PolicyKind.LICENSED, PolicyKind.COMMUNITY, PolicyKind.PRIVATE,
+    PolicyKind.EMBARGOED, PolicyKind.REGULATED, PolicyKind.UNKNOWN,
 )  # fmt: skip
 
-DEFAULTS: Mapping[str, Policy] = MappingProxyType({
+DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType({
     policy.name: policy
     for policy in (
-        Policy("public", Capsule.PUBLIC, USES - {Action.TRAIN_MODEL}),
-        *(Policy(kind.value, kind) for kind in METADATA_ONLY),
-        Policy("sealed", Capsule.SEALED, forbids=ALL - UNDENIABLE, inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY),
-        Policy("private_research", Capsule.PRIVATE, USES - OUTWARD),
-        Policy("restricted_pending_review", Capsule.UNKNOWN),
+        Policy("public", PolicyKind.PUBLIC, USE_ACTIONS - {Action.TRAIN_MODEL}),
+        *(Policy(kind.value, kind) for kind in METADATA_ONLY_KINDS),
+        Policy("sealed", PolicyKind.SEALED, forbids=ALL_ACTIONS - UNDENIABLE_ACTIONS, inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY),
+        Policy("private_research", PolicyKind.PRIVATE, USE_ACTIONS - EXPORTING_ACTIONS),
+        Policy("restricted_pending_review", PolicyKind.UNKNOWN),
     )
 })  # fmt: skip
 """The policies every account begins with: one of each sort, named after it, and the two that carry names of their own.
@@ -337,6 +337,6 @@ not for the other callers of the account.
 """
 
 
-def named(name: str, known: Mapping[str, Policy] = DEFAULTS) -> Policy:
+def resolve_policy(name: str, policies: Mapping[str, Policy] = DEFAULT_POLICIES) -> Policy:
     """The policy an entry carries by name, combinations included; a name nobody ruled is restricted."""
-    return reduce(strictest, (known.get(part, DEFAULTS["unknown_restricted"]) for part in name.split("+")))
+    return reduce(combine_strictest, (policies.get(part, DEFAULT_POLICIES["unknown_restricted"]) for part in name.split("+")))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar, overload
 
-from told.core.fact import NEVER, UNLISTED, Fact
-from told.core.filter import EVERYTHING, Filter, Test, every, speaks_of
+from told.core.fact import NEVER, UNLISTED_KINDS, Fact
+from told.core.filter import MATCH_ALL, Filter, Comparison, combine_all, has_field
 from told.core.lazy import cached_property
 from told.core.scope import Scope
-from told.core.text import query_terms
-from told.core.value import quick
-from told.core.when import iso
+from told.core.text import extract_query_terms
+from told.core.value import fast_frozen_init
+from told.core.when import format_iso
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ MAX_LIMIT = 1000
 LATEST = NEVER - 1
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AsOf:
     """A point on both axes: the ledger position read, its instant, and the world time asked about, if any.
@@ -33,53 +33,53 @@ class AsOf:
     valid_at: int | None = None
 
 
-def counting(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
+def select_version(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
     """The version that counts at a point on both axes, of all there ever were of one thread; expired or not."""
-    seq, when = as_of.seq, as_of.valid_at
-    if when is None:
-        held = [fact for fact in versions if fact.seq <= seq < fact.until]
+    seq, valid_at = as_of.seq, as_of.valid_at
+    if valid_at is None:
+        candidates = [fact for fact in versions if fact.seq <= seq < fact.until]
     else:
-        held = [fact for fact in versions if fact.seq <= seq < fact.gone and fact.valid_from <= when < fact.valid_to]
-    return max(held, key=lambda fact: fact.seq, default=None)
+        candidates = [fact for fact in versions if fact.seq <= seq < fact.gone and fact.valid_from <= valid_at < fact.valid_to]
+    return max(candidates, key=lambda fact: fact.seq, default=None)
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Find:
+class FactQuery:
     """Which facts to read, of those after a position; the scope is part of every question."""
 
     scope: Scope
     as_of: AsOf
-    filter: Filter = EVERYTHING
+    filter: Filter = MATCH_ALL
     show_expired: bool = False
     limit: int | None = None
     offset: int = 0
     after: int = 0
 
 
-def listed(find: Find) -> Find:
+def exclude_unlisted(query: FactQuery) -> FactQuery:
     """The same read without the kinds that stand behind memories, unless its filter speaks of kinds itself."""
-    if speaks_of(find.filter, "kind"):
-        return find
-    return replace(find, filter=every((find.filter, Test("kind", "nin", tuple(sorted(UNLISTED))))))
+    if has_field(query.filter, "kind"):
+        return query
+    return replace(query, filter=combine_all((query.filter, Comparison("kind", "nin", tuple(sorted(UNLISTED_KINDS))))))
 
 
-class Word(NamedTuple):
+class QueryWord(NamedTuple):
     """A word of a query that may name somebody: its case folded, as it is written, whether it was capitalised."""
 
     text: str
     written: str
-    capital: bool = False
+    is_capitalised: bool = False
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms it brings to the search, unless it does name somebody."""
-        return tuple(query_terms(self.written))
+        return tuple(extract_query_terms(self.written))
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Probe:
+class IndexQuery:
     """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
 
     `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
@@ -89,20 +89,20 @@ class Probe:
     positions in `also`.
     """
 
-    find: Find
+    query: FactQuery
     terms: tuple[str, ...] = ()
     vector: Sequence[float] | None = None
     depth: int = 100
     model: str | None = None
     centre: float = 0.0
     usual: float = 0.0
-    words: tuple[Word, ...] = ()
-    spans: tuple[tuple[int, int], ...] = ()
-    beside: int = 0
-    also: tuple[int, ...] = ()
+    words: tuple[QueryWord, ...] = ()
+    time_spans: tuple[tuple[int, int], ...] = ()
+    neighbour_depth: int = 0
+    extra_seqs: tuple[int, ...] = ()
 
 
-class Mark(NamedTuple):
+class Candidate(NamedTuple):
     """What the index knows of one passage it offers, whichever way it came.
 
     `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.
@@ -126,29 +126,29 @@ class Mark(NamedTuple):
     code: bytes = b""
 
 
-class Later(Sequence[T]):
+class LazySequence(Sequence[T]):
     """Values that are made when somebody first looks at one."""
 
-    def __init__(self, make: Callable[[], Sequence[T]]) -> None:
-        self._make = make
+    def __init__(self, load: Callable[[], Sequence[T]]) -> None:
+        self._load = load
 
     @cached_property
-    def made(self) -> Sequence[T]:
+    def values(self) -> Sequence[T]:
         """They themselves."""
-        return self._make()
+        return self._load()
 
     @overload
-    def __getitem__(self, place: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        return self.made[place]
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.values[index]
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.values)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.made)
+        return iter(self.values)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -157,38 +157,38 @@ class Later(Sequence[T]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return repr(self.made)
+        return repr(self.values)
 
 
-class Marks(Later[Mark]):
+class Candidates(LazySequence[Candidate]):
     """Marks that are made when somebody first looks at one."""
 
-    def column(self, name: str) -> Sequence[Any]:
+    def get_column(self, name: str) -> Sequence[Any]:
         """One thing that is known of each."""
-        return [getattr(mark, name) for mark in self.made]
+        return [getattr(candidate, name) for candidate in self.values]
 
-    def some(self, places: Sequence[int]) -> Sequence[Mark]:
+    def take(self, indices: Sequence[int]) -> Sequence[Candidate]:
         """Those at some places."""
-        return [self.made[place] for place in places]
+        return [self.values[index] for index in indices]
 
 
-def columns(marks: Sequence[Mark]) -> Marks:
+def to_candidates(candidates: Sequence[Candidate]) -> Candidates:
     """Marks as what can be asked for one thing that is known of each, or for some of them."""
-    made = marks.made if type(marks) is Later else marks
-    return made if isinstance(made, Marks) else Marks(lambda: made)
+    values = candidates.values if type(candidates) is LazySequence else candidates
+    return values if isinstance(values, Candidates) else Candidates(lambda: values)
 
 
-class Offers(Later[tuple[int, float]]):
+class RankedList(LazySequence[tuple[int, float]]):
     """What a retriever offers, made of the positions and scores of passages, best first, once somebody looks at it.
 
     Each fact stands there once, where its best passage does; whether there is any is known beforehand.
     """
 
-    def __init__(self, some: bool, passages: Callable[[], Iterable[tuple[int, float]]]) -> None:
-        self._some, self._passages = some, passages
+    def __init__(self, nonempty: bool, passages: Callable[[], Iterable[tuple[int, float]]]) -> None:
+        self._nonempty, self._passages = nonempty, passages
 
     @cached_property
-    def made(self) -> Sequence[tuple[int, float]]:
+    def values(self) -> Sequence[tuple[int, float]]:
         """Facts and scores."""
         best: dict[int, float] = {}
         for seq, score in self._passages():
@@ -196,12 +196,12 @@ class Offers(Later[tuple[int, float]]):
         return list(best.items())
 
     def __bool__(self) -> bool:
-        return self._some
+        return self._nonempty
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class IndexResult:
     """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
 
     The marks of a fact stand in the order of its slots.
@@ -210,17 +210,17 @@ class Ranked:
     `linked` is whether the account has any links to follow.
     """
 
-    near: Sequence[tuple[int, float]] = ()
-    words: Sequence[tuple[int, float]] = ()
-    marks: Sequence[Mark] = ()
-    named: tuple[str, ...] = ()
-    mass: float = 0.0
-    mean: float = 0.0
-    visible: int = 0
-    linked: bool = False
+    by_vector: Sequence[tuple[int, float]] = ()
+    by_terms: Sequence[tuple[int, float]] = ()
+    candidates: Sequence[Candidate] = ()
+    named_speakers: tuple[str, ...] = ()
+    total_weight: float = 0.0
+    centroid_length: float = 0.0
+    passage_count: int = 0
+    has_links: bool = False
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A fact with its score and the parts the score is made of, and the passage of it that matched.
@@ -239,7 +239,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One stage of a read: how many went in and out, and how long it took."""
 
     stage: str
@@ -249,9 +249,9 @@ class Step:
     note: str = ""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TracedCandidate:
     """One fact a read looked at, and the stage that kept or dropped it."""
 
     id: str
@@ -280,8 +280,8 @@ class Trace:
 
     query: str
     as_of: AsOf
-    steps: tuple[Step, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
+    steps: tuple[TraceStep, ...] = ()
+    candidates: tuple[TracedCandidate, ...] = ()
     asked: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -289,8 +289,8 @@ class Trace:
         return {
             "query": self.query,
             "asked": dict(self.asked),
-            "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": iso(self.as_of.at)},
-            "valid_at": None if self.as_of.valid_at is None else iso(self.as_of.valid_at),
+            "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": format_iso(self.as_of.at)},
+            "valid_at": None if self.as_of.valid_at is None else format_iso(self.as_of.valid_at),
             "steps": [
                 {"stage": s.stage, "kept": s.kept, "dropped": s.dropped, "micros": round(s.micros, 1), "note": s.note}
                 for s in self.steps
@@ -315,7 +315,7 @@ class Bundle:
         return self.text
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a write did to one memory."""
@@ -328,7 +328,7 @@ class Event:
     actor: str | None = None
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a write returns: its events, what was skipped and why, and where in the ledger it stands.
@@ -360,14 +360,14 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """The certificate as JSON."""
         return {
-            "tombstone": {"seq": self.seq, "at": iso(self.at), "hash": self.hash},
+            "tombstone": {"seq": self.seq, "at": format_iso(self.at), "hash": self.hash},
             "entries": self.entries, "memories": list(self.memories), "evidence": self.evidence,
             "destroyed": dict(self.destroyed), "warnings": list(self.warnings),
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerifyResult:
     """Whether a ledger is what it was when it was written."""
 
     ok: bool
@@ -384,11 +384,11 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class AccessCount:
     """How often a memory was recalled, and when last."""
 
     count: int
     last: int
 
-    def __add__(self, other: Touch) -> Touch:
-        return Touch(self.count + other.count, max(self.last, other.last))
+    def __add__(self, other: AccessCount) -> AccessCount:
+        return AccessCount(self.count + other.count, max(self.last, other.last))

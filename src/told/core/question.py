@@ -5,50 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from told.core.query import Probe
-from told.core.score import Centre, Corpus, counted, idf, level, named, toward, trust
-from told.core.value import quick
+from told.core.query import IndexQuery
+from told.core.score import Centroid, CorpusStatistics, select_query_terms, idf, expected_cosine, find_named_speakers, query_cosine, sample_confidence
+from told.core.value import fast_frozen_init
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Question:
+class QueryStatistics:
     """A probe as every part of an index answers it: with the statistics of everything the read can see.
 
     `off` is how much of the mean direction is really taken off, and `level` how near a passage then is on the average.
     """
 
-    probe: Probe
-    weights: Mapping[str, float]
-    average: float
-    named: tuple[str, ...] = ()
-    asked: bytes = b""
-    middle: Centre = field(default_factory=Centre)
-    off: float = 0.0
-    level: float = 0.0
-    visible: int = 0
+    index_query: IndexQuery
+    term_weights: Mapping[str, float]
+    average_length: float
+    named_speakers: tuple[str, ...] = ()
+    query_code: bytes = b""
+    centroid: Centroid = field(default_factory=Centroid)
+    centring: float = 0.0
+    expected_cosine: float = 0.0
+    passage_count: int = 0
 
     @property
-    def mass(self) -> float:
+    def total_weight(self) -> float:
         """What all terms of the query tell together."""
-        return sum(self.weights.values())
+        return sum(self.term_weights.values())
 
 
-def question(
-    probe: Probe, asked: bytes, corpus: Corpus, containing: Sequence[int], speakers: Iterable[str],
-    middle: Centre, count: int, toward: Callable[[bytes, bytes], float] = toward,
-) -> Question:  # fmt: skip
+def build_query_statistics(
+    index_query: IndexQuery, query_code: bytes, corpus: CorpusStatistics, document_frequencies: Sequence[int], speakers: Iterable[str],
+    centroid: Centroid, vector_count: int, cosine_fn: Callable[[bytes, bytes], float] = query_cosine,
+) -> QueryStatistics:  # fmt: skip
     """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where.
 
     The last is the centre of so many vectors; `toward` is what the cosine of a query with a code is found by.
     """
-    terms = tuple(dict.fromkeys(probe.terms))
-    people, names = named(speakers, probe.words) if probe.words else ((), frozenset())
-    kept = counted(terms, names)
-    pairs = zip(terms, containing, strict=True)
-    weights = {term: idf(corpus, number) if term in kept else 0.0 for term, number in pairs}
-    trusted = trust(count)
-    off = probe.centre * trusted
-    near = toward(asked, middle.code) if asked and middle.length else 0.0
-    usual = level(near, middle, off, probe.usual, trusted) if asked else 0.0
-    return Question(probe, weights, corpus.average, people, asked, middle, off, usual, corpus.passages)
+    terms = tuple(dict.fromkeys(index_query.terms))
+    named_speakers, name_terms = find_named_speakers(speakers, index_query.words) if index_query.words else ((), frozenset())
+    counted_terms = select_query_terms(terms, name_terms)
+    pairs = zip(terms, document_frequencies, strict=True)
+    term_weights = {term: idf(corpus, frequency) if term in counted_terms else 0.0 for term, frequency in pairs}
+    confidence = sample_confidence(vector_count)
+    centring = index_query.centre * confidence
+    centroid_cosine = cosine_fn(query_code, centroid.code) if query_code and centroid.length else 0.0
+    expected = expected_cosine(centroid_cosine, centroid, centring, index_query.usual, confidence) if query_code else 0.0
+    return QueryStatistics(index_query, term_weights, corpus.average_length, named_speakers, query_code, centroid, centring, expected, corpus.passage_count)

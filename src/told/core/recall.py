@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from told.core.fact import NEVER
-from told.core.query import Touch
-from told.core.value import quick
+from told.core.query import AccessCount
+from told.core.value import fast_frozen_init
 
-STRENGTHENING = 0.1
+ACCESS_STRENGTH_GAIN = 0.1
 """How much stronger each recall makes what is recalled, up to 1."""
 
 
-class Reason(StrEnum):
+class ReviewReason(StrEnum):
     """Why a memory is to be thought over."""
 
     RECALL = "recall"
@@ -27,7 +27,7 @@ class Reason(StrEnum):
     EXPLICIT = "explicit"
 
 
-class Access(StrEnum):
+class AccessOutcome(StrEnum):
     """What happened to a memory in a read."""
 
     RETRIEVED = "retrieved"
@@ -37,9 +37,9 @@ class Access(StrEnum):
     CORRECTED = "corrected"
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class AccessRecord:
     """One memory in one read: at which rank, with which score, and to which query, of which only a hash is kept."""
 
     thread: str
@@ -47,12 +47,12 @@ class Recalled:
     rank: int = 0
     score: float = 0.0
     query: str = ""
-    access: Access = Access.RETRIEVED
+    access: AccessOutcome = AccessOutcome.RETRIEVED
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class RecallState:
+class AccessState:
     """How much in use a memory was from one instant until another; the state after it is a new one."""
 
     thread: str
@@ -62,23 +62,23 @@ class RecallState:
     strength: float
 
     @classmethod
-    def first(cls, thread: str, at: int) -> RecallState:
+    def from_first_access(cls, thread: str, at: int) -> AccessState:
         """The state a first recall begins."""
-        return cls(thread, at, NEVER, 1, STRENGTHENING)
+        return cls(thread, at, NEVER, 1, ACCESS_STRENGTH_GAIN)
 
-    def after(self, at: int) -> RecallState:
+    def next_state(self, at: int) -> AccessState:
         """The state one more recall begins; one that is told late begins no earlier than this one."""
-        strength = 1.0 if self.strength == 1.0 else min(1.0, round(self.strength + STRENGTHENING, 9))
-        return RecallState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
+        strength = 1.0 if self.strength == 1.0 else min(1.0, round(self.strength + ACCESS_STRENGTH_GAIN, 9))
+        return AccessState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Task:
+class ReviewTask:
     """A memory that is to be thought over, from when on, how urgently, and who is at it; `id` 0 has no place yet."""
 
     thread: str
-    reason: Reason
+    reason: ReviewReason
     priority: float = 0.0
     due: int = 0
     id: int = 0
@@ -87,22 +87,22 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class AccessBatch:
     """What the reads of a while leave behind in an account, to be written down together."""
 
-    counts: Mapping[str, Touch] = field(default_factory=dict)
-    met: Mapping[tuple[str, str], Touch] = field(default_factory=dict)
-    recalls: Sequence[Recalled] = ()
-    keep: int = 0
-    tasks: Sequence[Task] = ()
+    counts: Mapping[str, AccessCount] = field(default_factory=dict)
+    cooccurrences: Mapping[tuple[str, str], AccessCount] = field(default_factory=dict)
+    records: Sequence[AccessRecord] = ()
+    keep_per_thread: int = 0
+    tasks: Sequence[ReviewTask] = ()
     window: int = 0
 
 
-def urgency(task: Task) -> tuple[float, int, int]:
+def urgency_key(task: ReviewTask) -> tuple[float, int, int]:
     """What tasks are sorted by: the most urgent first, then the longest due, then the oldest."""
     return -task.priority, task.due, task.id
 
 
-def paired(one: str, other: str) -> tuple[str, str]:
+def order_pair(first: str, second: str) -> tuple[str, str]:
     """Two topics as the pair they are counted as, whoever came first."""
-    return (one, other) if one < other else (other, one)
+    return (first, second) if first < second else (second, first)

@@ -13,14 +13,14 @@ from enum import StrEnum
 from math import ceil, inf, log
 from typing import Final
 
-BUMP: Final = 0.3
+REPEAT_GAIN: Final = 0.3
 """What saying something again adds, as a share of the base weight."""
-CEILING: Final = 1.0
-PRUNE: Final = 0.10
+MAX_SALIENCE: Final = 1.0
+DEFAULT_PRUNE_THRESHOLD: Final = 0.10
 """Below this a memory has faded, unless it is permanent."""
 
 
-class Clock(StrEnum):
+class DecayClock(StrEnum):
     """What makes memories fade: turns of a conversation, days, or tokens counted as turns of usual size."""
 
     TURNS = "turns"
@@ -52,7 +52,7 @@ _HALF_LIFE_DAYS = {Tier.PERMANENT: None, Tier.LONG_TERM: 180.0, Tier.SESSION: 1.
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class DecayCurve:
     """How a memory fades: what it starts with and what is left after one unit of its clock.
 
     One that is lasting never counts as faded, however little it weighs.
@@ -60,67 +60,67 @@ class Curve:
 
     base: float
     decay: float
-    lasting: bool = False
-    floor: float = PRUNE
-    bump: float = BUMP
+    is_permanent: bool = False
+    floor: float = DEFAULT_PRUNE_THRESHOLD
+    repeat_gain: float = REPEAT_GAIN
 
-    def faded(self, weight: float) -> bool:
+    def is_faded(self, weight: float) -> bool:
         """Whether a memory of this weight is no longer shown unasked."""
-        return not self.lasting and weight < self.floor
+        return not self.is_permanent and weight < self.floor
 
 
-def salience(curve: Curve, said: Iterable[float], now: float) -> float:
+def compute_salience(curve: DecayCurve, mentions: Iterable[float], now: float) -> float:
     """What a memory weighs at a reading of its clock, given those at which it was said; nothing before the first.
 
     Said again it gains, up to the ceiling; said again after it has faded, it begins anew.
     """
     weight, last = 0.0, -inf
-    for reading in sorted(reading for reading in said if reading <= now):
-        weight = said_anew(curve, weight * curve.decay ** (reading - last) if weight else 0.0)
+    for reading in sorted(reading for reading in mentions if reading <= now):
+        weight = reinforce(curve, weight * curve.decay ** (reading - last) if weight else 0.0)
         last = reading
     return weight * curve.decay ** (now - last) if weight else 0.0
 
 
-def said_anew(curve: Curve, left: float) -> float:
+def reinforce(curve: DecayCurve, remaining: float) -> float:
     """What a memory weighs when it is said and so much of it was left."""
-    anew = not left or curve.faded(left)
-    return min(curve.base, CEILING) if anew else min(left + curve.bump * curve.base, CEILING)
+    starts_over = not remaining or curve.is_faded(remaining)
+    return min(curve.base, MAX_SALIENCE) if starts_over else min(remaining + curve.repeat_gain * curve.base, MAX_SALIENCE)
 
 
-def fades_at(curve: Curve, said: Iterable[float], now: float) -> float | None:
+def find_fade_time(curve: DecayCurve, mentions: Iterable[float], now: float) -> float | None:
     """The first whole reading of the clock after `now` at which the memory has faded; None if it never does."""
-    if curve.lasting or curve.decay >= 1.0 or curve.floor <= 0.0:
+    if curve.is_permanent or curve.decay >= 1.0 or curve.floor <= 0.0:
         return None
-    weight = salience(curve, said, now)
-    if curve.faded(weight):
+    weight = compute_salience(curve, mentions, now)
+    if curve.is_faded(weight):
         return now
-    left = ceil(log(curve.floor / weight) / log(curve.decay)) if curve.decay else 1
-    while left and curve.faded(weight * curve.decay ** (left - 1)):
-        left -= 1
-    while not curve.faded(weight * curve.decay**left):
-        left += 1
-    return now + left
+    steps = ceil(log(curve.floor / weight) / log(curve.decay)) if curve.decay else 1
+    while steps and curve.is_faded(weight * curve.decay ** (steps - 1)):
+        steps -= 1
+    while not curve.is_faded(weight * curve.decay**steps):
+        steps += 1
+    return now + steps
 
 
-def drawn(
-    curve: Curve, said: Iterable[float], start: float, end: float, points: int = 60
+def sample_curve(
+    curve: DecayCurve, mentions: Iterable[float], start: float, end: float, points: int = 60
 ) -> Iterator[tuple[float, float]]:
     """The curve from one reading of the clock to another: so many pairs of a reading and the weight at it."""
-    known = tuple(said)
+    mention_times = tuple(mentions)
     step = (end - start) / max(points - 1, 1)
-    for number in range(points):
-        reading = start + step * number
-        yield reading, salience(curve, known, reading)
+    for i in range(points):
+        reading = start + step * i
+        yield reading, compute_salience(curve, mention_times, reading)
 
 
 # Other rhythms --------------------------------------------------------------------------------------------------------
 
 
-def per_event(decay: float, events: float) -> float:
+def decay_per_event(decay: float, events: float) -> float:
     """The decay for one event where so many of them make one turn, so that a turn's worth of them decays the same."""
     return float(decay ** (1.0 / events))
 
 
-def per_day(half_life_days: float) -> float:
+def decay_per_day(half_life_days: float) -> float:
     """The decay for one day that leaves a half after so many days."""
     return float(0.5 ** (1.0 / half_life_days))

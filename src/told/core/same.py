@@ -14,11 +14,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 from told.core.text import STOP_WORDS
-from told.core.tongue import language
+from told.core.tongue import detect_language
 
-_EMPTY: Final = {
+_FILLER_WORDS: Final = {
     "en": """a an the really very quite just actually basically simply honestly definitely certainly oh please also
         indeed truly absolutely literally totally btw that anyway yes yeah hey hi hello""",
     "de": """der die das den dem des ein eine einen einem einer eines wirklich sehr eigentlich halt ja doch mal auch
@@ -28,22 +28,22 @@ _EMPTY: Final = {
 }
 """Words that change nothing of what is said, by language."""
 
-_NUMBERS: Final = {
+_NUMBER_WORDS: Final = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve",
     "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     "es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
     "fr": "zéro _ deux trois quatre cinq six sept huit neuf dix onze douze",
 }
-_LEAST_TURNED, _MOST_TURNED = 4, 64
+_MIN_ROTATED_WORDS, _MAX_ROTATED_WORDS = 4, 64
 """Who turns fewer words round ("Ben calls", "calls Ben") says something else; who turns more, probably too."""
 
-_VITAMINS: Final = frozenset("A")
+_CAPITAL_ARTICLES: Final = frozenset("A")
 """An article that names something where it is written as a capital inside a sentence."""
 
-_LISTED: Final = frozenset("and und y e et or oder o u ou".split())
-_SHORT: Final = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would"}
-_IS: Final = frozenset("he she it that there what who where here how this everything everyone".split())
-_CANNOT: Final = {
+_CONJUNCTIONS: Final = frozenset("and und y e et or oder o u ou".split())
+_CONTRACTIONS: Final = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would"}
+_IS_CONTRACTION_HEADS: Final = frozenset("he she it that there what who where here how this everything everyone".split())
+_NEGATIVE_CONTRACTIONS: Final = {
     "can't": "can not",
     "cannot": "can not",
     "won't": "will not",
@@ -52,68 +52,68 @@ _CANNOT: Final = {
 }
 
 # Everything but signs that mean something beside a word or a number: currencies, %, +, #, &, @, a minus.
-_GAP: Final = regex(
+_PUNCTUATION: Final = lazy_regex(
     r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e\u3000-\u3004\u3008-\u3020"
     r"\u30fb\uff01-\uff0f\uff1a-\uff20\uff5e\ufe0f]+"
 )
-_DECIMAL: Final = regex(r"(?<=\d)[.,:/](?=\d)")
-_THOUSANDS: Final = regex(r"(?<=\d),(?=\d{3}(?!\d))")
-_HYPHEN: Final = regex(r"(?<=\w)-(?=\w)|(?<!\S)-+(?!\d)|-(?!\w)")
+_DECIMAL: Final = lazy_regex(r"(?<=\d)[.,:/](?=\d)")
+_THOUSANDS: Final = lazy_regex(r"(?<=\d),(?=\d{3}(?!\d))")
+_HYPHEN: Final = lazy_regex(r"(?<=\w)-(?=\w)|(?<!\S)-+(?!\d)|-(?!\w)")
 _QUOTES: Final = str.maketrans("\u2018\u2019\u02bc\u201c\u201d", "'''\"\"")
-_ASKS: Final = regex("[?\uff1f\u061f]")
-_POINT: Final = "\ue000"
+_QUESTION_MARK: Final = lazy_regex("[?\uff1f\u061f]")
+_DECIMAL_PLACEHOLDER: Final = "\ue000"
 """Stands for a point inside a number, so that 3.5 does not fall apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class TextContent:
     """The words of a text that matter, in their plainest form and in order; which are one, which many; if it asks."""
 
     words: tuple[str, ...]
-    one: frozenset[str]
-    many: frozenset[str]
-    asks: bool
+    singular: frozenset[str]
+    plural: frozenset[str]
+    is_question: bool
 
 
-def same_content(a: str, b: str) -> bool:
+def has_same_content(a: str, b: str) -> bool:
     """Whether two texts say the same, up to filler words and the order of their parts."""
-    first, second = content(a), content(b)
-    if not first.words or first.asks != second.asks or first.one & second.many or first.many & second.one:
+    first, second = extract_content(a), extract_content(b)
+    if not first.words or first.is_question != second.is_question or first.singular & second.plural or first.plural & second.singular:
         return False
-    return first.words == second.words or _rotated(first.words, second.words)
+    return first.words == second.words or _is_rotation(first.words, second.words)
 
 
-def _rotated(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+def _is_rotation(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether one begins in the middle of the other, goes round, and ends where it began."""
-    if len(a) != len(b) or not _LEAST_TURNED <= len(a) <= _MOST_TURNED or sorted(a) != sorted(b):
+    if len(a) != len(b) or not _MIN_ROTATED_WORDS <= len(a) <= _MAX_ROTATED_WORDS or sorted(a) != sorted(b):
         return False
     return any(a[start:] + a[:start] == b for start in range(1, len(a)))
 
 
 @lru_cache(maxsize=1 << 12)
-def content(text: str) -> Content:
+def extract_content(text: str) -> TextContent:
     """What of a text matters when it is compared with another."""
-    tongue = language(text)
-    empty, numbers = _empty(tongue), _numbers(tongue)
-    english, shouted = tongue == "en" or (not tongue and text.isascii()), text.isupper()
-    tokens = _tokens(text)
-    names = _VITAMINS.intersection(tokens[1:]) | {token for token in tokens if _is_initials(token)}
-    spelt = ([token] if token in names and not shouted else _words(token, english=english) for token in tokens)
-    words = [word for found in spelt for word in found]
-    kept = [numbers.get(word, word) for word in words if word not in empty]
-    pairs = [(token, _bare(token.casefold(), english=True)) for token in tokens] if english else []
-    articled = {word for (before, _), (_, word) in pairwise(pairs) if before.casefold() in ("a", "an", "one")}
-    named = {word for token, word in pairs[1:] if token[:1].isupper() and not shouted}
-    many = {word for token, word in pairs if token.casefold().endswith("s") and not word.endswith("s")}
-    return Content(
-        tuple(_listed(kept)), frozenset(articled | named) - many, frozenset(many), _ASKS.search(text) is not None
+    lang = detect_language(text)
+    filler, numbers = _load_filler_words(lang), _load_number_words(lang)
+    is_english, is_upper = lang == "en" or (not lang and text.isascii()), text.isupper()
+    tokens = _tokenize_content(text)
+    names = _CAPITAL_ARTICLES.intersection(tokens[1:]) | {token for token in tokens if _is_initials(token)}
+    expanded = ([token] if token in names and not is_upper else _expand_content_token(token, english=is_english) for token in tokens)
+    words = [word for token_words in expanded for word in token_words]
+    kept = [numbers.get(word, word) for word in words if word not in filler]
+    pairs = [(token, _normalise_word(token.casefold(), english=True)) for token in tokens] if is_english else []
+    with_article = {word for (before, _), (_, word) in pairwise(pairs) if before.casefold() in ("a", "an", "one")}
+    capitalised = {word for token, word in pairs[1:] if token[:1].isupper() and not is_upper}
+    plural = {word for token, word in pairs if token.casefold().endswith("s") and not word.endswith("s")}
+    return TextContent(
+        tuple(_sort_edge_lists(kept)), frozenset(with_article | capitalised) - plural, frozenset(plural), _QUESTION_MARK.search(text) is not None
     )
 
 
-def _tokens(text: str) -> list[str]:
+def _tokenize_content(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
-    whole = _DECIMAL.sub(_POINT, _THOUSANDS.sub("", plain))
-    return [token for token in _GAP.sub(" ", _HYPHEN.sub(" ", whole)).split() if token.strip("'")]
+    joined = _DECIMAL.sub(_DECIMAL_PLACEHOLDER, _THOUSANDS.sub("", plain))
+    return [token for token in _PUNCTUATION.sub(" ", _HYPHEN.sub(" ", joined)).split() if token.strip("'")]
 
 
 def _is_initials(token: str) -> bool:
@@ -121,73 +121,73 @@ def _is_initials(token: str) -> bool:
     return len(token) > 1 and token.isupper() and token.lower() in STOP_WORDS
 
 
-def _words(token: str, *, english: bool) -> list[str]:
+def _expand_content_token(token: str, *, english: bool) -> list[str]:
     """The words of one token: contractions are taken apart, and of English words accents and plurals taken off."""
-    low = token.casefold().strip("'")
-    if low in _CANNOT:
-        return _CANNOT[low].split()
-    if low.endswith("n't"):
-        return [_bare(low[:-3], english=english), "not"]
-    head, mark, tail = low.rpartition("'")
-    if mark and f"'{tail}" in _SHORT:
-        return [head, _SHORT[f"'{tail}"]]
+    lowered = token.casefold().strip("'")
+    if lowered in _NEGATIVE_CONTRACTIONS:
+        return _NEGATIVE_CONTRACTIONS[lowered].split()
+    if lowered.endswith("n't"):
+        return [_normalise_word(lowered[:-3], english=english), "not"]
+    head, mark, tail = lowered.rpartition("'")
+    if mark and f"'{tail}" in _CONTRACTIONS:
+        return [head, _CONTRACTIONS[f"'{tail}"]]
     if mark and tail == "s":
-        return [head, "is"] if head in _IS else [_bare(head, english=english), "'s"]
-    return [_bare(low, english=english)]
+        return [head, "is"] if head in _IS_CONTRACTION_HEADS else [_normalise_word(head, english=english), "'s"]
+    return [_normalise_word(lowered, english=english)]
 
 
-def _bare(word: str, *, english: bool) -> str:
+def _normalise_word(word: str, *, english: bool) -> str:
     """An English word without accents and plural and in one spelling; elsewhere an accent makes another word."""
     if not english:
         return word
     if not word.isascii():
-        apart = unicodedata.normalize("NFD", word)
-        word = "".join(char for char in apart if not unicodedata.combining(char))
+        decomposed = unicodedata.normalize("NFD", word)
+        word = "".join(char for char in decomposed if not unicodedata.combining(char))
     if len(word) < 4 or not (word.isascii() and word.isalpha()):
         return word
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
-    return _SPELLING.sub("or", word)
+    return _BRITISH_SPELLING.sub("or", word)
 
 
-_SPELLING: Final = regex(r"(?<=[a-z]{3})our(?=$|ite|able|ed|ful)")
+_BRITISH_SPELLING: Final = lazy_regex(r"(?<=[a-z]{3})our(?=$|ite|able|ed|ful)")
 
 
-def _listed(words: list[str]) -> list[str]:
+def _sort_edge_lists(words: list[str]) -> list[str]:
     """The words with the members of a list at either edge in alphabetical order, single words only."""
-    end = _run(words)
-    words = _sorted(words[:end]) + words[end:]
-    start = len(words) - _run(words[::-1])
-    return words[:start] + _sorted(words[start:])
+    end = _measure_list_prefix(words)
+    words = _sort_list_members(words[:end]) + words[end:]
+    start = len(words) - _measure_list_prefix(words[::-1])
+    return words[:start] + _sort_list_members(words[start:])
 
 
-def _run(words: list[str]) -> int:
+def _measure_list_prefix(words: list[str]) -> int:
     """How far a list reaches from the beginning: word, "and", word, "and", word, and so on."""
     end = 1
-    while end + 1 < len(words) and words[end] in _LISTED and words[end + 1] not in _LISTED:
+    while end + 1 < len(words) and words[end] in _CONJUNCTIONS and words[end + 1] not in _CONJUNCTIONS:
         end += 2
     return end if end > 1 else 0
 
 
-def _sorted(run: list[str]) -> list[str]:
+def _sort_list_members(run: list[str]) -> list[str]:
     run[::2] = sorted(run[::2])
     return run
 
 
 @lru_cache(maxsize=32)
-def _empty(tongue: str) -> frozenset[str]:
-    return frozenset(_EMPTY.get(tongue, "").split())
+def _load_filler_words(lang: str) -> frozenset[str]:
+    return frozenset(_FILLER_WORDS.get(lang, "").split())
 
 
 @lru_cache(maxsize=32)
-def _numbers(tongue: str) -> dict[str, str]:
-    words = _NUMBERS.get(tongue, "").split()
+def _load_number_words(lang: str) -> dict[str, str]:
+    words = _NUMBER_WORDS.get(lang, "").split()
     return {word: str(number) for number, word in enumerate(words) if word != "_"}
 
 
 # ---------------------------------------------------------------------------------------------- words that need a day
 
-_DEICTIC: Final = regex(
+_DEICTIC: Final = lazy_regex(
     r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|at the moment"
     r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|winter|spring|autumn|fall"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"

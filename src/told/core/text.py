@@ -15,13 +15,13 @@ from operator import add
 from typing import Any, Final
 
 from told.core.errors import InvalidInput, TooLarge
-from told.core.lazy import regex
-from told.core.stem import stem
+from told.core.lazy import lazy_regex
+from told.core.stem import stem_word
 
 # ---------------------------------------------------------------------------------------------------------- index terms
 
-MOST_WORDS: Final = 1 << 15
-LONGEST_WORD: Final = 64
+WORD_CACHE_SIZE: Final = 1 << 15
+MAX_CACHED_WORD_LENGTH: Final = 64
 """How many words, and how long ones, are remembered with their terms."""
 
 STOP_WORDS: Final = frozenset(
@@ -35,8 +35,8 @@ STOP_WORDS: Final = frozenset(
 
 # Most characters end a token: what follows is looked at before what stands in front, and nothing is tried twice.
 _JOINT: Final = r"(?:[-.@&']|,(?<=\d,)(?=\d{3}(?!\d)))"
-_SHARP: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
-_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP}", re.ASCII)
+_SHARP_SUFFIX: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
+_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP_SUFFIX}", re.ASCII)
 
 # `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
 _MARKS: Final = (
@@ -47,7 +47,7 @@ _MARKS: Final = (
     r"\U00011000-\U00011fff"
 )
 _WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}+"
-_TOKEN: Final = regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}{_SHARP}")
+_TOKEN: Final = lazy_regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}{_SHARP_SUFFIX}")
 
 # Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
 _UNSPACED: Final = (
@@ -55,13 +55,13 @@ _UNSPACED: Final = (
     r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
     r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
-_RUN: Final = regex(f"([{_UNSPACED}]+)")
+_UNSPACED_RUN: Final = lazy_regex(f"([{_UNSPACED}]+)")
 
-_INVISIBLE: Final = regex("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_APOSTROPHE: Final = regex("[\u2018\u2019\u02bc]")
+_INVISIBLE: Final = lazy_regex("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_APOSTROPHE: Final = lazy_regex("[\u2018\u2019\u02bc]")
 _CONTRACTION: Final = re.compile("'(?:s|re|ve|ll|d|m)$")
 _SEPARATOR: Final = re.compile(r"[-_.@&',]+")
-_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_CAMEL_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _DECIMAL: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)*", re.ASCII)
 _PLAIN_LATIN: Final = str.maketrans(
     {"\u0111": "d", "\u00f0": "d", "\u00f8": "o", "\u0142": "l", "\u0131": "i", "\u00e6": "ae", "\u0153": "oe"}
@@ -69,72 +69,72 @@ _PLAIN_LATIN: Final = str.maketrans(
 _FIRST_INDIC: Final = "\u0900"
 
 
-def terms(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """The index terms of a text, in order and with repetitions."""
-    return _terms(text, _characters_and_pairs)
+    return _extract_terms(text, _unigrams_and_bigrams)
 
 
-def query_terms(text: str) -> list[str]:
+def extract_query_terms(text: str) -> list[str]:
     """The terms to look up for a query: as `terms`, but of an unspaced script only pairs, which say more."""
-    return _terms(text, _pairs)
+    return _extract_terms(text, _bigrams)
 
 
-def _terms(text: str, grams: Callable[[str], Iterable[str]]) -> list[str]:
+def _extract_terms(text: str, grams: Callable[[str], Iterable[str]]) -> list[str]:
     if text.isascii():
-        return list(_of_words(text)) or _verbatim(text)
+        return list(_terms_of_words(text)) or _verbatim_terms(text)
     text = _APOSTROPHE.sub("'", _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
-    found: list[str] = []
-    for position, piece in enumerate(_RUN.split(text)):
-        found.extend(grams(piece) if position % 2 else _of_words(piece))
-    return found or _verbatim(text)
+    collected: list[str] = []
+    for position, piece in enumerate(_UNSPACED_RUN.split(text)):
+        collected.extend(grams(piece) if position % 2 else _terms_of_words(piece))
+    return collected or _verbatim_terms(text)
 
 
-def _of_words(text: str) -> Iterable[str]:
+def _terms_of_words(text: str) -> Iterable[str]:
     """The terms of each word of a text that is written with spaces, over which no token reaches."""
-    return chain.from_iterable(map(_WORDS.__getitem__, text.split()))
+    return chain.from_iterable(map(_TERM_CACHE.__getitem__, text.split()))
 
 
-def _verbatim(text: str) -> list[str]:
+def _verbatim_terms(text: str) -> list[str]:
     """The words of a text that has stop-words only, so that "The Who" is not lost."""
-    return [word for word in (_fold(token).strip("_") for token in _tokens(text)) if word]
+    return [word for word in (_fold_word(token).strip("_") for token in _tokenize(text)) if word]
 
 
-def _tokens(text: str) -> list[str]:
+def _tokenize(text: str) -> list[str]:
     return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
 
 
-def _pairs(run: str) -> Iterable[str]:
+def _bigrams(run: str) -> Iterable[str]:
     return map(add, run, run[1:]) if len(run) > 1 else (run,)
 
 
-def _characters_and_pairs(run: str) -> Iterable[str]:
+def _unigrams_and_bigrams(run: str) -> Iterable[str]:
     return chain(run, map(add, run, run[1:]))
 
 
-class _Words(dict[str, tuple[str, ...]]):
+class _TermCache(dict[str, tuple[str, ...]]):
     """The terms of words met before; numbers, of which there is no end, and what is too long for a word stay out."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        short = len(word) <= LONGEST_WORD
-        if short and word.isascii() and word.isalnum():
-            found = _expand(word)
+        is_short = len(word) <= MAX_CACHED_WORD_LENGTH
+        if is_short and word.isascii() and word.isalnum():
+            word_terms = _expand_token(word)
         else:
-            found = tuple(chain.from_iterable(map(_expand, _tokens(word))))
-        if short and not word.isdigit():
-            if len(self) >= MOST_WORDS:
+            word_terms = tuple(chain.from_iterable(map(_expand_token, _tokenize(word))))
+        if is_short and not word.isdigit():
+            if len(self) >= WORD_CACHE_SIZE:
                 self.clear()
-            self[word] = found
-        return found
+            self[word] = word_terms
+        return word_terms
 
 
-_WORDS: Final = _Words()
+_TERM_CACHE: Final = _TermCache()
 
 
-def _expand(token: str) -> tuple[str, ...]:
+def _expand_token(token: str) -> tuple[str, ...]:
     """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):
-        word = _fold(token)
-        return () if word in STOP_WORDS else (stem(word),)
+        word = _fold_word(token)
+        return () if word in STOP_WORDS else (stem_word(word),)
     if token.isascii() and token.isdigit():
         return (token,)
     if token.endswith(("n't", "N'T")):
@@ -142,91 +142,91 @@ def _expand(token: str) -> tuple[str, ...]:
     bare = _CONTRACTION.sub("", token.strip("_").casefold() if "'" in token else token.strip("_"))
     if _DECIMAL.fullmatch(bare):
         return (bare.replace(",", ""),)
-    parts = [hump for part in _SEPARATOR.split(bare) for hump in _HUMP.split(part) if hump]
+    parts = [hump for part in _SEPARATOR.split(bare) for hump in _CAMEL_HUMP.split(part) if hump]
     if len(parts) < 2:
-        return _kept(parts)
-    whole = _fold(bare) if any(mark in bare for mark in ".@&") else stem(_fold("".join(parts)))
-    return whole, *_kept(part for part in parts if len(part) > 1 or part.isdigit())
+        return _stem_content_words(parts)
+    whole = _fold_word(bare) if any(mark in bare for mark in ".@&") else stem_word(_fold_word("".join(parts)))
+    return whole, *_stem_content_words(part for part in parts if len(part) > 1 or part.isdigit())
 
 
-def _kept(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(stem(word) for word in map(_fold, words) if word not in STOP_WORDS)
+def _stem_content_words(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(stem_word(word) for word in map(_fold_word, words) if word not in STOP_WORDS)
 
 
-def _fold(word: str) -> str:
+def _fold_word(word: str) -> str:
     """Lower case without accents; the marks of Indic scripts, which are vowels, stay."""
     if word.isascii():
         return word.lower()
-    apart = unicodedata.normalize("NFD", word.casefold())
-    if max(apart, default="") < _FIRST_INDIC:
-        return "".join(c for c in apart if not unicodedata.combining(c)).translate(_PLAIN_LATIN)
-    return unicodedata.normalize("NFKC", apart)
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    if max(decomposed, default="") < _FIRST_INDIC:
+        return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_PLAIN_LATIN)
+    return unicodedata.normalize("NFKC", decomposed)
 
 
 # ----------------------------------------------------------------------------------------------------- comparable forms
 
 
-def md5(text: str) -> str:
+def md5_hex(text: str) -> str:
     """The MD5 of the text's UTF-8 bytes in hexadecimal, as the `hash` field of a memory shows it."""
     return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-_BREAKS: Final = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"
+_ASCII_WHITESPACE: Final = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"
 """All ASCII characters that part words, but for the space."""
 
 
-def normalise(text: str) -> str:
+def normalise_text(text: str) -> str:
     """The text with composed characters, single spaces and no case, for finding near-exact duplicates."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
         return " ".join(text.split())
-    if "  " not in text and len(text.encode().translate(None, _BREAKS)) == len(text):  # single spaces only
+    if "  " not in text and len(text.encode().translate(None, _ASCII_WHITESPACE)) == len(text):  # single spaces only
         return text.lower().strip()
     return " ".join(text.lower().split())
 
 
 # ----------------------------------------------------------------------------------------------- sentences and snippets
 
-_ABBREVIATION: Final = regex(
+_ABBREVIATION: Final = lazy_regex(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|ca|usw|z\.b|sra"
     r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[a-z]|\b(?:[a-z]\.)+[a-z])\.$",
     re.IGNORECASE,
 )
-_BOUNDARY: Final = regex(
+_BOUNDARY: Final = lazy_regex(
     r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"  # a full stop and a space
     r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"  # the full-width ones need none
     r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"  # a new line that does not go on in lower case
 )
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of a text, each an exact slice of it without the white space around."""
-    return [sentence for start, end in _cuts(text) if (sentence := text[start:end].strip())]
+    return [sentence for start, end in _sentence_spans(text) if (sentence := text[start:end].strip())]
 
 
-def pieces(text: str, size: int) -> list[str]:
+def split_pieces(text: str, size: int) -> list[str]:
     """The text in slices of whole sentences, each at most `size` characters long; a longer sentence is cut at spaces.
 
     A text that is no longer is one piece, white space and all.
     """
-    return [text] if len(text) <= size else list(_pieces(text, size)) or [text[:size]]
+    return [text] if len(text) <= size else list(_iter_pieces(text, size)) or [text[:size]]
 
 
-def piece(text: str, size: int, number: int) -> str:
+def get_piece(text: str, size: int, number: int) -> str:
     """One of the pieces of a text, without cutting what comes after it."""
-    return text if len(text) <= size else next(islice(_pieces(text, size), number, None), text[:size])
+    return text if len(text) <= size else next(islice(_iter_pieces(text, size), number, None), text[:size])
 
 
-def _pieces(text: str, size: int) -> Iterator[str]:
-    for start, end in _packed(text, size):
-        if found := text[start:end].strip():
-            yield found
+def _iter_pieces(text: str, size: int) -> Iterator[str]:
+    for start, end in _pack_spans(text, size):
+        if stripped := text[start:end].strip():
+            yield stripped
 
 
-def _packed(text: str, size: int) -> Iterator[tuple[int, int]]:
+def _pack_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Where each slice begins and ends, white space around it included."""
     start = end = 0
-    for first, last in _cuts(text):
+    for first, last in _sentence_spans(text):
         if last - start > size and end > start:
             yield start, end
             start = first
@@ -239,7 +239,7 @@ def _packed(text: str, size: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _cuts(text: str) -> Iterator[tuple[int, int]]:
+def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for boundary in _BOUNDARY.finditer(text):
         end = boundary.end()
@@ -255,7 +255,7 @@ def _is_abbreviation(text: str, start: int, end: int) -> bool:
     return _ABBREVIATION.search(text[max(start, end - 12) : end]) is not None
 
 
-def snippet(text: str, width: int) -> str:
+def make_snippet(text: str, width: int) -> str:
     """The beginning of a text on one line, at most `width` characters, cut between words and ended by an ellipsis."""
     line = " ".join(text.split())
     if len(line) <= width:
@@ -265,23 +265,23 @@ def snippet(text: str, width: int) -> str:
     end = width - 1
     if (space := line.rfind(" ", width // 2, width)) > 0:
         end = space
-    while end > 0 and _continues(line, end):
+    while end > 0 and _is_mid_character(line, end):
         end -= 1
     return line[:end].rstrip(" ,;:-") + "\u2026"
 
 
-def _continues(line: str, index: int) -> bool:
+def _is_mid_character(line: str, index: int) -> bool:
     """Whether cutting before this character would break a visible one in two."""
-    return line[index - 1] == "\u200d" or _JOINS.match(line, index) is not None
+    return line[index - 1] == "\u200d" or _COMBINING.match(line, index) is not None
 
 
-_JOINS: Final = regex("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+_COMBINING: Final = lazy_regex("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 
 
 # ---------------------------------------------------------------------------------------------------------- clean input
 
 
-def clean(text: str, *, limit: int) -> str:
+def validate_text(text: str, *, limit: int) -> str:
     """The same text, once it is known that every store can keep it; otherwise an error that says what to change."""
     if not isinstance(text, str):
         raise InvalidInput(f"Text is expected, not {type(text).__name__}.", hint="Pass a str.")
@@ -300,15 +300,15 @@ def clean(text: str, *, limit: int) -> str:
         )
     if not text.isascii():
         _refuse_surrogates(text)
-    return text if type(text) is str else plain(text)
+    return text if type(text) is str else to_plain_str(text)
 
 
-def plain(text: str) -> str:
+def to_plain_str(text: str) -> str:
     """The characters of a text and nothing else; a member of an enumeration, for one, shows its name instead."""
     return str.__str__(text)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as an error message shows it: never long, whatever it is."""
     try:
         return reprlib.repr(value)
@@ -316,7 +316,7 @@ def shown(value: Any) -> str:
         return f"that {type(value).__name__}"
 
 
-def label(value: Any, name: str, *, limit: int) -> str:
+def validate_label(value: Any, name: str, *, limit: int) -> str:
     """A short text that names something: trimmed, not empty, and safe to keep."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}.", hint="Pass a str.")
@@ -325,15 +325,15 @@ def label(value: Any, name: str, *, limit: int) -> str:
         raise InvalidInput(f"{name} is empty.", hint="Leave it out, or give a real one.")
     if len(text) > limit:
         raise TooLarge(f"{name} has {len(text):,} characters; at most {limit:,} are accepted.", hint="Shorten it.")
-    return clean(text, limit=limit)
+    return validate_text(text, limit=limit)
 
 
-_UNKEPT: Final = regex("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_UNSTORABLE: Final = lazy_regex("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def storable(text: str) -> str:
+def strip_unstorable(text: str) -> str:
     """The text without the characters that no store can keep or no reader can see; for what a machine has read."""
-    return _UNKEPT.sub("", text)
+    return _UNSTORABLE.sub("", text)
 
 
 def _refuse_surrogates(text: str) -> None:
@@ -351,46 +351,46 @@ def _refuse_surrogates(text: str) -> None:
 # ---------------------------------------------------------------------------------------------------- JSON from a model
 
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*"?'
-_STRUCTURE: Final = regex(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
-_TRAILING_COMMA: Final = regex(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
-_THOUGHT: Final = regex(
+_STRUCTURE: Final = lazy_regex(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
+_TRAILING_COMMA: Final = lazy_regex(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_THINKING: Final = lazy_regex(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE
 )
-_FENCED: Final = regex(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_OPENING: Final = regex(r"[\[{]")
-_CLOSER: Final = {"[": "]", "{": "}"}
+_FENCED: Final = lazy_regex(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_OPENING: Final = lazy_regex(r"[\[{]")
+_CLOSING: Final = {"[": "]", "{": "}"}
 _MAX_ATTEMPTS: Final = 32
-_DEEPEST: Final = 100
-_NOTHING: Final = object()
+_MAX_DEPTH: Final = 100
+_NO_VALUE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JsonReply:
     """The JSON found in a model's reply, and whether the reply broke off so that a part of it was lost."""
 
     value: object
     truncated: bool = False
 
 
-def loads_forgiving(text: str) -> object:
+def parse_lenient_json(text: str) -> object:
     """The JSON value in a model's reply, whatever surrounds it."""
-    return read_reply(text).value
+    return parse_reply(text).value
 
 
-def read_reply(text: str) -> Reply:
+def parse_reply(text: str) -> JsonReply:
     """The JSON value in a model's reply: thoughts, prose, fences, trailing commas and a torn end are coped with."""
-    if (value := _parse(text)) is not _NOTHING:
-        return Reply(value)
-    spoken = _THOUGHT.sub("", text)
-    for part in (*_FENCED.findall(spoken), spoken):
-        if (value := _parse(part)) is not _NOTHING:
-            return Reply(value)
-        if found := list(_values(part)):
-            return _choose(found, part)
-    raise InvalidInput("The reply holds no JSON.", hint="Ask the model again for JSON only.", reply=snippet(text, 200))
+    if (value := _parse_json_or_literal(text)) is not _NO_VALUE:
+        return JsonReply(value)
+    answer = _THINKING.sub("", text)
+    for part in (*_FENCED.findall(answer), answer):
+        if (value := _parse_json_or_literal(part)) is not _NO_VALUE:
+            return JsonReply(value)
+        if spans := list(_find_json_spans(part)):
+            return _choose_reply(spans, part)
+    raise InvalidInput("The reply holds no JSON.", hint="Ask the model again for JSON only.", reply=make_snippet(text, 200))
 
 
-def _parse(text: str) -> object:
+def _parse_json_or_literal(text: str) -> object:
     """The text as one JSON value, or as the Python literal small models like to write; `_NOTHING` if it is neither."""
     text = text.strip()
     for attempt in (text, _TRAILING_COMMA.sub(lambda match: match[1] or "", text)):
@@ -399,40 +399,40 @@ def _parse(text: str) -> object:
         except (ValueError, RecursionError):
             continue
     if not text.startswith(("{", "[")):
-        return _NOTHING
+        return _NO_VALUE
     try:
         return json.loads(json.dumps(ast.literal_eval(text), allow_nan=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return _NOTHING
+        return _NO_VALUE
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _JsonSpan:
     """A JSON text inside another: where it stands, and its own text, mended if it was torn off."""
 
     start: int
     end: int
     text: str
     truncated: bool
-    value: object = _NOTHING
+    value: object = _NO_VALUE
 
 
-def _values(text: str) -> Iterator[_Found]:
+def _find_json_spans(text: str) -> Iterator[_JsonSpan]:
     """Every outermost object or array in the text."""
     position, attempts, may_be_torn = 0, 0, True
     while attempts < _MAX_ATTEMPTS and (opening := _OPENING.search(text, position)):
-        found = _extent(text, opening.start())
-        value = _parse(found.text) if may_be_torn or not found.truncated else _NOTHING
-        if value is not _NOTHING:
-            yield replace(found, value=value)
-            position = found.end
+        span = _scan_json_span(text, opening.start())
+        value = _parse_json_or_literal(span.text) if may_be_torn or not span.truncated else _NO_VALUE
+        if value is not _NO_VALUE:
+            yield replace(span, value=value)
+            position = span.end
         else:
             # What stands inside a torn value may itself be torn: from here on only whole values count.
-            may_be_torn = may_be_torn and not found.truncated
-            position, attempts = found.start + 1, attempts + 1
+            may_be_torn = may_be_torn and not span.truncated
+            position, attempts = span.start + 1, attempts + 1
 
 
-def _extent(text: str, start: int) -> _Found:
+def _scan_json_span(text: str, start: int) -> _JsonSpan:
     """The value that opens here; if it never closes, what is whole of it, closed.
 
     Inside an array only finished elements are whole: half an object would pass for one.
@@ -440,31 +440,31 @@ def _extent(text: str, start: int) -> _Found:
     brackets, cut, closing = "", start, ""
     for token in _STRUCTURE.finditer(text, start):
         mark = token[0]
-        if mark in _CLOSER:
+        if mark in _CLOSING:
             brackets += mark
         elif mark in "]}":
-            if _CLOSER[brackets[-1]] != mark:
+            if _CLOSING[brackets[-1]] != mark:
                 break
             brackets = brackets[:-1]
             if not brackets:
-                return _Found(start, token.end(), text[start : token.end()], truncated=False)
+                return _JsonSpan(start, token.end(), text[start : token.end()], truncated=False)
             if brackets[-1] == "[":
                 cut, closing = token.end(), brackets
         elif mark == "," and (brackets[-1] == "[" or "[" not in brackets):
             cut, closing = token.start(), brackets
-        if len(brackets) > _DEEPEST:
-            return _Found(start, len(text), "", truncated=True)
-    return _Found(start, len(text), text[start:cut] + _closers(closing), truncated=True)
+        if len(brackets) > _MAX_DEPTH:
+            return _JsonSpan(start, len(text), "", truncated=True)
+    return _JsonSpan(start, len(text), text[start:cut] + _close_brackets(closing), truncated=True)
 
 
-def _closers(brackets: str) -> str:
-    return "".join(_CLOSER[bracket] for bracket in reversed(brackets))
+def _close_brackets(brackets: str) -> str:
+    return "".join(_CLOSING[bracket] for bracket in reversed(brackets))
 
 
-def _choose(found: list[_Found], text: str) -> Reply:
+def _choose_reply(spans: list[_JsonSpan], text: str) -> JsonReply:
     """Objects one after the other make a list (JSON lines); otherwise the longest value is the answer."""
-    between = "".join(text[one.end : other.start] for one, other in pairwise(found))
-    if len(found) > 1 and not between.strip(" ,;\r\n\t") and all(isinstance(one.value, dict) for one in found):
-        return Reply([one.value for one in found], any(one.truncated for one in found))
-    best = max(found, key=lambda one: one.end - one.start)
-    return Reply(best.value, best.truncated)
+    between = "".join(text[span.end : following.start] for span, following in pairwise(spans))
+    if len(spans) > 1 and not between.strip(" ,;\r\n\t") and all(isinstance(span.value, dict) for span in spans):
+        return JsonReply([span.value for span in spans], any(span.truncated for span in spans))
+    best = max(spans, key=lambda span: span.end - span.start)
+    return JsonReply(best.value, best.truncated)

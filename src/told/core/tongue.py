@@ -25,7 +25,7 @@ _SCRIPTS: Final = {
     "hy": "\u0530-\u058f",
     "ka": "\u10a0-\u10ff",
 }
-_COMMON: Final = {
+_COMMON_WORDS: Final = {
     "en": """a about after am an and any are as at be been before but by can could did do does for from had has have
         he her him his how i i'm i've in is it its just last me my of on or our she should so than that the their
         them then there they this to us was we were what what's when where which who whose why will with would you
@@ -52,44 +52,44 @@ _COMMON: Final = {
 }
 _ACCENTS: Final = {"es": "ñ¿¡", "de": "ßäöü", "fr": "êèœàù", "pt": "ãõ"}
 # Looked up and not compiled: a pattern of all Chinese letters takes milliseconds.
-_LETTERS: Final = tuple(
+_SCRIPT_RANGES: Final = tuple(
     (name, (first, last or first))
     for name, letters in _SCRIPTS.items()
     for first, _, last in (letter.partition("-") for letter in letters.split())
 )
-_LATIN: Final = re.compile("[a-zß-ɏ]+(?:'[a-zß-ɏ]+)?")
-_SPOKEN: Final = {name: frozenset(words.split()) for name, words in _COMMON.items()}
-_VOTES: Final = {
-    word: tuple(name for name, words in _SPOKEN.items() if word in words)
-    for word in frozenset().union(*_SPOKEN.values())
+_LATIN_WORD: Final = re.compile("[a-zß-ɏ]+(?:'[a-zß-ɏ]+)?")
+_WORD_SETS: Final = {name: frozenset(words.split()) for name, words in _COMMON_WORDS.items()}
+_LANGUAGES_BY_WORD: Final = {
+    word: tuple(name for name, words in _WORD_SETS.items() if word in words)
+    for word in frozenset().union(*_WORD_SETS.values())
 }
 
 
-def language(text: str) -> str:
+def detect_language(text: str) -> str:
     """The ISO 639-1 code of the language, "" if the text does not tell."""
-    low = text.lower().replace("\u2019", "'")
-    words = _LATIN.findall(low)
-    if not low.isascii() and (foreign := _by_script(low)) and len(foreign[1]) >= sum(map(len, words)) / 4:
+    lowered = text.lower().replace("\u2019", "'")
+    words = _LATIN_WORD.findall(lowered)
+    if not lowered.isascii() and (foreign := _detect_by_script(lowered)) and len(foreign[1]) >= sum(map(len, words)) / 4:
         return foreign[0]
-    return _by_words(low, words)
+    return _detect_by_words(lowered, words)
 
 
-def _by_script(text: str) -> tuple[str, list[str]] | None:
+def _detect_by_script(text: str) -> tuple[str, list[str]] | None:
     """The first script the text has letters of, with all letters that are not Latin."""
     foreign = [c for c in text if c > "\u036f"]
-    each = set(foreign)
-    found = next((name for name, (first, last) in _LETTERS if any(first <= c <= last for c in each)), None)
-    return (found, [*filter(str.isalpha, foreign)]) if found else None
+    distinct = set(foreign)
+    script = next((name for name, (first, last) in _SCRIPT_RANGES if any(first <= c <= last for c in distinct)), None)
+    return (script, [*filter(str.isalpha, foreign)]) if script else None
 
 
-def _by_words(text: str, words: list[str]) -> str:
+def _detect_by_words(text: str, words: list[str]) -> str:
     """The language most of the words belong to; a tie goes to the one whose accents are seen, then to the first row."""
-    votes = dict.fromkeys(_COMMON, 0)
+    votes = dict.fromkeys(_COMMON_WORDS, 0)
     for word in words:
-        for name in _VOTES.get(word, ()):
+        for name in _LANGUAGES_BY_WORD.get(word, ()):
             votes[name] += 1
     if not text.isascii():
         for name, letters in _ACCENTS.items():
             votes[name] += any(c in text for c in letters)
-    most = max(votes, key=votes.__getitem__)
-    return most if votes[most] else ""
+    winner = max(votes, key=votes.__getitem__)
+    return winner if votes[winner] else ""

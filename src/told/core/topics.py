@@ -15,26 +15,26 @@ from operator import mul
 from sys import byteorder
 from typing import NamedTuple, TypeAlias
 
-from told.core.lazy import regex
-from told.core.score import norm, quantise, share
-from told.core.text import terms
+from told.core.lazy import lazy_regex
+from told.core.score import norm, quantise, fixed_point_weight
+from told.core.text import extract_terms
 
 IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = "in_exchange", "in_topic", "abstracted_from", "derived_from"
 EXCHANGE, SUPER = "exchange", "super"
 """The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
 
-_WORD_EDGES = regex(r"^[\W_]+|[\W_]+$")
+_WORD_EDGES = lazy_regex(r"^[\W_]+|[\W_]+$")
 
-LABEL = 80
+LABEL_LENGTH = 80
 """How many characters of what a user said make a label."""
 
-EXACT = 256
+EXACT_SEARCH_LIMIT = 256
 """Among so many topics every one is compared; among more, only those in the nearest cells."""
 
-CELL = 32
+MIN_CELL_SIZE = 32
 """How many topics a cell holds before it is divided, while there are few; later it is a multiple of the root."""
 
-PROBES = 8
+PROBED_CELLS = 8
 """How many of the nearest cells are looked into."""
 
 
@@ -61,26 +61,26 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class VectorMean:
     """So many vectors and their sum, in whole numbers."""
 
     total: tuple[int, ...] = ()
     count: int = 0
 
-    def plus(self, code: bytes) -> Mean:
+    def add(self, code: bytes) -> VectorMean:
         """The same with one more."""
-        return self._with(code, 1)
+        return self._adjust(code, 1)
 
-    def minus(self, code: bytes) -> Mean:
+    def subtract(self, code: bytes) -> VectorMean:
         """The same with one less."""
-        return self._with(code, -1)
+        return self._adjust(code, -1)
 
-    def _with(self, code: bytes, sign: int) -> Mean:
+    def _adjust(self, code: bytes, sign: int) -> VectorMean:
         if not (length := norm(code)):
-            return Mean(self.total or (0,) * len(code), self.count + sign)
-        weight, values = sign * share(length), memoryview(code).cast("b")
+            return VectorMean(self.total or (0,) * len(code), self.count + sign)
+        weight, values = sign * fixed_point_weight(length), memoryview(code).cast("b")
         before = self.total or (0,) * len(code)
-        return Mean(tuple([a + weight * b for a, b in zip(before, values, strict=True)]), self.count + sign)
+        return VectorMean(tuple([a + weight * b for a, b in zip(before, values, strict=True)]), self.count + sign)
 
     @property
     def code(self) -> bytes:
@@ -92,104 +92,104 @@ class Mean:
         sums = array("q", (self.count, *self.total))
         if byteorder == "big":
             sums.byteswap()
-        return _under(model, b"m", self.code + sums.tobytes())
+        return _pack_note(model, b"m", self.code + sums.tobytes())
 
 
-def mean_of(codes: Iterable[bytes]) -> Mean:
+def compute_mean(codes: Iterable[bytes]) -> VectorMean:
     """The mean of some vectors."""
-    mean = Mean()
+    mean = VectorMean()
     for code in codes:
-        mean = mean.plus(code)
+        mean = mean.add(code)
     return mean
 
 
-def is_mean(note: bytes) -> bool:
+def is_packed_mean(note: bytes) -> bool:
     """Whether a note is a mean, and not the code of one vector."""
     return note[:1] == b"m"
 
 
-def mean_in(note: bytes | None, model: str) -> Mean | None:
+def unpack_mean(note: bytes | None, model: str) -> VectorMean | None:
     """A packed mean, if the note is one of vectors of this model."""
-    body = _body(note, b"m", model)
+    body = _unpack_note(note, b"m", model)
     if body is None:
         return None
-    sums = array("q", body[_wide(body) :])
+    sums = array("q", body[_packed_dimensions(body) :])
     if byteorder == "big":
         sums.byteswap()
     count, *total = sums
-    return Mean(tuple(total), count)
+    return VectorMean(tuple(total), count)
 
 
-def centre_in(note: bytes | None, model: str) -> bytes | None:
+def unpack_centroid(note: bytes | None, model: str) -> bytes | None:
     """The direction of a packed mean, if the note is one of vectors of this model."""
-    body = _body(note, b"m", model)
-    return None if body is None else body[: _wide(body)]
+    body = _unpack_note(note, b"m", model)
+    return None if body is None else body[: _packed_dimensions(body)]
 
 
-def _wide(body: bytes) -> int:
+def _packed_dimensions(body: bytes) -> int:
     """How many dimensions a packed mean has: one byte and one number for each, and one number more."""
     return (len(body) - 8) // 9
 
 
 def pack_code(code: bytes, model: str) -> bytes:
     """A code as a note."""
-    return _under(model, b"c", code)
+    return _pack_note(model, b"c", code)
 
 
-def code_in(note: bytes | None, model: str) -> bytes | None:
+def unpack_code(note: bytes | None, model: str) -> bytes | None:
     """A packed code, if the note is one of this model."""
-    return _body(note, b"c", model)
+    return _unpack_note(note, b"c", model)
 
 
-def _under(model: str, sort: bytes, body: bytes) -> bytes:
-    return sort + model.encode() + b"\0" + body
+def _pack_note(model: str, tag: bytes, body: bytes) -> bytes:
+    return tag + model.encode() + b"\0" + body
 
 
-def _body(note: bytes | None, sort: bytes, model: str) -> bytes | None:
-    begin = _under(model, sort, b"")
-    return note[len(begin) :] if note is not None and note.startswith(begin) else None
+def _unpack_note(note: bytes | None, tag: bytes, model: str) -> bytes | None:
+    prefix = _pack_note(model, tag, b"")
+    return note[len(prefix) :] if note is not None and note.startswith(prefix) else None
 
 
 # The topics of a scope ------------------------------------------------------------------------------------------------
 
 
-class Near(NamedTuple):
+class TopicMatch(NamedTuple):
     """A topic and how near it is."""
 
     topic: str
     cosine: float
 
 
-class _Spot(NamedTuple):
+class _CodeVector(NamedTuple):
     """Where something points to, and the length of its code."""
 
     code: bytes
     length: float
 
 
-def _spot(code: bytes) -> _Spot:
-    [square] = dots(code, [code])
-    return _Spot(code, sqrt(square))
+def _to_code_vector(code: bytes) -> _CodeVector:
+    [square] = dot_products(code, [code])
+    return _CodeVector(code, sqrt(square))
 
 
-def dots(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
+def dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
     """The products of a code with others, exactly; whoever computes them faster computes the same."""
     values = array("b", code)
     return [sum(map(mul, values, array("b", other))) for other in others]
 
 
-Dots: TypeAlias = Callable[[bytes, Sequence[bytes]], Sequence[int]]
+DotProducts: TypeAlias = Callable[[bytes, Sequence[bytes]], Sequence[int]]
 
 
 @dataclass(slots=True)
-class _Cell:
+class _TopicCell:
     """Topics that point about the same way, and which way that is."""
 
-    middle: _Spot
-    spots: dict[str, _Spot] = field(default_factory=dict)
+    centroid: _CodeVector
+    vectors: dict[str, _CodeVector] = field(default_factory=dict)
 
 
-class Shelf:
+class TopicIndex:
     """The topics of one scope by their directions; what is found among few is exact, among many it is nearly so.
 
     Topics lie in cells that grow with the root of their number, and a search looks into a few of them: so it costs
@@ -197,168 +197,168 @@ class Shelf:
     """
 
     def __init__(
-        self, topics: Mapping[str, bytes] | None = None, products: Dots = dots, exact: int = EXACT
+        self, topics: Mapping[str, bytes] | None = None, dot_fn: DotProducts = dot_products, exact_limit: int = EXACT_SEARCH_LIMIT
     ) -> None:
-        self._products = products
-        self._exact = exact
-        self._cells: list[_Cell] = []
-        self._where: dict[str, _Cell] = {}
+        self._dot_fn = dot_fn
+        self._exact_limit = exact_limit
+        self._cells: list[_TopicCell] = []
+        self._cell_by_topic: dict[str, _TopicCell] = {}
         for topic, code in (topics or {}).items():
-            self.put(topic, code)
+            self.put_topic(topic, code)
 
     def __len__(self) -> int:
-        return len(self._where)
+        return len(self._cell_by_topic)
 
     def __contains__(self, topic: object) -> bool:
-        return topic in self._where
+        return topic in self._cell_by_topic
 
     def codes(self) -> dict[str, bytes]:
         """Where every topic points to."""
-        return {topic: spot.code for cell in self._cells for topic, spot in cell.spots.items()}
+        return {topic: vector.code for cell in self._cells for topic, vector in cell.vectors.items()}
 
-    def put(self, topic: str, code: bytes) -> None:
+    def put_topic(self, topic: str, code: bytes) -> None:
         """A topic points this way now."""
-        spot = _spot(code)
-        cell = self._where.get(topic)
+        vector = _to_code_vector(code)
+        cell = self._cell_by_topic.get(topic)
         if cell is None:
-            cell = self._cell(spot)
-            self._where[topic] = cell
-        cell.spots[topic] = spot
-        if len(cell.spots) > max(CELL, isqrt(len(self))):
-            self._divide(cell)
+            cell = self._find_cell(vector)
+            self._cell_by_topic[topic] = cell
+        cell.vectors[topic] = vector
+        if len(cell.vectors) > max(MIN_CELL_SIZE, isqrt(len(self))):
+            self._split_cell(cell)
 
-    def drop(self, topic: str) -> None:
+    def drop_topic(self, topic: str) -> None:
         """A topic is no more."""
-        cell = self._where.pop(topic, None)
+        cell = self._cell_by_topic.pop(topic, None)
         if cell is not None:
-            del cell.spots[topic]
-            if not cell.spots:
+            del cell.vectors[topic]
+            if not cell.vectors:
                 self._cells.remove(cell)
 
-    def nearest(self, code: bytes) -> Near | None:
+    def find_nearest(self, code: bytes) -> TopicMatch | None:
         """The topic nearest to a vector."""
-        spot = _spot(code)
-        found: list[Near] = []
-        for cell in self._look(spot):
-            cosines = self._cosines(spot, list(cell.spots.values()))
-            most = max(cosines)
-            found += [Near(name, most) for name, cosine in zip(cell.spots, cosines, strict=True) if cosine == most]
-        return min(found, key=_order, default=None)
+        vector = _to_code_vector(code)
+        matches: list[TopicMatch] = []
+        for cell in self._probe_cells(vector):
+            cosines = self._compute_cosines(vector, list(cell.vectors.values()))
+            best = max(cosines)
+            matches += [TopicMatch(name, best) for name, cosine in zip(cell.vectors, cosines, strict=True) if cosine == best]
+        return min(matches, key=_topic_sort_key, default=None)
 
-    def near(self, code: bytes, least: float) -> list[Near]:
+    def find_near(self, code: bytes, min_cosine: float) -> list[TopicMatch]:
         """The topics that are so near at least, the nearest first."""
-        spot = _spot(code)
-        found: list[Near] = []
-        for cell in self._look(spot):
-            found += map(Near, cell.spots, self._cosines(spot, list(cell.spots.values())))
-        return sorted((near for near in found if near.cosine >= least), key=_order)
+        vector = _to_code_vector(code)
+        matches: list[TopicMatch] = []
+        for cell in self._probe_cells(vector):
+            matches += map(TopicMatch, cell.vectors, self._compute_cosines(vector, list(cell.vectors.values())))
+        return sorted((match for match in matches if match.cosine >= min_cosine), key=_topic_sort_key)
 
-    def _look(self, spot: _Spot) -> Sequence[_Cell]:
+    def _probe_cells(self, vector: _CodeVector) -> Sequence[_TopicCell]:
         """The cells that may hold what is near."""
-        if len(self) <= self._exact:
+        if len(self) <= self._exact_limit:
             return self._cells
-        ways = self._cosines(spot, [cell.middle for cell in self._cells])
-        first = sorted(range(len(ways)), key=lambda place: (-ways[place], place))[:PROBES]
-        return [self._cells[place] for place in first]
+        cosines = self._compute_cosines(vector, [cell.centroid for cell in self._cells])
+        nearest = sorted(range(len(cosines)), key=lambda i: (-cosines[i], i))[:PROBED_CELLS]
+        return [self._cells[i] for i in nearest]
 
-    def _cosines(self, spot: _Spot, others: Sequence[_Spot]) -> list[float]:
-        products = self._products(spot.code, [other.code for other in others])
-        norms = (spot.length * other.length for other in others)
+    def _compute_cosines(self, vector: _CodeVector, others: Sequence[_CodeVector]) -> list[float]:
+        products = self._dot_fn(vector.code, [other.code for other in others])
+        norms = (vector.length * other.length for other in others)
         return [product / length if length else 0.0 for product, length in zip(products, norms, strict=True)]
 
-    def _cell(self, spot: _Spot) -> _Cell:
+    def _find_cell(self, vector: _CodeVector) -> _TopicCell:
         """The cell that points most nearly this way."""
         if not self._cells:
-            self._cells.append(_Cell(spot))
-        ways = self._cosines(spot, [cell.middle for cell in self._cells])
-        return self._cells[ways.index(max(ways))]
+            self._cells.append(_TopicCell(vector))
+        cosines = self._compute_cosines(vector, [cell.centroid for cell in self._cells])
+        return self._cells[cosines.index(max(cosines))]
 
-    def _divide(self, cell: _Cell) -> None:
+    def _split_cell(self, cell: _TopicCell) -> None:
         """Make two of a cell: one around what is furthest from its middle, one around what is furthest from that."""
-        spots = list(cell.spots.values())
-        one = self._furthest(cell.middle, spots)
-        other = self._furthest(one, spots)
-        nearer = map(float.__lt__, self._cosines(one, spots), self._cosines(other, spots))
-        halves: tuple[dict[str, _Spot], dict[str, _Spot]] = ({}, {})
-        for (topic, spot), second in zip(cell.spots.items(), nearer, strict=True):
-            halves[second][topic] = spot
+        vectors = list(cell.vectors.values())
+        first_pole = self._find_furthest(cell.centroid, vectors)
+        second_pole = self._find_furthest(first_pole, vectors)
+        nearer = map(float.__lt__, self._compute_cosines(first_pole, vectors), self._compute_cosines(second_pole, vectors))
+        halves: tuple[dict[str, _CodeVector], dict[str, _CodeVector]] = ({}, {})
+        for (topic, vector), side in zip(cell.vectors.items(), nearer, strict=True):
+            halves[side][topic] = vector
         if not all(halves):
             return
         self._cells.remove(cell)
         for half in halves:
-            made = _Cell(_spot(mean_of(spot.code for spot in half.values()).code), half)
-            self._cells.append(made)
-            self._where.update(dict.fromkeys(half, made))
+            new_cell = _TopicCell(_to_code_vector(compute_mean(vector.code for vector in half.values()).code), half)
+            self._cells.append(new_cell)
+            self._cell_by_topic.update(dict.fromkeys(half, new_cell))
 
-    def _furthest(self, spot: _Spot, others: Sequence[_Spot]) -> _Spot:
-        ways = self._cosines(spot, others)
-        return others[ways.index(min(ways))]
+    def _find_furthest(self, vector: _CodeVector, others: Sequence[_CodeVector]) -> _CodeVector:
+        cosines = self._compute_cosines(vector, others)
+        return others[cosines.index(min(cosines))]
 
 
-def _order(near: Near) -> tuple[float, str]:
-    return -near.cosine, near.topic
+def _topic_sort_key(match: TopicMatch) -> tuple[float, str]:
+    return -match.cosine, match.topic
 
 
 # Joining, dividing and uniting ----------------------------------------------------------------------------------------
 
 
-def join(code: bytes, shelf: Shelf, threshold: float) -> str | None:
+def find_topic_to_join(code: bytes, index: TopicIndex, threshold: float) -> str | None:
     """The topic a vector joins: the nearest, if it is near enough; none means a new one."""
-    found = shelf.nearest(code)
-    return found.topic if found is not None and found.cosine >= threshold else None
+    match = index.find_nearest(code)
+    return match.topic if match is not None and match.cosine >= threshold else None
 
 
-def clusters(codes: Mapping[str, bytes], threshold: float) -> list[list[str]]:
+def cluster_codes(codes: Mapping[str, bytes], threshold: float) -> list[list[str]]:
     """Vectors in clusters: each in turn joins the nearest mean that is near enough, or begins a cluster."""
-    shelf, means, groups = Shelf(), dict[str, Mean](), dict[str, list[str]]()
+    index, means, groups = TopicIndex(), dict[str, VectorMean](), dict[str, list[str]]()
     for name, code in codes.items():
-        cluster = join(code, shelf, threshold) or name
-        means[cluster] = means.get(cluster, Mean()).plus(code)
+        cluster = find_topic_to_join(code, index, threshold) or name
+        means[cluster] = means.get(cluster, VectorMean()).add(code)
         groups.setdefault(cluster, []).append(name)
-        shelf.put(cluster, means[cluster].code)
+        index.put_topic(cluster, means[cluster].code)
     return list(groups.values())
 
 
-def overfull(before: int, after: int, most: int) -> bool:
+def needs_split(before: int, after: int, capacity: int) -> bool:
     """Whether a topic that grows is to be divided: when it has more than so many, and then whenever that doubled.
 
     What cannot be divided now is not asked again with every member.
     """
-    bound = most
+    bound = capacity
     while bound < before:
         bound *= 2
     return before <= bound < after
 
 
-def unions(means: Mapping[str, bytes], threshold: float) -> dict[str, str]:
+def find_merges(means: Mapping[str, bytes], threshold: float) -> dict[str, str]:
     """Which topics are one with an earlier one, by the later; the earlier is never itself a later one."""
-    shelf, one = Shelf(), dict[str, str]()
+    index, merged_into = TopicIndex(), dict[str, str]()
     for topic, code in means.items():
-        older = join(code, shelf, threshold)
+        older = find_topic_to_join(code, index, threshold)
         if older is None:
-            shelf.put(topic, code)
+            index.put_topic(topic, code)
         else:
-            one[topic] = older
-    return one
+            merged_into[topic] = older
+    return merged_into
 
 
 # Names ----------------------------------------------------------------------------------------------------------------
 
 
-def label(text: str, most: int = LABEL) -> str:
+def make_label(text: str, max_length: int = LABEL_LENGTH) -> str:
     """The beginning of what was said."""
-    return " ".join(text.split())[:most].rstrip()
+    return " ".join(text.split())[:max_length].rstrip()
 
 
-def common(texts: Sequence[str], most: int = 4) -> str:
+def extract_common_words(texts: Sequence[str], count: int = 4) -> str:
     """The words that more than half of some texts share, the commonest first, of equals the earlier; none for nothing.
 
     Words are counted by their terms, and shown as they were first written.
     """
-    found = Counter(term for text in texts for term in dict.fromkeys(terms(text)) if len(term) > 2)
+    frequencies = Counter(term for text in texts for term in dict.fromkeys(extract_terms(text)) if len(term) > 2)
     written: dict[str, str] = {}
     for word in (_WORD_EDGES.sub("", word) for text in texts for word in text.split()):
-        if len(own := terms(word)) == 1:
-            written.setdefault(own[0], word)
-    shared = (term for term, count in found.items() if 2 * count > len(texts) and term in written)
-    return ", ".join(written[term] for term in sorted(shared, key=lambda term: -found[term])[:most])
+        if len(word_terms := extract_terms(word)) == 1:
+            written.setdefault(word_terms[0], word)
+    shared = (term for term, frequency in frequencies.items() if 2 * frequency > len(texts) and term in written)
+    return ", ".join(written[term] for term in sorted(shared, key=lambda term: -frequencies[term])[:count])

@@ -12,14 +12,14 @@ from enum import IntEnum
 from told.core.entry import Claim
 from told.core.fact import Fact
 
-STAMP = "trust"
+TRUST_KEY = "trust"
 """The metadata that says a memory is worth less than its role; nothing in it can make a memory worth more."""
 
 TURN_SORT = "turn"
-GUESSED = frozenset({"inferred", "hypothesis_only", "reconstructed", "model_output"})
+INFERRED_MODALITIES = frozenset({"inferred", "hypothesis_only", "reconstructed", "model_output"})
 """Modalities of what nobody said: somebody concluded it."""
 
-RULES = frozenset({"profile", "preference", "skill", "tool"})
+USER_ONLY_KINDS = frozenset({"profile", "preference", "skill", "tool"})
 """Kinds that steer what an agent does, and so are made of the user's own words only."""
 
 
@@ -37,46 +37,46 @@ class Trust(IntEnum):
         return self.name.lower()
 
 
-FOREIGN = frozenset({Trust.TOOL, Trust.DOCUMENT})
+EXTERNAL_SOURCES = frozenset({Trust.TOOL, Trust.DOCUMENT})
 """Sources from outside the conversation, whose words were said by nobody in it."""
 
-_ROLES = {"user": Trust.USER, "tool": Trust.TOOL, "assistant": Trust.INFERENCE}
-_LABELS = {trust.label: trust for trust in Trust}
+_TRUST_BY_ROLE = {"user": Trust.USER, "tool": Trust.TOOL, "assistant": Trust.INFERENCE}
+_TRUST_BY_LABEL = {trust.label: trust for trust in Trust}
 
 
-def channel(role: str | None, sort: str = TURN_SORT, author: str = "user") -> Trust:
+def trust_of_channel(role: str | None, sort: str = TURN_SORT, author: str = "user") -> Trust:
     """Where something came in: what is no turn is a document, and what nobody spoke is worth what its author is."""
     if sort != TURN_SORT:
         return Trust.DOCUMENT
     if role is None:
         return Trust.USER if author == "user" else Trust.INFERENCE
-    return _ROLES.get(role, Trust.DOCUMENT)
+    return _TRUST_BY_ROLE.get(role, Trust.DOCUMENT)
 
 
-def source_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
+def trust_of_source(claim: Claim | Fact, sort: str = TURN_SORT) -> Trust:
     """How far whoever said it is believed: the channel it came in by, less if it is stamped lower."""
-    author = said.author if isinstance(said, Fact) else "user"
-    found = channel(said.role, sort, author)
-    stamped = said.meta.get(STAMP) if said.meta else None
-    return min(found, _LABELS.get(stamped, found)) if isinstance(stamped, str) else found
+    author = claim.author if isinstance(claim, Fact) else "user"
+    trust = trust_of_channel(claim.role, sort, author)
+    stamped = claim.meta.get(TRUST_KEY) if claim.meta else None
+    return min(trust, _TRUST_BY_LABEL.get(stamped, trust)) if isinstance(stamped, str) else trust
 
 
-def trust_of(said: Claim | Fact, sort: str = TURN_SORT) -> Trust:
+def trust_of_claim(claim: Claim | Fact, sort: str = TURN_SORT) -> Trust:
     """How far a claim or a memory is believed: as far as its source, less if it is a guess."""
-    found = source_of(said, sort)
-    return min(found, Trust.INFERENCE) if said.modality in GUESSED else found
+    trust = trust_of_source(claim, sort)
+    return min(trust, Trust.INFERENCE) if claim.modality in INFERRED_MODALITIES else trust
 
 
-def least(sources: Iterable[Trust]) -> Trust:
+def lowest_trust(sources: Iterable[Trust]) -> Trust:
     """What something made of these is worth: the least of them, and nothing more than a guess if there are none."""
     return min(sources, default=Trust.INFERENCE)
 
 
-def may_touch(new: Trust, held: Trust) -> bool:
+def may_replace(new: Trust, current: Trust) -> bool:
     """Whether a claim may replace or retire what is held."""
-    return new >= held
+    return new >= current
 
 
 def safe_kind(kind: str, source: Trust) -> str:
     """The kind a claim of a source may have: a rule comes from the user, from anybody else it is a plain memory."""
-    return "memory" if kind in RULES and source < Trust.USER else kind
+    return "memory" if kind in USER_ONLY_KINDS and source < Trust.USER else kind

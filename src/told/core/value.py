@@ -12,52 +12,52 @@ from functools import wraps
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_CLASS: Any = object.__dict__["__class__"]
+_CLASS_DESCRIPTOR: Any = object.__dict__["__class__"]
 
 
-def quick(cls: type[T]) -> type[T]:
+def fast_frozen_init(cls: type[T]) -> type[T]:
     """Let a frozen dataclass with slots be made in a fraction of the time that its own `__init__` takes."""
-    slow = cls.__init__
+    original_init = cls.__init__
 
-    @wraps(slow)
-    def first(self: T, *args: Any, **kwargs: Any) -> None:
-        cls.__init__ = wraps(slow)(_written(cls))  # type: ignore[method-assign]
+    @wraps(original_init)
+    def init_on_first_use(self: T, *args: Any, **kwargs: Any) -> None:
+        cls.__init__ = wraps(original_init)(_compile_init(cls))  # type: ignore[method-assign]
         cls.__init__(self, *args, **kwargs)
 
-    cls.__init__ = first  # type: ignore[method-assign, assignment]
+    cls.__init__ = init_on_first_use  # type: ignore[method-assign, assignment]
     return cls
 
 
-def _written(cls: type[Any]) -> Callable[..., None]:
+def _compile_init(cls: type[Any]) -> Callable[..., None]:
     """The `__init__` of a class, made when it is first needed, for to compile it takes a while."""
     writable = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     twin = type(cls.__name__, (cls,), writable)
-    names: dict[str, Any] = {"__twin": twin, "__become": _CLASS.__set__, "__missing": MISSING}
-    given = fields(cls)
+    namespace: dict[str, Any] = {"__twin": twin, "__become": _CLASS_DESCRIPTOR.__set__, "__missing": MISSING}
+    init_fields = fields(cls)
     lines = (
-        f"def __init__(self, {', '.join(map(_parameter, given))}):",
+        f"def __init__(self, {', '.join(map(_format_parameter, init_fields))}):",
         "__kind = self.__class__",
         "__become(self, __twin)",
-        *map(_assignment, given),
+        *map(_format_assignment, init_fields),
         "self.__class__ = __kind",
         *(["self.__post_init__()"] if hasattr(cls, "__post_init__") else []),
     )
-    names |= {f"_{each.name}": each.default if _is_plain(each) else each.default_factory for each in given}
-    exec("\n  ".join(lines), names)  # noqa: S102 - dataclasses writes its own the same way
-    made: Callable[..., None] = names["__init__"]
-    return made
+    namespace |= {f"_{field.name}": field.default if _has_no_factory(field) else field.default_factory for field in init_fields}
+    exec("\n  ".join(lines), namespace)  # noqa: S102 - dataclasses writes its own the same way
+    init: Callable[..., None] = namespace["__init__"]
+    return init
 
 
-def _is_plain(each: Field[Any]) -> bool:
-    return each.default_factory is MISSING
+def _has_no_factory(field: Field[Any]) -> bool:
+    return field.default_factory is MISSING
 
 
-def _parameter(each: Field[Any]) -> str:
-    if _is_plain(each):
-        return each.name if each.default is MISSING else f"{each.name}=_{each.name}"
-    return f"{each.name}=__missing"
+def _format_parameter(field: Field[Any]) -> str:
+    if _has_no_factory(field):
+        return field.name if field.default is MISSING else f"{field.name}=_{field.name}"
+    return f"{field.name}=__missing"
 
 
-def _assignment(each: Field[Any]) -> str:
-    value = each.name if _is_plain(each) else f"_{each.name}() if {each.name} is __missing else {each.name}"
-    return f"self.{each.name} = {value}"
+def _format_assignment(field: Field[Any]) -> str:
+    value = field.name if _has_no_factory(field) else f"_{field.name}() if {field.name} is __missing else {field.name}"
+    return f"self.{field.name} = {value}"

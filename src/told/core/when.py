@@ -15,23 +15,23 @@ from typing import Final
 
 from told.core import almanac, forms
 from told.core.errors import TimeError
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
-SECOND: Final = 1_000_000
-_UNIT_US: Final = {"instant": 1, "minute": 60 * SECOND, "hour": 3600 * SECOND}
+SECOND_US: Final = 1_000_000
+_UNIT_US: Final = {"instant": 1, "minute": 60 * SECOND_US, "hour": 3600 * SECOND_US}
 PRECISIONS: Final = ("instant", "minute", "hour", "day", "month", "year", "open")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_MIN_US: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_MAX_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _MILLISECONDS_FROM: Final = 10**11
-_NEVER: Final = 10**18
-_NAIVE: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
-_LONGEST: Final = 80
-_EXAMPLES: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
+_MAX_EPOCH: Final = 10**18
+_NAIVE_HINT: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
+_MAX_PHRASE_LENGTH: Final = 80
+_EXAMPLES_HINT: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
 # Added to a local midnight seen in UTC, this lands on the date that was meant, for every zone from -10:30 to +13:30.
-_WELL_INTO_THE_DAY: Final = 13 * 3600 * SECOND + 1800 * SECOND
-_DAY: Final = 24 * 3600 * SECOND
+_MIDDAY_OFFSET_US: Final = 13 * 3600 * SECOND_US + 1800 * SECOND_US
+_DAY_US: Final = 24 * 3600 * SECOND_US
 
 
 # ------------------------------------------------------------------------------------------------------------- instants
@@ -40,7 +40,7 @@ _DAY: Final = 24 * 3600 * SECOND
 def to_us(moment: datetime) -> int:
     """The microseconds since 1970 of an aware datetime."""
     if moment.tzinfo is None:
-        raise TimeError(f"{moment.isoformat()} has no time zone.", hint=_NAIVE)
+        raise TimeError(f"{moment.isoformat()} has no time zone.", hint=_NAIVE_HINT)
     return (moment - _EPOCH) // _MICROSECOND
 
 
@@ -53,25 +53,25 @@ def from_us(us: int) -> datetime:
 
 
 @lru_cache(maxsize=1024)
-def iso(us: int) -> str:
+def format_iso(us: int) -> str:
     """The instant as `2026-03-01T09:00:00.000000+00:00`; the order of these strings is the order of time."""
     return from_us(us).isoformat(timespec="microseconds")
 
 
-def by_clock(us: int, zone: str | tzinfo | None = None) -> datetime:
+def to_zone(us: int, zone: str | tzinfo | None = None) -> datetime:
     """The instant by the clocks of a zone; UTC without one, and at the ends of the calendar, where clocks run out."""
     moment = from_us(us)
     try:
-        return moment.astimezone(_zone(zone)) if zone else moment
+        return moment.astimezone(_resolve_zone(zone)) if zone else moment
     except OverflowError:
         return moment
 
 
-def instant(
+def parse_instant(
     value: str | float | date | Interval, *, zone: str | tzinfo | None = None, now: datetime | None = None
 ) -> int:
     """The instant a value names: ISO 8601, a datetime, epoch seconds or milliseconds; a date stands for its start."""
-    start = interval(value, zone=zone, now=now).start
+    start = parse_interval(value, zone=zone, now=now).start
     if start is None:
         raise TimeError(f"{value!r} has no beginning.", hint="Name one instant.")
     return start
@@ -106,8 +106,8 @@ class Interval:
 
     def as_json(self) -> dict[str, str | None]:
         """The interval as one JSON object."""
-        start = None if self.start is None else iso(self.start)
-        end = None if self.end is None else iso(self.end)
+        start = None if self.start is None else format_iso(self.start)
+        end = None if self.end is None else format_iso(self.end)
         return {"start": start, "end": end, "precision": self.precision}
 
     @classmethod
@@ -115,38 +115,38 @@ class Interval:
         """The interval that `as_json` wrote."""
         start, end = body.get("start"), body.get("end")
         precision = body.get("precision") or "instant"
-        return cls(None if start is None else instant(start), None if end is None else instant(end), precision)
+        return cls(None if start is None else parse_instant(start), None if end is None else parse_instant(end), precision)
 
     def __str__(self) -> str:
         """The interval at its precision; `interval` reads it back."""
         if self.precision in _UNIT_US or self.precision == "open":
-            return self._as_times()
+            return self._format_times()
         width = _DATE_WIDTH[self.precision]
-        first = ".." if self.start is None else _date_of(self.start)[:width]
-        last = ".." if self.end is None else _date_of(self.end - _DAY)[:width]
+        first = ".." if self.start is None else _format_date(self.start)[:width]
+        last = ".." if self.end is None else _format_date(self.end - _DAY_US)[:width]
         is_unit = first == last != ".." or (self.end is None and first == "9999-12-31"[:width])
         return first if is_unit else f"{first}/{last}"
 
-    def _as_times(self) -> str:
-        first = ".." if self.start is None else _time_of(self.start, self.precision)
+    def _format_times(self) -> str:
+        first = ".." if self.start is None else _format_time(self.start, self.precision)
         if self.start is not None and self.end == self.start + _UNIT_US.get(self.precision, 0):
             return first
-        return f"{first}/{'..' if self.end is None else _time_of(self.end, self.precision)}"
+        return f"{first}/{'..' if self.end is None else _format_time(self.end, self.precision)}"
 
 
 ALWAYS: Final = Interval(None, None, "open")
 
 
-def _date_of(us: int) -> str:
-    return iso(min(max(us + _WELL_INTO_THE_DAY, _FIRST), _LAST))[:10]
+def _format_date(us: int) -> str:
+    return format_iso(min(max(us + _MIDDAY_OFFSET_US, _MIN_US), _MAX_US))[:10]
 
 
-def _time_of(us: int, precision: str) -> str:
-    written = iso(min(max(us, _FIRST), _LAST))
+def _format_time(us: int, precision: str) -> str:
+    written = format_iso(min(max(us, _MIN_US), _MAX_US))
     return written[: _TIME_WIDTH[precision]] + "Z" if precision in _TIME_WIDTH else written
 
 
-def interval(
+def parse_interval(
     value: str | float | date | Interval, *, zone: str | tzinfo | None = None, now: datetime | None = None
 ) -> Interval:
     """The interval a value names; a partial date keeps its precision.
@@ -159,47 +159,47 @@ def interval(
         case bool():
             raise TimeError("A truth value is no time.")
         case int() | float():
-            return _exact(_from_epoch(value))
+            return _instant_interval(_epoch_to_us(value))
         case datetime():
-            return _exact(_located(value, _zone(zone)))
+            return _instant_interval(_to_us_in_zone(value, _resolve_zone(zone)))
         case date():
-            return _dates(value, "day", _zone(zone) or UTC)
+            return _calendar_interval(value, "day", _resolve_zone(zone) or UTC)
         case str():
-            return _from_text(value, zone, now)
+            return _parse_interval_text(value, zone, now)
     raise TimeError(f"{type(value).__name__} is no time.")
 
 
-def _from_text(text: str, zone: str | tzinfo | None, now: datetime | None) -> Interval:
-    if found := _iso_interval(text.strip(), _zone(zone)):
-        return found
-    if now is not None and (found := relative(text, now=now, zone=zone)):
-        return found
-    raise TimeError(f"{_quoted(text)} cannot be read as a time.")
+def _parse_interval_text(text: str, zone: str | tzinfo | None, now: datetime | None) -> Interval:
+    if parsed := _parse_iso_interval(text.strip(), _resolve_zone(zone)):
+        return parsed
+    if now is not None and (parsed := parse_relative(text, now=now, zone=zone)):
+        return parsed
+    raise TimeError(f"{_quote(text)} cannot be read as a time.")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:59] + "\u2026")
 
 
-def _exact(us: int) -> Interval:
+def _instant_interval(us: int) -> Interval:
     from_us(us)
     return Interval(us, us + 1, "instant")
 
 
-def _from_epoch(value: float) -> int:
-    if not abs(value) < _NEVER:  # written so that NaN is refused too
+def _epoch_to_us(value: float) -> int:
+    if not abs(value) < _MAX_EPOCH:  # written so that NaN is refused too
         raise TimeError("The number is too large to be a time.", hint="Pass seconds or milliseconds since 1970.")
-    unit = 1000 if abs(value) > _MILLISECONDS_FROM else SECOND
+    unit = 1000 if abs(value) > _MILLISECONDS_FROM else SECOND_US
     return value * unit if isinstance(value, int) else round(value * unit)
 
 
-def _located(moment: datetime, tz: tzinfo | None) -> int:
+def _to_us_in_zone(moment: datetime, tz: tzinfo | None) -> int:
     """The instant of a datetime, whose wall clock is that of the zone if it has none of its own."""
     return to_us(moment if moment.tzinfo or tz is None else moment.replace(tzinfo=tz))
 
 
 @lru_cache(maxsize=64)
-def _named_zone(name: str) -> tzinfo:
+def _load_zone(name: str) -> tzinfo:
     if name.upper() in ("UTC", "Z"):
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # it reads the build's configuration: not at import
@@ -207,59 +207,59 @@ def _named_zone(name: str) -> tzinfo:
     try:
         return datetime.strptime(name, "%z").tzinfo or UTC if name[:1] in ("+", "-") else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise TimeError(f"{_quoted(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00.") from None
+        raise TimeError(f"{_quote(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00.") from None
 
 
-def _zone(zone: str | tzinfo | None) -> tzinfo | None:
-    return _named_zone(zone) if isinstance(zone, str) else zone
+def _resolve_zone(zone: str | tzinfo | None) -> tzinfo | None:
+    return _load_zone(zone) if isinstance(zone, str) else zone
 
 
 # ------------------------------------------------------------------------------------------------------------- ISO 8601
 
 _DATE_WIDTH: Final = {"year": 4, "month": 7, "day": 10}
 _TIME_WIDTH: Final = {"hour": 13, "minute": 16}
-_ISO_DATE: Final = regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
-_ISO_TIME: Final = regex(
+_ISO_DATE: Final = lazy_regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
+_ISO_TIME: Final = lazy_regex(
     r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|[+-]\d\d(?::?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
-_EPOCH_TEXT: Final = regex(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
+_EPOCH_TEXT: Final = lazy_regex(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
 
 
-def _iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
+def _parse_iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
     """What an ISO 8601 text says, `None` if it is not one, and an error if it names no real date."""
     try:
         if "/" not in text:
-            return _iso_point(text, tz)
+            return _parse_iso_point(text, tz)
         sides = [side.strip() for side in text.split("/", 1)]
-        first, last = (ALWAYS if side in ("..", "") else _iso_point(side, tz) for side in sides)
+        first, last = (ALWAYS if side in ("..", "") else _parse_iso_point(side, tz) for side in sides)
     except TimeError:
         raise
     except (ValueError, OverflowError) as problem:
-        raise TimeError(f"{_quoted(text)} is no time: {problem}.") from None
+        raise TimeError(f"{_quote(text)} is no time: {problem}.") from None
     if first is None or last is None:
         return None
     precision = min(first.precision, last.precision, key=PRECISIONS.index)
     return Interval(first.start, last.start if last.precision in _UNIT_US else last.end, precision)
 
 
-def _iso_point(text: str, tz: tzinfo | None) -> Interval | None:
+def _parse_iso_point(text: str, tz: tzinfo | None) -> Interval | None:
     if not text[:1].isdecimal() and text[:1] != "-":
         return None
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = (match[1] or match[4], match[2] or match[5], match[3] or match[6])
         precision = "day" if day else "month" if month else "year"
-        return _dates(date(int(year), int(month or 1), int(day or 1)), precision, tz or UTC)
+        return _calendar_interval(date(int(year), int(month or 1), int(day or 1)), precision, tz or UTC)
     if match := _ISO_TIME.fullmatch(text):
         day, hour, minute, second, offset = match.groups(default="")
         written = f"{day}T{hour}{minute or '00'}{second or '00'}{offset.upper()}"
-        return _timed(_located(datetime.fromisoformat(written.replace("-", "", day.count("-"))), tz), minute, second)
+        return _time_interval(_to_us_in_zone(datetime.fromisoformat(written.replace("-", "", day.count("-"))), tz), minute, second)
     if _EPOCH_TEXT.fullmatch(text):
-        return _exact(_from_epoch(float(text) if "." in text else int(text)))
+        return _instant_interval(_epoch_to_us(float(text) if "." in text else int(text)))
     return None
 
 
-def _timed(start: int, minute: str, second: str) -> Interval:
+def _time_interval(start: int, minute: str, second: str) -> Interval:
     precision = "instant" if second else "minute" if minute else "hour"
     from_us(start)
     return Interval(start, start + _UNIT_US[precision], precision)
@@ -267,7 +267,7 @@ def _timed(start: int, minute: str, second: str) -> Interval:
 
 # --------------------------------------------------------------------------------------------------- calendar intervals
 
-_PRECISION: Final = {
+_PRECISION_BY_UNIT: Final = {
     "second": "instant",
     "week": "day",
     "weekend": "day",
@@ -277,219 +277,219 @@ _PRECISION: Final = {
 }
 
 
-def _dates(first: date, unit: str, tz: tzinfo) -> Interval:
+def _calendar_interval(first: date, unit: str, tz: tzinfo) -> Interval:
     """One calendar unit from its first day on, as the clocks of a zone count it."""
-    start = _midnight(first, tz)
+    start = _midnight_us(first, tz)
     from_us(start)
     try:
-        end: int | None = _midnight(almanac.moved(first, unit, 1), tz)
+        end: int | None = _midnight_us(almanac.shift_date(first, unit, 1), tz)
     except (ValueError, OverflowError):  # the unit reaches the end of the calendar
         end = None
     if start == end:
         raise TimeError(f"There was no {first} in {tz}: clocks were put past it.", hint="Name the day before or after.")
-    return Interval(start, end, _PRECISION.get(unit, unit))
+    return Interval(start, end, _PRECISION_BY_UNIT.get(unit, unit))
 
 
-def _midnight(day: date, tz: tzinfo) -> int:
+def _midnight_us(day: date, tz: tzinfo) -> int:
     return to_us(datetime.combine(day, time(), tz))
 
 
-def _stepped(now: datetime, unit: str, count: int) -> datetime:
+def _shift_time(now: datetime, unit: str, count: int) -> datetime:
     """The instant so many units from now: elapsed time up to hours, the same time by the wall clock from days on."""
-    if unit in almanac.SECONDS_IN:
-        return (now.astimezone(UTC) + timedelta(seconds=count * almanac.SECONDS_IN[unit])).astimezone(now.tzinfo)
-    return datetime.combine(almanac.moved(now.date(), unit, count), now.timetz())
+    if unit in almanac.UNIT_SECONDS:
+        return (now.astimezone(UTC) + timedelta(seconds=count * almanac.UNIT_SECONDS[unit])).astimezone(now.tzinfo)
+    return datetime.combine(almanac.shift_date(now.date(), unit, count), now.timetz())
 
 
-def _around(moment: datetime, unit: str) -> Interval:
+def _enclosing_interval(moment: datetime, unit: str) -> Interval:
     """The calendar unit that holds the moment."""
-    if unit in almanac.SECONDS_IN:
-        precision = _PRECISION.get(unit, unit)
+    if unit in almanac.UNIT_SECONDS:
+        precision = _PRECISION_BY_UNIT.get(unit, unit)
         size = _UNIT_US[precision]
         start = to_us(moment) // size * size
         return Interval(start, start + size, precision)
-    return _dates(almanac.first_of(moment.date(), unit), unit, _tz(moment))
+    return _calendar_interval(almanac.start_of_unit(moment.date(), unit), unit, _zone_of(moment))
 
 
 # ------------------------------------------------------------------------------------------------------- times in words
 
 
-def moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int:
+def parse_moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int:
     """The instant to read a state at: the end of the day, month or year that is named, or the exact time if one is."""
     try:
-        reading = _read(almanac.plain(text), local(now, zone), _zone(zone))
+        parsed = _read_phrase(almanac.fold_text(text), localise(now, zone), _resolve_zone(zone))
     except TimeError:
         raise
     except (ValueError, OverflowError):
-        raise _unknown(text) from None
-    if reading is None:
-        raise _unknown(text)
-    return reading.at
+        raise _unparsable_error(text) from None
+    if parsed is None:
+        raise _unparsable_error(text)
+    return parsed.at
 
 
-def relative(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Interval | None:
+def parse_relative(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Interval | None:
     """The interval an expression such as "last tuesday" or "vor drei Tagen" names, `None` if it is not understood."""
-    here, tz = local(now, zone), _zone(zone)
+    local_now, tz = localise(now, zone), _resolve_zone(zone)
     try:
-        reading = _read(almanac.plain(text), here, tz)
+        parsed = _read_phrase(almanac.fold_text(text), local_now, tz)
     except (ValueError, OverflowError):
         return None
-    return reading.interval if reading else None
+    return parsed.interval if parsed else None
 
 
-def _unknown(text: str) -> TimeError:
-    return TimeError(f"{_quoted(text)} is not understood as a time.", hint=_EXAMPLES)
+def _unparsable_error(text: str) -> TimeError:
+    return TimeError(f"{_quote(text)} is not understood as a time.", hint=_EXAMPLES_HINT)
 
 
-def local(now: datetime, zone: str | tzinfo | None) -> datetime:
+def localise(now: datetime, zone: str | tzinfo | None) -> datetime:
     """The same moment by the clock of a zone, if one is given and its clocks reach that far."""
     if now.tzinfo is None:
-        raise TimeError("`now` has no time zone.", hint=_NAIVE)
-    return by_clock(to_us(now), _zone(zone) or now.tzinfo)
+        raise TimeError("`now` has no time zone.", hint=_NAIVE_HINT)
+    return to_zone(to_us(now), _resolve_zone(zone) or now.tzinfo)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ParsedTime:
     """What an expression says: the interval, and the instant for reading a state as of then."""
 
     interval: Interval
     at: int
 
 
-def _whole(span: Interval) -> _Reading:
+def _parsed_period(span: Interval) -> _ParsedTime:
     """A span to its end; one without an end reaches that of the calendar."""
-    return _Reading(span, _LAST if span.end is None else span.end - 1)
+    return _ParsedTime(span, _MAX_US if span.end is None else span.end - 1)
 
 
-def _unit(day: date, unit: str, now: datetime) -> _Reading:
-    return _whole(_dates(day, unit, _tz(now)))
+def _parsed_unit(day: date, unit: str, now: datetime) -> _ParsedTime:
+    return _parsed_period(_calendar_interval(day, unit, _zone_of(now)))
 
 
-def _tz(now: datetime) -> tzinfo:
+def _zone_of(now: datetime) -> tzinfo:
     return now.tzinfo or UTC
 
 
-def _read(text: str, now: datetime, zone: tzinfo | None) -> _Reading | None:
+def _read_phrase(text: str, now: datetime, zone: tzinfo | None) -> _ParsedTime | None:
     """The reading of a plain text by the first form that fits it entirely and makes sense."""
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_PHRASE_LENGTH:
         return None
-    if span := _iso_interval(text, zone):
+    if span := _parse_iso_interval(text, zone):
         if span.precision in _UNIT_US and "/" not in text and span.start is not None:
-            return _Reading(span, span.start)
-        return _Reading(span, to_us(now)) if text.endswith(("/", "/..")) else _whole(span)
-    readings = (_READERS[form](said, now) for form, said in forms.fits(text))
-    return next((reading for reading in readings if reading), None)
+            return _ParsedTime(span, span.start)
+        return _ParsedTime(span, to_us(now)) if text.endswith(("/", "/..")) else _parsed_period(span)
+    candidates = (_READERS[form](slots, now) for form, slots in forms.match_date_forms(text))
+    return next((parsed for parsed in candidates if parsed), None)
 
 
-_Said = Mapping[str, str]
+_Slots = Mapping[str, str]
 
 
-def _read_now(_: _Said, now: datetime) -> _Reading:
-    return _Reading(_exact(to_us(now)), to_us(now))
+def _read_now(_: _Slots, now: datetime) -> _ParsedTime:
+    return _ParsedTime(_instant_interval(to_us(now)), to_us(now))
 
 
-def _read_word(said: _Said, now: datetime) -> _Reading:
-    unit, count = almanac.WORDS[said["word"]]
-    return _whole(_around(_stepped(now, unit, count), unit))
+def _read_word(slots: _Slots, now: datetime) -> _ParsedTime:
+    unit, count = almanac.RELATIVE_DATE_WORDS[slots["word"]]
+    return _parsed_period(_enclosing_interval(_shift_time(now, unit, count), unit))
 
 
-def _read_ago(said: _Said, now: datetime, sign: int = -1) -> _Reading:
-    unit = almanac.UNITS[said["unit"]]
-    at = _stepped(now, unit, sign * almanac.number(said["n"]))
-    return _Reading(_around(at, unit), to_us(at))
+def _read_ago(slots: _Slots, now: datetime, sign: int = -1) -> _ParsedTime:
+    unit = almanac.UNIT_WORDS[slots["unit"]]
+    at = _shift_time(now, unit, sign * almanac.parse_number_word(slots["n"]))
+    return _ParsedTime(_enclosing_interval(at, unit), to_us(at))
 
 
-def _read_window(said: _Said, now: datetime) -> _Reading:
-    start = _stepped(now, almanac.UNITS[said["unit"]], -almanac.number(said.get("n", "1")))
-    return _Reading(Interval(to_us(start), to_us(now), "instant"), to_us(now))
+def _read_window(slots: _Slots, now: datetime) -> _ParsedTime:
+    start = _shift_time(now, almanac.UNIT_WORDS[slots["unit"]], -almanac.parse_number_word(slots.get("n", "1")))
+    return _ParsedTime(Interval(to_us(start), to_us(now), "instant"), to_us(now))
 
 
-def _read_turn(said: _Said, now: datetime) -> _Reading:
-    thing, turn = said["thing"], almanac.TURNS[said["turn"]]
-    if name := almanac.NAMES.get(thing):
-        return _unit(name.chosen(now.date(), turn), name.unit, now)
-    return _whole(_around(_stepped(now, almanac.UNITS[thing], turn), almanac.UNITS[thing]))
+def _read_turn(slots: _Slots, now: datetime) -> _ParsedTime:
+    thing, turn = slots["thing"], almanac.RELATIVE_MODIFIERS[slots["turn"]]
+    if name := almanac.CALENDAR_NAMES.get(thing):
+        return _parsed_unit(name.resolve_start(now.date(), turn), name.unit, now)
+    return _parsed_period(_enclosing_interval(_shift_time(now, almanac.UNIT_WORDS[thing], turn), almanac.UNIT_WORDS[thing]))
 
 
-def _read_name(said: _Said, now: datetime) -> _Reading:
-    name = almanac.NAMES[said["name"]]
-    return _unit(name.chosen(now.date(), None), name.unit, now)
+def _read_name(slots: _Slots, now: datetime) -> _ParsedTime:
+    name = almanac.CALENDAR_NAMES[slots["name"]]
+    return _parsed_unit(name.resolve_start(now.date(), None), name.unit, now)
 
 
-def _read_weekday_of_week(said: _Said, now: datetime) -> _Reading:
-    name = almanac.NAMES[said["weekday"]]
-    return _unit(name.first(now.date(), almanac.TURNS[said["turn"]]), name.unit, now)
+def _read_weekday_of_week(slots: _Slots, now: datetime) -> _ParsedTime:
+    name = almanac.CALENDAR_NAMES[slots["weekday"]]
+    return _parsed_unit(name.start_in_cycle(now.date(), almanac.RELATIVE_MODIFIERS[slots["turn"]]), name.unit, now)
 
 
-def _read_name_of_year(said: _Said, now: datetime) -> _Reading:
-    name = almanac.NAMES[said["yearly"]]
-    return _unit(date(int(said["year"]), name.place, 1), name.unit, now)
+def _read_name_of_year(slots: _Slots, now: datetime) -> _ParsedTime:
+    name = almanac.CALENDAR_NAMES[slots["yearly"]]
+    return _parsed_unit(date(int(slots["year"]), name.position, 1), name.unit, now)
 
 
-def _read_month_of_year(said: _Said, now: datetime) -> _Reading:
-    return _unit(date(int(said["year"]), int(said["digits"]), 1), "month", now)
+def _read_month_of_year(slots: _Slots, now: datetime) -> _ParsedTime:
+    return _parsed_unit(date(int(slots["year"]), int(slots["digits"]), 1), "month", now)
 
 
-def _read_date(said: _Said, now: datetime) -> _Reading:
-    return _day_of_year(said["year"], almanac.NAMES[said["month"]].place, int(re.sub(r"\D", "", said["day"])), now)
+def _read_date(slots: _Slots, now: datetime) -> _ParsedTime:
+    return _resolve_day_of_year(slots["year"], almanac.CALENDAR_NAMES[slots["month"]].position, int(re.sub(r"\D", "", slots["day"])), now)
 
 
-def _read_numbered_date(said: _Said, now: datetime) -> _Reading:
-    return _day_of_year(said["year"], int(said["digits"]), int(said["numbered"]), now)
+def _read_numbered_date(slots: _Slots, now: datetime) -> _ParsedTime:
+    return _resolve_day_of_year(slots["year"], int(slots["digits"]), int(slots["numbered"]), now)
 
 
-def _day_of_year(year: str, month: int, day: int, now: datetime) -> _Reading:
+def _resolve_day_of_year(year: str, month: int, day: int, now: datetime) -> _ParsedTime:
     """That day of the year, or the last one that has come if no year is said."""
     if year:
-        return _unit(date(int(year), month, day), "day", now)
+        return _parsed_unit(date(int(year), month, day), "day", now)
     has_come = (month, day) <= (now.month, now.day)
-    return _unit(date(now.year if has_come else now.year - 1, month, day), "day", now)
+    return _parsed_unit(date(now.year if has_come else now.year - 1, month, day), "day", now)
 
 
-def _read_years(said: _Said, now: datetime, unit: str) -> _Reading:
-    return _unit(date(int(said[unit]), 1, 1), unit, now)
+def _read_years(slots: _Slots, now: datetime, unit: str) -> _ParsedTime:
+    return _parsed_unit(date(int(slots[unit]), 1, 1), unit, now)
 
 
-def _read_edge(said: _Said, now: datetime) -> _Reading | None:
+def _read_edge(slots: _Slots, now: datetime) -> _ParsedTime | None:
     """The first, middle or last day of a period; its beginning, as a moment, is the instant it begins."""
-    period = _read(said["rest"], now, now.tzinfo) or _read(f"this {said['rest']}", now, now.tzinfo)
+    period = _read_phrase(slots["rest"], now, now.tzinfo) or _read_phrase(f"this {slots['rest']}", now, now.tzinfo)
     if period is None or period.interval.start is None or period.interval.end is None:
         return None
     start, end = period.interval.start, period.interval.end
-    share = almanac.EDGES[said["edge"]]
-    day = _around(from_us(start + int((end - 1 - start) * share)).astimezone(now.tzinfo), "day")
-    return _Reading(day, start) if share == 0 else _whole(day)
+    fraction = almanac.EDGE_WORDS[slots["edge"]]
+    day = _enclosing_interval(from_us(start + int((end - 1 - start) * fraction)).astimezone(now.tzinfo), "day")
+    return _ParsedTime(day, start) if fraction == 0 else _parsed_period(day)
 
 
-def _read_clock(said: _Said, now: datetime) -> _Reading | None:
+def _read_clock(slots: _Slots, now: datetime) -> _ParsedTime | None:
     """A time of day, on the day named beside it."""
-    if (day := _day_named(said["rest"], now)) is None:
+    if (day := _read_day(slots["rest"], now)) is None:
         return None
-    at = to_us(datetime.combine(day, almanac.time_of_day(said["clock"]), now.tzinfo))
-    return _Reading(Interval(at, at + _UNIT_US["minute"], "minute"), at)
+    at = to_us(datetime.combine(day, almanac.parse_time_of_day(slots["clock"]), now.tzinfo))
+    return _ParsedTime(Interval(at, at + _UNIT_US["minute"], "minute"), at)
 
 
-def _read_part(said: _Said, now: datetime) -> _Reading | None:
+def _read_part(slots: _Slots, now: datetime) -> _ParsedTime | None:
     """A part of the day named beside it; "last night" began yesterday."""
-    if (day := _day_named({"last": "yesterday", "this": "today"}.get(said["rest"], said["rest"]), now)) is None:
+    if (day := _read_day({"last": "yesterday", "this": "today"}.get(slots["rest"], slots["rest"]), now)) is None:
         return None
-    first, last = almanac.PARTS[said["part"]]
+    first, last = almanac.DAY_PART_WORDS[slots["part"]]
     start = to_us(datetime.combine(day, time(first), now.tzinfo))
-    return _whole(Interval(start, start + (last - first) * _UNIT_US["hour"], "hour"))
+    return _parsed_period(Interval(start, start + (last - first) * _UNIT_US["hour"], "hour"))
 
 
-def _day_named(text: str, now: datetime) -> date | None:
-    day = _read(text, now, now.tzinfo)
+def _read_day(text: str, now: datetime) -> date | None:
+    day = _read_phrase(text, now, now.tzinfo)
     if day is None or day.interval.precision != "day" or day.interval.start is None:
         return None
     return from_us(day.interval.start).astimezone(now.tzinfo).date()
 
 
-def _read_inner(said: _Said, now: datetime) -> _Reading | None:
-    return _read(said["rest"], now, now.tzinfo)
+def _read_inner(slots: _Slots, now: datetime) -> _ParsedTime | None:
+    return _read_phrase(slots["rest"], now, now.tzinfo)
 
 
-_READERS: Final[Mapping[str, Callable[[_Said, datetime], _Reading | None]]] = {
+_READERS: Final[Mapping[str, Callable[[_Slots, datetime], _ParsedTime | None]]] = {
     "now": _read_now, "word": _read_word, "ago": _read_ago, "ahead": partial(_read_ago, sign=1), "window": _read_window,
     "weekday_of_week": _read_weekday_of_week, "turn": _read_turn, "name": _read_name,
     "name_of_year": _read_name_of_year, "month_of_year": _read_month_of_year, "date": _read_date,

@@ -6,17 +6,17 @@ from typing import Any
 
 import yaml
 
-from told.core.reading import once
+from told.core.reading import check_unique
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def parse(content: str) -> Any:
+def parse_unique_yaml(content: str) -> Any:
     """What a text of YAML holds; one that cannot be read is a ValueError."""
-    loader = _LOADER(content)
+    loader = _YAML_LOADER(content)
     try:
         node = loader.get_single_node()
-        _once_below(node)
+        _check_unique_yaml_keys(node)
         return None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
@@ -24,14 +24,14 @@ def parse(content: str) -> Any:
         loader.dispose()
 
 
-def _once_below(node: yaml.Node | None) -> None:
+def _check_unique_yaml_keys(node: yaml.Node | None) -> None:
     match node:
         case yaml.MappingNode(value=pairs):
-            once(key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode))
-            for _, below in pairs:
-                _once_below(below)
+            check_unique(key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode))
+            for _, child in pairs:
+                _check_unique_yaml_keys(child)
         case yaml.SequenceNode(value=items):
-            for below in items:
-                _once_below(below)
+            for child in items:
+                _check_unique_yaml_keys(child)
         case _:
             pass

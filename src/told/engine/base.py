@@ -8,27 +8,27 @@ from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar, cast
 
 from told.core.errors import Denied
-from told.core.policy import DEFAULTS, Action, Verdict, allows
+from told.core.policy import DEFAULT_POLICIES, Action, PolicyDecision, decide_access
 from told.core.query import AsOf
 from told.core.scope import ID_LIMIT, Caller, Scope
-from told.core.text import label
+from told.core.text import validate_label
 from told.flow import Flow
 from told.ports import LLM, Embedder, ImageReader, Reranker, Store, Usage
 from told.read import cache, plan
-from told.read.cache import Overlay
-from told.read.gather import Eye
-from told.read.guard import Guard, subscribed
+from told.read.cache import HotBuffers
+from told.read.gather import ReadContext
+from told.read.guard import Guard, allow_kinds
 from told.settings import Settings
-from told.tend.shelves import Shelves
-from told.write.desk import Desk
-from told.write.media.see import Look
-from told.write.mind import Ask, Mind
+from told.tend.shelves import TopicCache
+from told.write.desk import WriteContext
+from told.write.media.see import ImageContext
+from told.write.mind import ExtractionOptions, ExtractionConfig
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
-VERBS: dict[str, Action] = {}
+VERB_ACTIONS: dict[str, Action] = {}
 
 
-class Spent(Protocol):
+class UsageReport(Protocol):
     """What counts what models cost, by operation."""
 
     @property
@@ -36,37 +36,37 @@ class Spent(Protocol):
         """What each operation cost so far."""
 
 
-def verb(action: Action) -> Callable[[F], F]:
+def requires_action(action: Action) -> Callable[[F], F]:
     """Name the policy action a verb needs; the guard asks before the verb's first step."""
 
-    def mark(method: F) -> F:
-        VERBS[method.__name__] = action
+    def decorate(method: F) -> F:
+        VERB_ACTIONS[method.__name__] = action
 
         @wraps(method)
-        def guarded(self: Base, *args: Any, **kwargs: Any) -> Flow[Any]:
-            self.allow(action)
+        def wrapper(self: EngineBase, *args: Any, **kwargs: Any) -> Flow[Any]:
+            self.check_allowed(action)
             return method(self, *args, **kwargs)
 
-        return cast(F, guarded)
+        return cast(F, wrapper)
 
-    return mark
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class EngineBase:
     """A store, the models beside it, and what every verb over them needs."""
 
     store: Store
     settings: Settings
     embedder: Embedder | None = None
     caller: Caller = field(default_factory=Caller)
-    overlay: Overlay = field(default_factory=Overlay)
+    hot_buffers: HotBuffers = field(default_factory=HotBuffers)
     reranker: Reranker | LLM | None = None
     guards: tuple[Guard, ...] = ()
-    mind: Mind = field(default_factory=lambda: Mind(Settings()))
-    meter: Spent | None = None
+    extraction: ExtractionConfig = field(default_factory=lambda: ExtractionConfig(Settings()))
+    meter: UsageReport | None = None
     readers: tuple[ImageReader, ...] = ()
-    shelves: Shelves = field(default_factory=Shelves)
+    topic_cache: TopicCache = field(default_factory=TopicCache)
 
     @property
     def account(self) -> str:
@@ -74,65 +74,65 @@ class Base:
         return self.caller.account
 
     @property
-    def eye(self) -> Eye:
+    def read_context(self) -> ReadContext:
         """What reads work with."""
-        subscriptions = (subscribed(self.caller.subscribes),) if self.caller.subscribes else ()
+        subscriptions = (allow_kinds(self.caller.subscribes),) if self.caller.subscribes else ()
         guards = (*subscriptions, *self.guards)
-        heard = self.mind.echoes.remember
-        kinds = self.mind.ontology
-        return Eye(self.store, self.settings, self.embedder, self.overlay, guards, self.reranker, heard, kinds)
+        remember_echo = self.extraction.echoes.record_prompt
+        kinds = self.extraction.ontology
+        return ReadContext(self.store, self.settings, self.embedder, self.hot_buffers, guards, self.reranker, remember_echo, kinds)
 
     @property
-    def desk(self) -> Desk:
+    def write_context(self) -> WriteContext:
         """What writes work with."""
-        return Desk(self.store, self.store.mint, self.settings, self.mind, self.embedder, self.caller.name)
+        return WriteContext(self.store, self.store.mint, self.settings, self.extraction, self.embedder, self.caller.name)
 
     @property
-    def look(self) -> Look:
+    def image_context(self) -> ImageContext:
         """How images are looked at, and what may be fetched for it."""
-        return self.looking(self.settings.image_limit)
+        return self.build_image_context(self.settings.image_limit)
 
-    def looking(self, limit: int) -> Look:
+    def build_image_context(self, limit: int) -> ImageContext:
         """How images are looked at, with what fetches so many bytes if that is allowed."""
         if not self.settings.fetch_urls:
-            return Look(self.readers, self.settings)
+            return ImageContext(self.readers, self.settings)
         from told.write.media.fetch import Fetcher
 
-        return Look(self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit))
+        return ImageContext(self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit))
 
-    def allow(self, action: Action) -> None:
+    def check_allowed(self, action: Action) -> None:
         """Raise `Denied` unless the caller may do this in its account."""
-        verdict = _verdict(self.caller.name, action, owner="owner" in self.caller.roles)
-        if not verdict.allowed:
-            raise Denied(verdict.reason)
+        decision = _decide_without_grant(self.caller.name, action, owner="owner" in self.caller.roles)
+        if not decision.allowed:
+            raise Denied(decision.reason)
 
-    def scope(self, ids: Mapping[str, Any]) -> Scope:
+    def resolve_scope(self, ids: Mapping[str, Any]) -> Scope:
         """The checked scope of a call."""
-        return Scope.of(**ids, account=self.account)
+        return Scope.create(**ids, account=self.account)
 
-    def point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
+    def resolve_point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """A point on both time axes."""
-        return plan.point(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
+        return plan.resolve_as_of(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
 
-    def ask(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> Ask:
+    def extraction_options(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> ExtractionOptions:
         """How a write is to be understood; with nothing said, by the usual extractor, and later if that is far away."""
-        return self.mind.ask(by, prompt=prompt, facts=facts, later=later)
+        return self.extraction.build_options(by, prompt=prompt, facts=facts, deferred=later)
 
-    def flush(self) -> Flow[tuple[str, ...]]:
+    def flush_accesses(self) -> Flow[tuple[str, ...]]:
         """Write down what was recalled; what could not be written is a warning."""
-        return cache.flush(self.store, self.overlay)
+        return cache.flush_accesses(self.store, self.hot_buffers)
 
-    def within(self, ids: Mapping[str, Any]) -> Scope | None:
-        named = {name: value for name, value in ids.items() if value is not None}
-        return self.scope(named) if named else None
+    def resolve_optional_scope(self, ids: Mapping[str, Any]) -> Scope | None:
+        given = {name: value for name, value in ids.items() if value is not None}
+        return self.resolve_scope(given) if given else None
 
 
 @lru_cache
-def _verdict(holder: str, action: Action, *, owner: bool) -> Verdict:
+def _decide_without_grant(holder: str, action: Action, *, owner: bool) -> PolicyDecision:
     """What a caller may do who has no grant, under a policy that is in force at all times: the same every time."""
-    return allows(DEFAULTS["private"], (), holder, action, owner=owner, now=0)
+    return decide_access(DEFAULT_POLICIES["private"], (), holder, action, owner=owner, now=0)
 
 
-def named(value: Any) -> str:
+def check_memory_id(value: Any) -> str:
     """The id of a memory, checked."""
-    return label(value, "A memory id", limit=ID_LIMIT)
+    return validate_label(value, "A memory id", limit=ID_LIMIT)

@@ -9,66 +9,66 @@ from typing import Any
 from told.core.errors import InvalidInput, NotFoundError
 from told.core.fact import Fact
 from told.core.policy import Action
-from told.core.query import AsOf, Find
-from told.core.salience import Clock
-from told.core.text import shown
-from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.core.query import AsOf, FactQuery
+from told.core.salience import DecayClock
+from told.core.text import format_value
+from told.engine.base import check_memory_id, requires_action
+from told.engine.minding import ExtractionVerbs
 from told.flow import Flow, call
 from told.read import about as remembering
-from told.read.about import Remembered
-from told.read.fading import strengths
-from told.read.guard import denials
+from told.read.about import MemoryDetail
+from told.read.fading import measure_strengths
+from told.read.guard import find_denials
 from told.tend import forget as forgetting
-from told.tend.forget import FORGOTTEN, Lost
+from told.tend.forget import FORGOTTEN, ForgottenFact
 from told.write import change
 
 
-class Fading(Minding):
+class FadingVerbs(ExtractionVerbs):
     """How memories fade, and how they are let go."""
 
     __slots__ = ()
 
-    @verb(Action.READ_CONTENT)
-    def decay(self, id: str, *, clock: Any = None, as_of: Any = None, ids: Mapping[str, Any]) -> Flow[Remembered]:
+    @requires_action(Action.READ_CONTENT)
+    def decay(self, id: str, *, clock: Any = None, as_of: Any = None, ids: Mapping[str, Any]) -> Flow[MemoryDetail]:
         """How a memory fades, by the clock of its kind or another."""
-        at = yield from self.point(as_of)
-        fact = yield from self._known(id, at, ids)
-        kinds = self.eye.kinds
+        at = yield from self.resolve_point(as_of)
+        fact = yield from self._get_visible_fact(id, at, ids)
+        kinds = self.read_context.kinds
         kind = kinds.get(fact.kind)
         if kind is not None and clock is not None:
-            kind = replace(kind, clock=_clock(clock))
-            kinds = kinds.plus(kind)
-        found = yield from strengths(replace(self.eye, kinds=kinds), [fact], Find(fact.scope, at), paced=True)
-        return Remembered(fact, kind, found[fact.seq])
+            kind = replace(kind, clock=_check_clock(clock))
+            kinds = kinds.with_kinds(kind)
+        strength_by_seq = yield from measure_strengths(replace(self.read_context, kinds=kinds), [fact], FactQuery(fact.scope, at), with_pace=True)
+        return MemoryDetail(fact, kind, strength_by_seq[fact.seq])
 
-    @verb(Action.READ_CONTENT)
-    def about(self, ids: Mapping[str, Any], *, as_of: Any = None) -> Flow[list[Remembered]]:
+    @requires_action(Action.READ_CONTENT)
+    def about(self, ids: Mapping[str, Any], *, as_of: Any = None) -> Flow[list[MemoryDetail]]:
         """Everything a scope remembers, from which words, how well, and for how long."""
-        scope = self.scope(ids)
-        return (yield from remembering.remembered(self.eye, Find(scope, (yield from self.point(as_of)))))
+        scope = self.resolve_scope(ids)
+        return (yield from remembering.list_memory_details(self.read_context, FactQuery(scope, (yield from self.resolve_point(as_of)))))
 
-    @verb(Action.WRITE)
-    def forget(self, id: str | None, ids: Mapping[str, Any]) -> Flow[Sequence[Lost]]:
+    @requires_action(Action.WRITE)
+    def forget(self, id: str | None, ids: Mapping[str, Any]) -> Flow[Sequence[ForgottenFact]]:
         """Give up one memory, or everything of a scope that has faded."""
         if id is None:
-            return (yield from forgetting.forget_faded(self.eye, self.scope(ids)))
-        now = yield from self.point()
-        fact = yield from self._known(id, now, ids)
-        [found] = (yield from strengths(self.eye, [fact], Find(fact.scope, now))).values()
-        yield from change.retract(self.desk, self.account, fact.id, FORGOTTEN, self.within(ids))
-        return [Lost(fact, found.weight)]
+            return (yield from forgetting.forget_faded(self.read_context, self.resolve_scope(ids)))
+        now = yield from self.resolve_point()
+        fact = yield from self._get_visible_fact(id, now, ids)
+        [strength] = (yield from measure_strengths(self.read_context, [fact], FactQuery(fact.scope, now))).values()
+        yield from change.retract_memory(self.write_context, self.account, fact.id, FORGOTTEN, self.resolve_optional_scope(ids))
+        return [ForgottenFact(fact, strength.weight)]
 
-    def _known(self, id: str, at: AsOf, ids: Mapping[str, Any]) -> Flow[Fact]:
+    def _get_visible_fact(self, id: str, at: AsOf, ids: Mapping[str, Any]) -> Flow[Fact]:
         """The memory of an id that a call may see."""
-        fact = yield from call(self.store.fact, self.account, named(id), at)
-        scope = self.within(ids)
-        if fact is None or (scope and not scope.covers(fact.scope)) or denials([fact], self.eye.guards):
-            raise NotFoundError(f"There is no memory {shown(id)} here.", hint="It may have been given up already.")
+        fact = yield from call(self.store.get_fact, self.account, check_memory_id(id), at)
+        scope = self.resolve_optional_scope(ids)
+        if fact is None or (scope and not scope.covers(fact.scope)) or find_denials([fact], self.read_context.guards):
+            raise NotFoundError(f"There is no memory {format_value(id)} here.", hint="It may have been given up already.")
         return fact
 
 
-def _clock(value: Any) -> Clock:
-    if not isinstance(value, str) or value not in tuple(Clock):
-        raise InvalidInput(f"There is no clock {shown(value)}.", hint=f"Clocks: {', '.join(Clock)}.")
-    return Clock(value)
+def _check_clock(value: Any) -> DecayClock:
+    if not isinstance(value, str) or value not in tuple(DecayClock):
+        raise InvalidInput(f"There is no clock {format_value(value)}.", hint=f"Clocks: {', '.join(DecayClock)}.")
+    return DecayClock(value)

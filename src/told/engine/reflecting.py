@@ -9,90 +9,90 @@ from typing import Any
 from told.core.errors import InvalidInput, NotFoundError
 from told.core.fact import Fact
 from told.core.policy import Action
-from told.core.recall import Reason, Recalled, RecallState, Task
-from told.core.text import shown
-from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.core.recall import ReviewReason, AccessRecord, AccessState, ReviewTask
+from told.core.text import format_value
+from told.engine.base import check_memory_id, requires_action
+from told.engine.minding import ExtractionVerbs
 from told.flow import Flow, call
 from told.read import plan
-from told.read.guard import denials
+from told.read.guard import find_denials
 from told.tend import apply as applying
 from told.tend import reconsolidate
-from told.tend.apply import Applied, Hand
-from told.tend.delta import Clock, read
-from told.tend.reconsolidate import Outcome
-from told.write.change import held
+from told.tend.apply import DeltaResult, DeltaAuthor
+from told.tend.delta import DeltaClock, parse_delta
+from told.tend.reconsolidate import ReconsolidationResult
+from told.write.change import require_fact
 
-SECOND = 1_000_000
+SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedReview:
     """A memory that is to be thought over, and why somebody is to look at it, if somebody is."""
 
-    task: Task
+    task: ReviewTask
     fact: Fact
     why: tuple[str, ...] = ()
 
 
-class Reflecting(Minding):
+class ReflectionVerbs(ExtractionVerbs):
     """What reads leave behind, and what is made of it while nobody asks."""
 
     __slots__ = ()
 
-    @verb(Action.READ_CONTENT)
-    def recalls(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Sequence[Recalled], Sequence[RecallState]]]:
+    @requires_action(Action.READ_CONTENT)
+    def recalls(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Sequence[AccessRecord], Sequence[AccessState]]]:
         """The recalls of a memory one by one, and how much it was in use from when until when."""
-        fact = yield from self._visible(named(id), ids)
-        yield from self.flush()
-        noted = yield from call(self.store.recalls, self.account, fact.id)
-        return noted, (yield from call(self.store.states, self.account, [fact.id]))
+        fact = yield from self._get_visible_memory(check_memory_id(id), ids)
+        yield from self.flush_accesses()
+        records = yield from call(self.store.access_records, self.account, fact.id)
+        return records, (yield from call(self.store.access_states, self.account, [fact.id]))
 
-    @verb(Action.DERIVE_CLAIMS)
+    @requires_action(Action.DERIVE_CLAIMS)
     def enqueue(self, id: str, *, reason: Any, priority: Any, ids: Mapping[str, Any]) -> Flow[int]:
         """Queue a memory to be thought over; how many tasks are new."""
-        if not isinstance(reason, str) or reason not in list(Reason):
-            raise InvalidInput(f"There is no reason {shown(reason)}.", hint=f"Use one of {', '.join(Reason)}.")
+        if not isinstance(reason, str) or reason not in list(ReviewReason):
+            raise InvalidInput(f"There is no reason {format_value(reason)}.", hint=f"Use one of {', '.join(ReviewReason)}.")
         if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
-            raise InvalidInput(f"priority must be a number from 0 to 1, not {shown(priority)}.")
-        fact = yield from self._visible(named(id), ids)
-        task = Task(fact.id, Reason(reason), float(priority), self.store.mint.now())
-        window = self.settings.reconsolidate_window * SECOND
-        return (yield from call(self.store.enqueue, self.account, [task], window))
+            raise InvalidInput(f"priority must be a number from 0 to 1, not {format_value(priority)}.")
+        fact = yield from self._get_visible_memory(check_memory_id(id), ids)
+        task = ReviewTask(fact.id, ReviewReason(reason), float(priority), self.store.mint.now())
+        window = self.settings.reconsolidate_window * SECOND_US
+        return (yield from call(self.store.enqueue_tasks, self.account, [task], window))
 
-    @verb(Action.READ_CONTENT)
-    def queue(self, *, limit: Any = None) -> Flow[Sequence[Waiting]]:
+    @requires_action(Action.READ_CONTENT)
+    def queue(self, *, limit: Any = None) -> Flow[Sequence[QueuedReview]]:
         """What is to be thought over, the most urgent first."""
-        most = plan.size(limit, None, self.settings)
-        yield from self.flush()
-        tasks = yield from call(self.store.queue, self.account, most)
-        links = yield from call(self.store.links, self.account, list({task.thread for task in tasks}))
-        whys = reconsolidate.reasons(links)
-        waiting: list[Waiting] = []
+        size = plan.parse_limit(limit, None, self.settings)
+        yield from self.flush_accesses()
+        tasks = yield from call(self.store.list_tasks, self.account, size)
+        links = yield from call(self.store.find_links, self.account, list({task.thread for task in tasks}))
+        reasons_by_id = reconsolidate.collect_review_reasons(links)
+        queued: list[QueuedReview] = []
         for task in tasks:
-            fact = yield from call(self.store.fact, self.account, task.thread)
-            if fact is not None and not denials([fact], self.eye.guards):
-                waiting.append(Waiting(task, fact, whys.get(fact.id, ())))
-        return waiting
+            fact = yield from call(self.store.get_fact, self.account, task.thread)
+            if fact is not None and not find_denials([fact], self.read_context.guards):
+                queued.append(QueuedReview(task, fact, reasons_by_id.get(fact.id, ())))
+        return queued
 
-    @verb(Action.DERIVE_CLAIMS)
-    def reflect(self, *, limit: Any = None) -> Flow[Outcome]:
+    @requires_action(Action.DERIVE_CLAIMS)
+    def reflect(self, *, limit: Any = None) -> Flow[ReconsolidationResult]:
         """Think over what is due, and hold what comes of it beside what it came from."""
-        most = plan.size(limit, None, self.settings)
-        yield from self.flush()
-        return (yield from reconsolidate.reconsolidate(self.desk, self.account, most))
+        size = plan.parse_limit(limit, None, self.settings)
+        yield from self.flush_accesses()
+        return (yield from reconsolidate.reconsolidate(self.write_context, self.account, size))
 
-    @verb(Action.WRITE)
-    def apply_delta(self, delta: Any, ids: Mapping[str, Any]) -> Flow[Applied]:
+    @requires_action(Action.WRITE)
+    def apply_delta(self, delta: Any, ids: Mapping[str, Any]) -> Flow[DeltaResult]:
         """Do what a delta says, all of it or nothing."""
-        clock = Clock(self.store.mint.now(), self.settings.zone or None)
-        operations = read(delta, clock).whole()
-        hand = Hand(self.caller.name, scope=self.within(ids))
-        return (yield from applying.apply(self.desk, self.account, operations, hand))
+        clock = DeltaClock(self.store.mint.now(), self.settings.zone or None)
+        operations = parse_delta(delta, clock).require_complete()
+        hand = DeltaAuthor(self.caller.name, scope=self.resolve_optional_scope(ids))
+        return (yield from applying.apply_operations(self.write_context, self.account, operations, hand))
 
-    def _visible(self, thread: str, ids: Mapping[str, Any]) -> Flow[Fact]:
+    def _get_visible_memory(self, thread: str, ids: Mapping[str, Any]) -> Flow[Fact]:
         """A memory that the caller may see."""
-        fact = yield from held(self.store, self.account, thread, self.within(ids))
-        if denials([fact], self.eye.guards):
+        fact = yield from require_fact(self.store, self.account, thread, self.resolve_optional_scope(ids))
+        if find_denials([fact], self.read_context.guards):
             raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with get_all().")
         return fact

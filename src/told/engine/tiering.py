@@ -8,69 +8,69 @@ from typing import Any
 
 from told.core.policy import Action
 from told.core.scope import Scope
-from told.engine.base import verb
-from told.engine.fading import Fading
-from told.engine.topical import Topical
+from told.engine.base import requires_action
+from told.engine.fading import FadingVerbs
+from told.engine.topical import TopicVerbs
 from told.flow import Flow
 from told.read import plan
-from told.read.guard import denials
+from told.read.guard import find_denials
 from told.tend import judge, registry, state, sweep
-from told.tend.judge import Judged
-from told.tend.registry import Filed
-from told.tend.state import State
-from told.tend.sweep import After, Swept
+from told.tend.judge import JudgeResult
+from told.tend.registry import FiledExchange
+from told.tend.state import TierState
+from told.tend.sweep import FollowUpStage, SweepResult
 
 
-class Tiering(Fading, Topical):
+class TierVerbs(FadingVerbs, TopicVerbs):
     """Tail, index, registry."""
 
     __slots__ = ()
 
-    @verb(Action.WRITE)
-    def consolidate(self, ids: Mapping[str, Any], *, force: Any = False) -> Flow[Swept]:
+    @requires_action(Action.WRITE)
+    def consolidate(self, ids: Mapping[str, Any], *, force: Any = False) -> Flow[SweepResult]:
         """Weigh what has left the tail and file what is cold, in a scope or, with no id, in the whole account."""
-        anyway = plan.flag(force, "force")
-        return (yield from sweep.sweep(
-            self.desk, self.account, self.within(ids), force=anyway, afterwards=self._afterwards()
+        is_forced = plan.parse_flag(force, "force")
+        return (yield from sweep.run_sweep(
+            self.write_context, self.account, self.resolve_optional_scope(ids), force=is_forced, follow_ups=self._post_sweep_steps()
         ))  # fmt: skip
 
-    @verb(Action.DERIVE_CLAIMS)
-    def judge(self, *, full: bool = False) -> Flow[Judged]:
+    @requires_action(Action.DERIVE_CLAIMS)
+    def judge(self, *, full: bool = False) -> Flow[JudgeResult]:
         """Ask the model how important turns are, if that is asked for at all."""
-        return (yield from judge.judge(self.desk, self.account, full=full))
+        return (yield from judge.judge_turns(self.write_context, self.account, full_only=full))
 
-    @verb(Action.READ_CONTENT)
-    def tiers(self, ids: Mapping[str, Any]) -> Flow[State]:
+    @requires_action(Action.READ_CONTENT)
+    def tiers(self, ids: Mapping[str, Any]) -> Flow[TierState]:
         """Where the turns of a scope are."""
-        scope, guards = self.scope(ids), self.eye.guards
-        found = yield from state.state(self.desk, scope, self.overlay.hot(scope))
-        hidden = denials([*(each.turn for each in found.tail), *found.hot], guards)
-        tail = tuple(each for each in found.tail if each.turn.seq not in hidden)
-        return replace(found, tail=tail, hot=tuple(fact for fact in found.hot if fact.seq not in hidden))
+        scope, guards = self.resolve_scope(ids), self.read_context.guards
+        tier_state = yield from state.load_tier_state(self.write_context, scope, self.hot_buffers.get_hot_seqs(scope))
+        hidden = find_denials([*(entry.turn for entry in tier_state.tail), *tier_state.hot], guards)
+        tail = tuple(entry for entry in tier_state.tail if entry.turn.seq not in hidden)
+        return replace(tier_state, tail=tail, hot=tuple(fact for fact in tier_state.hot if fact.seq not in hidden))
 
-    @verb(Action.READ_CONTENT)
-    def registry(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[Filed]]:
+    @requires_action(Action.READ_CONTENT)
+    def registry(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[FiledExchange]]:
         """The exchanges of a scope that were said last."""
-        scope, guards = self.scope(ids), self.eye.guards
-        most = plan.size(limit, None, self.settings)
-        scopes = yield from sweep.covered(self.desk, self.account, scope)
-        found = yield from registry.newest(self.desk, scopes, most)
-        return [each for each in found if not denials(each.turns, guards)]
+        scope, guards = self.resolve_scope(ids), self.read_context.guards
+        size = plan.parse_limit(limit, None, self.settings)
+        scopes = yield from sweep.load_covered_scopes(self.write_context, self.account, scope)
+        exchanges = yield from registry.load_newest(self.write_context, scopes, size)
+        return [exchange for exchange in exchanges if not find_denials(exchange.turns, guards)]
 
     # What comes after filing ------------------------------------------------------------------------------------------
 
-    def _afterwards(self) -> tuple[After, ...]:
+    def _post_sweep_steps(self) -> tuple[FollowUpStage, ...]:
         """What works on what was filed, in this order."""
-        return self._into_topics, self._let_fade
+        return self._file_into_topics, self._forget_faded
 
-    def _into_topics(self, _: Sequence[Scope]) -> Flow[Swept]:
+    def _file_into_topics(self, _: Sequence[Scope]) -> Flow[SweepResult]:
         """Put what was filed into topics."""
-        done = yield from self.file_topics()
-        return Swept(topics=done.exchanges, warnings=tuple(done.warnings))
+        outcome = yield from self.file_topics()
+        return SweepResult(topics=outcome.exchanges, warnings=tuple(outcome.warnings))
 
-    def _let_fade(self, scopes: Sequence[Scope]) -> Flow[Swept]:
+    def _forget_faded(self, scopes: Sequence[Scope]) -> Flow[SweepResult]:
         """Give up what has faded."""
-        lost = 0
-        for scope in sweep.widest(scopes):
-            lost += len((yield from self.forget(None, scope.ids())))
-        return Swept(forgotten=lost)
+        forgotten = 0
+        for scope in sweep.select_widest_scopes(scopes):
+            forgotten += len((yield from self.forget(None, scope.ids())))
+        return SweepResult(forgotten=forgotten)

@@ -10,94 +10,94 @@ from told.core.fact import TOPIC, Fact
 from told.core.policy import Action
 from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
-from told.engine.base import named, verb
-from told.engine.minding import Minding
+from told.engine.base import check_memory_id, requires_action
+from told.engine.minding import ExtractionVerbs
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
+from told.ledger.consume import Failure, catch_failure
 from told.read import cache, plan
 from told.read import topics as reading
-from told.read.guard import denials
-from told.read.limits import thresholds
-from told.read.topics import Listed
+from told.read.guard import find_denials
+from told.read.limits import resolve_thresholds
+from told.read.topics import TopicListing
 from told.tend import topics, uniting
-from told.tend.filing import Files
-from told.tend.topics import Filed, Wound
-from told.tend.uniting import United
+from told.tend.filing import TopicContext
+from told.tend.topics import TopicAssignmentResult, ErasureDamage
+from told.tend.uniting import TopicMergeResult
 
 
-class Topical(Minding):
+class TopicVerbs(ExtractionVerbs):
     """Topics and what they hold."""
 
     __slots__ = ()
 
-    @verb(Action.READ_CONTENT)
-    def topics(self, ids: Mapping[str, Any], *, as_of: Any = None) -> Flow[Sequence[Listed]]:
+    @requires_action(Action.READ_CONTENT)
+    def topics(self, ids: Mapping[str, Any], *, as_of: Any = None) -> Flow[Sequence[TopicListing]]:
         """The topics of a scope."""
-        at = yield from self.point(as_of)
-        return (yield from self._listed(self.scope(ids), at))
+        at = yield from self.resolve_point(as_of)
+        return (yield from self._list_topics(self.resolve_scope(ids), at))
 
-    @verb(Action.READ_CONTENT)
-    def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Listed, Sequence[Fact]]]:
+    @requires_action(Action.READ_CONTENT)
+    def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[TopicListing, Sequence[Fact]]]:
         """One topic, with the turns in it."""
-        wanted = named(id)
-        missing = NotFoundError(f"There is no topic {wanted!r} here.", hint="List them with topics().")
-        fact = yield from call(self.store.fact, self.account, wanted)
-        scope = self.within(ids)
+        topic_id = check_memory_id(id)
+        missing = NotFoundError(f"There is no topic {topic_id!r} here.", hint="List them with topics().")
+        fact = yield from call(self.store.get_fact, self.account, topic_id)
+        scope = self.resolve_optional_scope(ids)
         if fact is None or fact.kind != TOPIC or (scope and not scope.covers(fact.scope)):
             raise missing
-        found = yield from self._listed(fact.scope, AsOf(LATEST, self.store.mint.now()))
-        one = next((each for each in found if each.fact.id == fact.id), None)
-        if one is None:
+        entries = yield from self._list_topics(fact.scope, AsOf(LATEST, self.store.mint.now()))
+        entry = next((candidate for candidate in entries if candidate.fact.id == fact.id), None)
+        if entry is None:
             raise missing
-        return one, self._seen([turn for exchange in one.exchanges for turn in exchange])
+        return entry, self._filter_visible([turn for exchange in entry.exchanges for turn in exchange])
 
-    @verb(Action.DERIVE_CLAIMS)
-    def file_topics(self) -> Flow[Filed]:
+    @requires_action(Action.DERIVE_CLAIMS)
+    def file_topics(self) -> Flow[TopicAssignmentResult]:
         """Put every exchange that waits into a topic."""
-        return (yield from topics.consume((yield from self._files()), self.account))
+        return (yield from topics.assign_pending_exchanges((yield from self._build_topic_files()), self.account))
 
-    @verb(Action.DERIVE_CLAIMS)
-    def merge_topics(self, ids: Mapping[str, Any]) -> Flow[United]:
+    @requires_action(Action.DERIVE_CLAIMS)
+    def merge_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make one of topics of a scope that are nearly the same."""
-        return (yield from uniting.merge((yield from self._files()), self.scope(ids)))
+        return (yield from uniting.merge_topics((yield from self._build_topic_files()), self.resolve_scope(ids)))
 
-    @verb(Action.DERIVE_CLAIMS)
-    def abstract_topics(self, ids: Mapping[str, Any]) -> Flow[United]:
+    @requires_action(Action.DERIVE_CLAIMS)
+    def abstract_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make topics of the topics of a scope, named by a model if there is one."""
-        return (yield from uniting.abstract((yield from self._files()), self.scope(ids), self.mind.llm))
+        return (yield from uniting.build_supertopics((yield from self._build_topic_files()), self.resolve_scope(ids), self.extraction.llm))
 
     # What other verbs do to topics
 
-    def _forsake(self, threads: Iterable[str]) -> Flow[dict[Scope, Wound]]:
+    def _drop_topic_notes(self, threads: Iterable[str]) -> Flow[dict[Scope, ErasureDamage]]:
         """Forget what is noted of threads that are about to be erased."""
-        return (yield from topics.forsake((yield from self._files()), self.account, threads))
+        return (yield from topics.prepare_erasure((yield from self._build_topic_files()), self.account, threads))
 
-    def _mend(self, wounds: dict[Scope, Wound], threads: Iterable[str]) -> Flow[tuple[str, ...]]:
+    def _repair_topics(self, damage: dict[Scope, ErasureDamage], threads: Iterable[str]) -> Flow[tuple[str, ...]]:
         """Make topics anew that lost something; what could not be done yet is a warning."""
-        files = yield from self._files()
-        done = yield from attempt(topics.mend(files, self.account, wounds, threads))
-        return (f"Topics wait to be made anew: {done}",) if isinstance(done, Failure) else ()
+        files = yield from self._build_topic_files()
+        outcome = yield from catch_failure(topics.repair_after_erasure(files, self.account, damage, threads))
+        return (f"Topics wait to be made anew: {outcome}",) if isinstance(outcome, Failure) else ()
 
-    def _doubt(self, after: int) -> Flow[None]:
+    def _invalidate_topics(self, after: int) -> Flow[None]:
         """Forget what is noted of topics if anything was erased after a position."""
-        yield from topics.doubt((yield from self._files()), self.account, after)
+        yield from topics.invalidate_after_import((yield from self._build_topic_files()), self.account, after)
 
-    def _renew(self) -> Flow[int]:
+    def _rebuild_topics(self) -> Flow[int]:
         """Make the means of all topics anew."""
-        return (yield from topics.rebuild((yield from self._files()), self.account))
+        return (yield from topics.rebuild_topics((yield from self._build_topic_files()), self.account))
 
-    def _files(self) -> Flow[Files]:
+    def _build_topic_files(self) -> Flow[TopicContext]:
         """What topics are kept with; without an embedder, they are those of the store's model."""
-        bound = None if self.embedder is not None else (yield from call(self.store.model))
-        model = self.embedder.model if self.embedder is not None else bound[0] if bound else ""
-        limits = thresholds(self.settings, self.embedder)
-        return Files(self.store, self.store.mint, self.settings, limits, model, self.embedder, self.shelves)
+        bound_model = None if self.embedder is not None else (yield from call(self.store.current_model))
+        model = self.embedder.model if self.embedder is not None else bound_model[0] if bound_model else ""
+        limits = resolve_thresholds(self.settings, self.embedder)
+        return TopicContext(self.store, self.store.mint, self.settings, limits, model, self.embedder, self.topic_cache)
 
-    def _listed(self, scope: Scope, at: AsOf) -> Flow[Sequence[Listed]]:
-        def met(store: Any, account: str, among: Sequence[str]) -> Flow[Any]:
-            return (yield from cache.met(store, self.overlay, account, among))
+    def _list_topics(self, scope: Scope, at: AsOf) -> Flow[Sequence[TopicListing]]:
+        def cooccurrence(store: Any, account: str, topic_ids: Sequence[str]) -> Flow[Any]:
+            return (yield from cache.load_cooccurrence(store, self.hot_buffers, account, topic_ids))
 
-        find = plan.find(scope, at, None, limit=None)
-        found = yield from reading.listing(self.store, find, met)
-        denied = denials([each.fact for each in found], self.eye.guards)
-        return [each for each in found if each.fact.seq not in denied]
+        fact_query = plan.build_fact_query(scope, at, None, limit=None)
+        entries = yield from reading.list_topics(self.store, fact_query, cooccurrence)
+        denied = find_denials([entry.fact for entry in entries], self.read_context.guards)
+        return [entry for entry in entries if entry.fact.seq not in denied]

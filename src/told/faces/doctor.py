@@ -19,51 +19,51 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from told.core.errors import ConfigError, StoreVersion, TimeError, ToldError
-from told.core.reading import meant
-from told.core.when import by_clock, iso
+from told.core.reading import suggest_option
+from told.core.when import to_zone, format_iso
 from told.faces.sdk import Memory
 from told.flow import call, run
 from told.ledger import verify
-from told.open import EMBEDDERS, configured, open_embedder, open_llm, plugin
+from told.open import EMBEDDER_GROUP, list_configured_providers, open_embedder, open_llm, load_plugin
 from told.ports import Embedder
-from told.settings import KNOBS, PREFIX, Loaded, config_file, load, store_file, store_url
+from told.settings import SETTING_FIELDS, ENV_PREFIX, LoadedSettings, find_config_file, load_settings, resolve_store_file, resolve_store_url
 
-State: TypeAlias = Literal["ok", "warn", "fail"]
+CheckState: TypeAlias = Literal["ok", "warn", "fail"]
 
-LEAST_PYTHON = (3, 11)
-LEAST_SQLITE = (3, 51, 3)
-SCARCE, LOW = 50 * 2**20, 500 * 2**20
+MIN_PYTHON = (3, 11)
+MIN_SQLITE = (3, 51, 3)
+CRITICAL_DISK_BYTES, LOW_DISK_BYTES = 50 * 2**20, 500 * 2**20
 """Bytes of free disk below which writing will fail soon, and below which it is time to look."""
 
-WHOLE = 20_000
+MAX_VERIFIED_ENTRIES = 20_000
 """Ledgers up to this many entries are verified whole, longer ones this far back from their end."""
 
-AHEAD = 5_000_000
+MAX_CLOCK_SKEW = 5_000_000
 """Microseconds by which two honest clocks may differ."""
 
-BESIDE = {"CONFIG", "USER", "MODELS"}
+OTHER_VARIABLES = {"CONFIG", "USER", "MODELS"}
 """Variables of ours that are not settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """What was looked at, how it is, what was seen, and how to mend it."""
 
     name: str
-    state: State
-    what: str
+    state: CheckState
+    detail: str
     fix: str = ""
 
     def as_dict(self) -> dict[str, str]:
         """The check as JSON."""
-        return {"name": self.name, "state": self.state, "what": self.what, "fix": self.fix}
+        return {"name": self.name, "state": self.state, "what": self.detail, "fix": self.fix}
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class DoctorContext:
     """What the checks look at."""
 
-    loaded: Loaded
+    loaded: LoadedSettings
     environment: Mapping[str, str]
     memory: Memory | None = None
     """The user's store, open; None where there is none yet."""
@@ -71,18 +71,18 @@ class Patient:
     @property
     def url(self) -> str:
         """The store's URL."""
-        return store_url(self.loaded.settings)
+        return resolve_store_url(self.loaded.settings)
 
     @property
     def file(self) -> Path | None:
         """The store's file; None for one that has none."""
-        return store_file(self.loaded.settings)
+        return resolve_store_file(self.loaded.settings)
 
     @property
     def folder(self) -> Path:
         """The folder the store's file is in or will be in, as far as it exists."""
-        wanted = Path.cwd() if self.file is None else self.file.absolute().parent
-        return next(place for place in (wanted, *wanted.parents) if place.is_dir())
+        parent = Path.cwd() if self.file is None else self.file.absolute().parent
+        return next(folder for folder in (parent, *parent.parents) if folder.is_dir())
 
     @property
     def account(self) -> str:
@@ -90,332 +90,332 @@ class Patient:
         return self.loaded.settings.account
 
 
-def healthy(checks: Sequence[Check]) -> bool:
+def is_healthy(checks: Sequence[DoctorCheck]) -> bool:
     """Whether nothing failed."""
     return all(check.state != "fail" for check in checks)
 
 
-def examine(environment: Mapping[str, str] | None = None, **arguments: Any) -> list[Check]:
+def run_checks(environment: Mapping[str, str] | None = None, **arguments: Any) -> list[DoctorCheck]:
     """Every check that can be made, in order; what cannot be opened ends the checks that need it."""
     environment = os.environ if environment is None else environment
-    checks = [check() for check in MACHINE]
+    checks = [check() for check in MACHINE_CHECKS]
     try:
-        patient = Patient(load(environment, **arguments), environment)
+        ctx = DoctorContext(load_settings(environment, **arguments), environment)
     except ConfigError as error:
-        return [*checks, Check("configuration", "fail", error.message, error.hint or "Mend the configuration.")]
-    checks += [check(patient) for check in PLACE]
+        return [*checks, DoctorCheck("configuration", "fail", error.message, error.hint or "Mend the configuration.")]
+    checks += [check(ctx) for check in LOCATION_CHECKS]
     with ExitStack() as stack:
         try:
-            memory = stack.enter_context(_open(patient)) if _exists(patient) else None
+            memory = stack.enter_context(_open_memory(ctx)) if _store_exists(ctx) else None
         except ToldError as error:
             name = "schema" if isinstance(error, StoreVersion) else "store opens"
-            return [*checks, Check(name, "fail", error.message, error.hint or "Restore the last backup.")]
-        patient = Patient(patient.loaded, environment, memory)
-        checks += [*_opened(patient), *_embedding(patient), language_model(patient)]
+            return [*checks, DoctorCheck(name, "fail", error.message, error.hint or "Restore the last backup.")]
+        ctx = DoctorContext(ctx.loaded, environment, memory)
+        checks += [*_check_store(ctx), *_check_embedder(ctx), check_language_model(ctx)]
     return checks
 
 
-def _exists(patient: Patient) -> bool:
-    return patient.file is None or patient.file.exists()
+def _store_exists(ctx: DoctorContext) -> bool:
+    return ctx.file is None or ctx.file.exists()
 
 
-def _open(patient: Patient) -> Memory:
-    return Memory(embedder="none", llm="none", settings=patient.loaded.settings)
+def _open_memory(ctx: DoctorContext) -> Memory:
+    return Memory(embedder="none", llm="none", settings=ctx.loaded.settings)
 
 
 # The machine
 
 
-def python() -> Check:
+def check_python() -> DoctorCheck:
     """Is Python new enough?"""
-    found = ".".join(map(str, sys.version_info[:3]))
-    fine = sys.version_info >= LEAST_PYTHON
-    return Check("Python", "ok", found) if fine else Check("Python", "fail", found, "Install Python 3.11 or newer.")
+    version = ".".join(map(str, sys.version_info[:3]))
+    is_supported = sys.version_info >= MIN_PYTHON
+    return DoctorCheck("Python", "ok", version) if is_supported else DoctorCheck("Python", "fail", version, "Install Python 3.11 or newer.")
 
 
-def sqlite() -> Check:
+def check_sqlite() -> DoctorCheck:
     """Is SQLite new enough not to corrupt a store that two processes share?"""
     if find_spec("apsw") is None:
-        return Check("SQLite", "fail", "apsw is not installed", "Run `pip install apsw`.")
+        return DoctorCheck("SQLite", "fail", "apsw is not installed", "Run `pip install apsw`.")
     import apsw
 
-    found = apsw.sqlite_lib_version()
-    if tuple(int(part) for part in found.split(".")[:3]) < LEAST_SQLITE:
-        return Check("SQLite", "fail", f"{found} can corrupt a shared store", "Run `pip install -U apsw`.")
-    return Check("SQLite", "ok", f"{found}, free of the WAL bug before 3.51.3")
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")[:3]) < MIN_SQLITE:
+        return DoctorCheck("SQLite", "fail", f"{version} can corrupt a shared store", "Run `pip install -U apsw`.")
+    return DoctorCheck("SQLite", "ok", f"{version}, free of the WAL bug before 3.51.3")
 
 
-def numpy() -> Check:
+def check_numpy() -> DoctorCheck:
     """Is there something to scan vectors with?"""
     if find_spec("numpy") is None:
         fix = "Run `pip install 'told[local]'` for search by meaning."
-        return Check("numpy", "warn", "not installed: memories are found by their words only", fix)
-    return Check("numpy", "ok", "installed")
+        return DoctorCheck("numpy", "warn", "not installed: memories are found by their words only", fix)
+    return DoctorCheck("numpy", "ok", "installed")
 
 
-MACHINE: tuple[Callable[[], Check], ...] = (python, sqlite, numpy)
+MACHINE_CHECKS: tuple[Callable[[], DoctorCheck], ...] = (check_python, check_sqlite, check_numpy)
 
 
 # The configuration and the place
 
 
-def configuration(patient: Patient) -> Check:
+def check_configuration(ctx: DoctorContext) -> DoctorCheck:
     """Is the configuration readable, and is every name in it known?"""
-    file = config_file(patient.environment)
-    known = {*KNOBS, *(name.lower() for name in BESIDE)}
-    given = [name.removeprefix(PREFIX).lower() for name in patient.environment if name.startswith(PREFIX)]
-    unknown = sorted(name for name in given if name not in known)
+    file = find_config_file(ctx.environment)
+    known = {*SETTING_FIELDS, *(name.lower() for name in OTHER_VARIABLES)}
+    variables = [name.removeprefix(ENV_PREFIX).lower() for name in ctx.environment if name.startswith(ENV_PREFIX)]
+    unknown = sorted(name for name in variables if name not in known)
     if unknown:
-        name = PREFIX + unknown[0].upper()
-        hint = meant(unknown[0], known)
-        return Check("configuration", "warn", f"{name} is no setting", hint or f"Unset {name}; see `told config`.")
+        name = ENV_PREFIX + unknown[0].upper()
+        hint = suggest_option(unknown[0], known)
+        return DoctorCheck("configuration", "warn", f"{name} is no setting", hint or f"Unset {name}; see `told config`.")
     try:
-        by_clock(0, patient.loaded.settings.zone or None)
+        to_zone(0, ctx.loaded.settings.zone or None)
     except TimeError as error:
-        return Check("configuration", "fail", f"zone: {error.message}", error.hint)
-    changed = sorted(name for name, origin in patient.loaded.origin.items() if origin != "default")
-    about = f"{file or 'no file'}; changed: {', '.join(changed) or 'nothing'}"
-    return Check("configuration", "ok", about)
+        return DoctorCheck("configuration", "fail", f"zone: {error.message}", error.hint)
+    changed = sorted(name for name, origin in ctx.loaded.origin.items() if origin != "default")
+    detail = f"{file or 'no file'}; changed: {', '.join(changed) or 'nothing'}"
+    return DoctorCheck("configuration", "ok", detail)
 
 
-def durability(patient: Patient) -> Check:
+def check_durability(ctx: DoctorContext) -> DoctorCheck:
     """Do acknowledged writes survive power loss?"""
-    if patient.loaded.settings.durability == "full":
-        return Check("durability", "ok", "full: acknowledged writes survive power loss")
-    what = "normal: power loss may take the last acknowledged writes"
-    return Check("durability", "warn", what, "Set `durability: full` unless you mean it.")
+    if ctx.loaded.settings.durability == "full":
+        return DoctorCheck("durability", "ok", "full: acknowledged writes survive power loss")
+    detail = "normal: power loss may take the last acknowledged writes"
+    return DoctorCheck("durability", "warn", detail, "Set `durability: full` unless you mean it.")
 
 
-def writable(patient: Patient) -> Check:
+def check_writable(ctx: DoctorContext) -> DoctorCheck:
     """May the store's file and its folder be written?"""
-    if patient.file is None:
-        return Check("store writable", "ok", f"{patient.url} has no file")
-    if patient.file.is_dir():
-        fix = f"Name a file in it, such as sqlite:///{patient.file / 'told.db'}."
-        return Check("store writable", "fail", f"{patient.file} is a folder", fix)
-    for place in (patient.folder, patient.file):
-        if place.exists() and not os.access(place, os.W_OK):
-            return Check("store writable", "fail", f"{place} cannot be written", f"Run `chmod u+w {place}`.")
-    return Check("store writable", "ok", str(patient.file))
+    if ctx.file is None:
+        return DoctorCheck("store writable", "ok", f"{ctx.url} has no file")
+    if ctx.file.is_dir():
+        fix = f"Name a file in it, such as sqlite:///{ctx.file / 'told.db'}."
+        return DoctorCheck("store writable", "fail", f"{ctx.file} is a folder", fix)
+    for path in (ctx.folder, ctx.file):
+        if path.exists() and not os.access(path, os.W_OK):
+            return DoctorCheck("store writable", "fail", f"{path} cannot be written", f"Run `chmod u+w {path}`.")
+    return DoctorCheck("store writable", "ok", str(ctx.file))
 
 
-def disk(patient: Patient) -> Check:
+def check_disk(ctx: DoctorContext) -> DoctorCheck:
     """Is there room to write, and to rewrite the file when something is erased?"""
-    free = shutil.disk_usage(patient.folder).free
-    size = patient.file.stat().st_size if patient.file and patient.file.exists() else 0
-    about = f"{_megabytes(free)} free in {patient.folder}, the store has {_megabytes(size)}"
-    if free < SCARCE:
-        return Check("disk space", "fail", about, "Free some space.")
-    if free < max(LOW, 2 * size):
-        return Check("disk space", "warn", about, "Free some space: erasing and backups need room for a copy.")
-    return Check("disk space", "ok", about)
+    free = shutil.disk_usage(ctx.folder).free
+    size = ctx.file.stat().st_size if ctx.file and ctx.file.exists() else 0
+    detail = f"{_format_size(free)} free in {ctx.folder}, the store has {_format_size(size)}"
+    if free < CRITICAL_DISK_BYTES:
+        return DoctorCheck("disk space", "fail", detail, "Free some space.")
+    if free < max(LOW_DISK_BYTES, 2 * size):
+        return DoctorCheck("disk space", "warn", detail, "Free some space: erasing and backups need room for a copy.")
+    return DoctorCheck("disk space", "ok", detail)
 
 
-def _megabytes(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 2**20:.1f} MB" if size < 2**30 else f"{size / 2**30:.1f} GB"
 
 
-def permissions(patient: Patient) -> Check:
+def check_permissions(ctx: DoctorContext) -> DoctorCheck:
     """Can other users of this machine read the memories?"""
-    if patient.file is None or not patient.file.is_file() or os.name != "posix":
-        return Check("file permissions", "ok", "no file to protect yet")
-    mode = stat.S_IMODE(patient.file.stat().st_mode)
+    if ctx.file is None or not ctx.file.is_file() or os.name != "posix":
+        return DoctorCheck("file permissions", "ok", "no file to protect yet")
+    mode = stat.S_IMODE(ctx.file.stat().st_mode)
     if mode & 0o007:
-        what = f"{mode:o}: everybody on this machine can open it"
-        return Check("file permissions", "warn", what, f"Run `chmod 600 {patient.file}`.")
-    return Check("file permissions", "ok", f"{mode:o}")
+        detail = f"{mode:o}: everybody on this machine can open it"
+        return DoctorCheck("file permissions", "warn", detail, f"Run `chmod 600 {ctx.file}`.")
+    return DoctorCheck("file permissions", "ok", f"{mode:o}")
 
 
-def round_trip(patient: Patient) -> Check:
+def check_round_trip(ctx: DoctorContext) -> DoctorCheck:
     """Does what is written come back, in a temporary store beside the real one?"""
     name = "round trip"
-    settings = patient.loaded.settings
+    settings = ctx.loaded.settings
     try:
-        with TemporaryDirectory(prefix=".told-doctor-", dir=patient.folder) as folder:
-            url = "ram://" if patient.file is None else f"sqlite:///{folder}/told.db"
+        with TemporaryDirectory(prefix=".told-doctor-", dir=ctx.folder) as folder:
+            url = "ram://" if ctx.file is None else f"sqlite:///{folder}/told.db"
             with Memory(url, embedder="none", llm="none", settings=settings) as memory:
-                written = memory.add("The doctor was here.", user_id="doctor", infer=False)["results"][0]["id"]
-                found = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
-                sound = memory.verify()["ok"]
+                written_id = memory.add("The doctor was here.", user_id="doctor", infer=False)["results"][0]["id"]
+                found_ids = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
+                is_sound = memory.verify()["ok"]
     except (ToldError, OSError) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        return Check(name, "fail", what, f"Make {patient.folder} writable, or set another store.")
-    if found != [written] or not sound:
-        return Check(name, "fail", "what was written did not come back", "Reinstall told and apsw.")
-    return Check(name, "ok", "written, found and verified in a temporary store")
+        detail = getattr(error, "strerror", None) or str(error)
+        return DoctorCheck(name, "fail", detail, f"Make {ctx.folder} writable, or set another store.")
+    if found_ids != [written_id] or not is_sound:
+        return DoctorCheck(name, "fail", "what was written did not come back", "Reinstall told and apsw.")
+    return DoctorCheck(name, "ok", "written, found and verified in a temporary store")
 
 
-PLACE: tuple[Callable[[Patient], Check], ...] = (configuration, durability, writable, disk, permissions, round_trip)
+LOCATION_CHECKS: tuple[Callable[[DoctorContext], DoctorCheck], ...] = (check_configuration, check_durability, check_writable, check_disk, check_permissions, check_round_trip)
 
 
 # The store
 
 
-def _opened(patient: Patient) -> Iterator[Check]:
+def _check_store(ctx: DoctorContext) -> Iterator[DoctorCheck]:
     """The checks of a store that is open; of one that does not exist yet there is nothing to check."""
-    if patient.memory is None:
-        yield Check("store opens", "ok", f"{patient.url} does not exist yet; the first `told add` makes it")
+    if ctx.memory is None:
+        yield DoctorCheck("store opens", "ok", f"{ctx.url} does not exist yet; the first `told add` makes it")
         return
-    yield Check("store opens", "ok", patient.url)
-    for check in STORE:
+    yield DoctorCheck("store opens", "ok", ctx.url)
+    for check in STORE_CHECKS:
         try:
-            yield check(patient, patient.memory)
+            yield check(ctx, ctx.memory)
         except ToldError as error:
-            yield Check(check.__name__, "fail", error.message, error.hint or "Restore the last backup.")
+            yield DoctorCheck(check.__name__, "fail", error.message, error.hint or "Restore the last backup.")
 
 
-def schema(_: Patient, memory: Memory) -> Check:
+def schema(_: DoctorContext, memory: Memory) -> DoctorCheck:
     """Is the file of an age this told reads? A file of another age has refused to open."""
-    found = memory.stats().get("schema")
-    return Check("schema", "ok", "the one this told reads" if found is None else f"version {found}")
+    version = memory.stats().get("schema")
+    return DoctorCheck("schema", "ok", "the one this told reads" if version is None else f"version {version}")
 
 
-def ledger(patient: Patient, memory: Memory) -> Check:
+def ledger(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
     """Is the ledger, or the end of a long one, what was written?"""
-    store, account = memory.engine.store, patient.account
-    head = store.head(account)
-    if head.seq <= WHOLE:
-        verdict = run(verify.verify(store, account))
-        problem = "" if verdict.ok else f"entry {verdict.seq}: {verdict.problem}"
+    store, account = memory.engine.store, ctx.account
+    head = store.get_head(account)
+    if head.seq <= MAX_VERIFIED_ENTRIES:
+        result = run(verify.verify_ledger(store, account))
+        problem = "" if result.ok else f"entry {result.seq}: {result.problem}"
     else:
-        problem = _tail_problem(memory, account, head.seq - WHOLE)
+        problem = _verify_tail(memory, account, head.seq - MAX_VERIFIED_ENTRIES)
     if problem:
-        return Check("ledger", "fail", problem, "Run `told verify`, then restore the last backup.")
-    return Check("ledger", "ok", f"{min(head.seq, WHOLE)} of {head.seq} entries verified")
+        return DoctorCheck("ledger", "fail", problem, "Run `told verify`, then restore the last backup.")
+    return DoctorCheck("ledger", "ok", f"{min(head.seq, MAX_VERIFIED_ENTRIES)} of {head.seq} entries verified")
 
 
-def _tail_problem(memory: Memory, account: str, start: int) -> str:
+def _verify_tail(memory: Memory, account: str, start: int) -> str:
     """The first entry after a position that does not fit, or nothing."""
     store = memory.engine.store
-    last, *entries = store.scan(account, start - 1, WHOLE + 1)
-    gone = store.tombstoned(account, [entry.digest for entry in entries if entry.envelope is None])
+    previous, *entries = store.scan_entries(account, start - 1, MAX_VERIFIED_ENTRIES + 1)
+    erased = store.tombstoned_digests(account, [entry.digest for entry in entries if entry.envelope is None])
     for entry in entries:
-        if problem := verify.flaw(account, entry, last.hash, last.seq + 1):
-            return f"entry {last.seq + 1}: {problem}"
-        if entry.envelope is None and entry.digest not in gone:
+        if problem := verify.find_entry_flaw(account, entry, previous.hash, previous.seq + 1):
+            return f"entry {previous.seq + 1}: {problem}"
+        if entry.envelope is None and entry.digest not in erased:
             return f"entry {entry.seq}: the content is missing and was never erased"
-        last = entry
+        previous = entry
     return ""
 
 
-def index(_: Patient, memory: Memory) -> Check:
+def index(_: DoctorContext, memory: Memory) -> DoctorCheck:
     """Do the file and the derived index hold together?"""
-    problems = memory.engine.store.check()
+    problems = memory.engine.store.check_integrity()
     if problems:
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-        what, _sep, way = problems[0].rstrip(".").partition("; ")
-        fix = way or "run `told rebuild`"
-        return Check("index", "fail", f"{what}{more}", f"{fix[:1].upper()}{fix[1:]}.")
-    return Check("index", "ok", "no problem found")
+        detail, _sep, remedy = problems[0].rstrip(".").partition("; ")
+        fix = remedy or "run `told rebuild`"
+        return DoctorCheck("index", "fail", f"{detail}{more}", f"{fix[:1].upper()}{fix[1:]}.")
+    return DoctorCheck("index", "ok", "no problem found")
 
 
-def clock(patient: Patient, memory: Memory) -> Check:
+def clock(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
     """Does this machine's clock stand after the last entry?"""
-    head, now = memory.engine.store.head(patient.account), memory.engine.store.mint.now()
-    if head.at > now + AHEAD:
-        what = f"the last entry is of {iso(head.at)}, in the future"
-        return Check("clock", "warn", what, "Set this machine's clock.")
-    return Check("clock", "ok", f"it is {iso(now)[:19]}Z")
+    head, now = memory.engine.store.get_head(ctx.account), memory.engine.store.mint.now()
+    if head.at > now + MAX_CLOCK_SKEW:
+        detail = f"the last entry is of {format_iso(head.at)}, in the future"
+        return DoctorCheck("clock", "warn", detail, "Set this machine's clock.")
+    return DoctorCheck("clock", "ok", f"it is {format_iso(now)[:19]}Z")
 
 
-def pending(_: Patient, memory: Memory) -> Check:
+def pending(_: DoctorContext, memory: Memory) -> DoctorCheck:
     """Does every memory have its vector?"""
     store = memory.engine.store
-    if store.model() is None:
-        return Check("pending vectors", "ok", "the store has no vectors")
-    waiting = len(store.pending(1000))
-    if waiting:
-        what = f"{'1000 or more' if waiting == 1000 else waiting} texts have no vector yet"
-        return Check("pending vectors", "warn", what, "Run `told reindex`.")
-    return Check("pending vectors", "ok", "none")
+    if store.current_model() is None:
+        return DoctorCheck("pending vectors", "ok", "the store has no vectors")
+    pending_count = len(store.pending_texts(1000))
+    if pending_count:
+        detail = f"{'1000 or more' if pending_count == 1000 else pending_count} texts have no vector yet"
+        return DoctorCheck("pending vectors", "warn", detail, "Run `told reindex`.")
+    return DoctorCheck("pending vectors", "ok", "none")
 
 
-def faults(_: Patient, memory: Memory) -> Check:
+def faults(_: DoctorContext, memory: Memory) -> DoctorCheck:
     """Is there work that failed and was set aside?"""
-    found = run(memory.engine.faults())
-    if found:
-        what = f"{len(found)} set aside; the last: {found[-1].error}"
-        return Check("faults", "warn", what, "See `told faults list`, mend the cause, then run `told faults retry`.")
-    return Check("faults", "ok", "none")
+    failures = run(memory.engine.faults())
+    if failures:
+        detail = f"{len(failures)} set aside; the last: {failures[-1].error}"
+        return DoctorCheck("faults", "warn", detail, "See `told faults list`, mend the cause, then run `told faults retry`.")
+    return DoctorCheck("faults", "ok", "none")
 
 
-STORE: tuple[Callable[[Patient, Memory], Check], ...] = (schema, ledger, index, clock, pending, faults)
+STORE_CHECKS: tuple[Callable[[DoctorContext, Memory], DoctorCheck], ...] = (schema, ledger, index, clock, pending, faults)
 
 
 # The embedder
 
 
-def _embedding(patient: Patient) -> Iterator[Check]:
+def _check_embedder(ctx: DoctorContext) -> Iterator[DoctorCheck]:
     """Which embedder is in use and why, and whether it works and fits the store."""
-    choice = patient.loaded.settings.embedder
+    choice = ctx.loaded.settings.embedder
     with ExitStack() as stack:
-        memory = patient.memory or stack.enter_context(Memory("ram://", embedder="none", llm="none"))
-        bound = memory.engine.store.model()
+        memory = ctx.memory or stack.enter_context(Memory("ram://", embedder="none", llm="none"))
+        bound = memory.engine.store.current_model()
         try:
             embedder = open_embedder(choice, memory.engine.store)
         except ToldError as error:
-            yield Check("embedder", "fail", error.message, error.hint or "Choose another with `--embedder`.")
+            yield DoctorCheck("embedder", "fail", error.message, error.hint or "Choose another with `--embedder`.")
             return
     if embedder is None:
-        yield _none(choice, bound)
+        yield _check_no_embedder(choice, bound)
         return
-    yield Check("embedder", "ok", f"{embedder.model}, {_reason(patient, bound)}")
-    yield _working(embedder, bound)
+    yield DoctorCheck("embedder", "ok", f"{embedder.model}, {_embedder_origin(ctx, bound)}")
+    yield _check_embedder_output(embedder, bound)
 
 
-def _reason(patient: Patient, bound: tuple[str, int] | None) -> str:
-    if patient.loaded.settings.embedder != "auto":
-        return f"chosen by {patient.loaded.origin['embedder']}"
+def _embedder_origin(ctx: DoctorContext, bound: tuple[str, int] | None) -> str:
+    if ctx.loaded.settings.embedder != "auto":
+        return f"chosen by {ctx.loaded.origin['embedder']}"
     return "which the store is indexed with" if bound else "the best that is installed"
 
 
-def _none(choice: str, bound: tuple[str, int] | None) -> Check:
+def _check_no_embedder(choice: str, bound: tuple[str, int] | None) -> DoctorCheck:
     """Why there is no embedder."""
     if choice == "none":
-        return Check("embedder", "ok", "none, as chosen: memories are found by their words only")
+        return DoctorCheck("embedder", "ok", "none, as chosen: memories are found by their words only")
     if bound:
         provider, _, name = bound[0].partition(":")
-        what = f"the store is indexed with {bound[0]}, which is not here: memories are found by their words only"
-        here = f"Run `told models install {name}`."
-        away = f"Pass `--embedder {bound[0]}`, or run `told reindex --embedder local`."
-        return Check("embedder", "warn", what, here if provider == "local" else away)
+        detail = f"the store is indexed with {bound[0]}, which is not here: memories are found by their words only"
+        install_hint = f"Run `told models install {name}`."
+        remote_hint = f"Pass `--embedder {bound[0]}`, or run `told reindex --embedder local`."
+        return DoctorCheck("embedder", "warn", detail, install_hint if provider == "local" else remote_hint)
     try:
-        plugin(EMBEDDERS, "local")(None)
+        load_plugin(EMBEDDER_GROUP, "local")(None)
     except ToldError as error:
-        return Check("embedder", "warn", f"none: {error.message}", error.hint)
-    return Check("embedder", "warn", "none", "Run `told models install`.")
+        return DoctorCheck("embedder", "warn", f"none: {error.message}", error.hint)
+    return DoctorCheck("embedder", "warn", "none", "Run `told models install`.")
 
 
-def _working(embedder: Embedder, bound: tuple[str, int] | None) -> Check:
+def _check_embedder_output(embedder: Embedder, bound: tuple[str, int] | None) -> DoctorCheck:
     name = "embedder works"
     try:
         width = len(run(call(embedder.embed, ["told"], "query"))[0])
     except ToldError as error:
-        return Check(name, "fail", error.message, error.hint or "Run `told models verify`.")
+        return DoctorCheck(name, "fail", error.message, error.hint or "Run `told models verify`.")
     if width != embedder.dim:
-        return Check(name, "fail", f"it gives {width} numbers and promises {embedder.dim}", "Run `told models verify`.")
+        return DoctorCheck(name, "fail", f"it gives {width} numbers and promises {embedder.dim}", "Run `told models verify`.")
     if bound and bound != (embedder.model, embedder.dim):
-        what = f"it is {embedder.model} of {embedder.dim}; the store is indexed with {bound[0]} of {bound[1]}"
-        return Check(name, "fail", what, f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.")
-    return Check(name, "ok", f"{width} numbers a text{', as in the store' if bound else ''}")
+        detail = f"it is {embedder.model} of {embedder.dim}; the store is indexed with {bound[0]} of {bound[1]}"
+        return DoctorCheck(name, "fail", detail, f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.")
+    return DoctorCheck(name, "ok", f"{width} numbers a text{', as in the store' if bound else ''}")
 
 
 # The language model
 
 
-def language_model(patient: Patient) -> Check:
+def check_language_model(ctx: DoctorContext) -> DoctorCheck:
     """Which language model is in use and why; nobody is asked anything."""
-    name, choice = "language model", patient.loaded.settings.llm
-    able = configured(patient.environment)
+    name, choice = "language model", ctx.loaded.settings.llm
+    configured_providers = list_configured_providers(ctx.environment)
     if choice in ("", "none"):
-        could = f"; {able[0][1]} is set, so `llm: auto` would use {able[0][0]}" if able else ""
-        return Check(name, "ok", f"none, so no text leaves this machine{could}")
+        alternative = f"; {configured_providers[0][1]} is set, so `llm: auto` would use {configured_providers[0][0]}" if configured_providers else ""
+        return DoctorCheck(name, "ok", f"none, so no text leaves this machine{alternative}")
     try:
-        found = open_llm(choice, patient.loaded.settings)
+        llm = open_llm(choice, ctx.loaded.settings)
     except ToldError as error:
-        return Check(name, "fail", error.message, error.hint or "Choose another, or `llm: none`.")
-    if found is None:
+        return DoctorCheck(name, "fail", error.message, error.hint or "Choose another, or `llm: none`.")
+    if llm is None:
         fix = "Set a provider's key, such as OPENAI_API_KEY, or choose one: `llm: provider:model`."
-        return Check(name, "warn", "none: `llm` is auto, and the environment names no provider", fix)
-    why = f"for {able[0][1]} is set" if choice == "auto" else f"chosen by {patient.loaded.origin['llm']}"
-    return Check(name, "ok", f"{found.model}, {why}")
+        return DoctorCheck(name, "warn", "none: `llm` is auto, and the environment names no provider", fix)
+    why = f"for {configured_providers[0][1]} is set" if choice == "auto" else f"chosen by {ctx.loaded.origin['llm']}"
+    return DoctorCheck(name, "ok", f"{llm.model}, {why}")

@@ -7,74 +7,74 @@ from typing import Any
 
 from told.core.fading import Strength
 from told.core.query import Event
-from told.core.salience import Clock
-from told.core.when import iso
+from told.core.salience import DecayClock
+from told.core.when import format_iso
 from told.engine import Engine
 from told.faces import shapes
 from told.flow import Flow
-from told.read.about import Remembered
-from told.read.plan import whole
-from told.tend.forget import Lost
+from told.read.about import MemoryDetail
+from told.read.plan import parse_int
+from told.tend.forget import ForgottenFact
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 
 
 def decay(
     engine: Engine, memory_id: str, ids: Mapping[str, Any], *, points: Any, clock: Any, as_of: Any
 ) -> Flow[dict[str, Any]]:
     """How a memory fades; every reading of its clock is counted from when it was first said."""
-    wanted = whole(points, "points", 2, MOST_POINTS)
-    found = yield from engine.decay(memory_id, clock=clock, as_of=as_of, ids=ids)
-    strong = found.strength
+    point_count = parse_int(points, "points", 2, MAX_POINTS)
+    entry = yield from engine.decay(memory_id, clock=clock, as_of=as_of, ids=ids)
+    strength = entry.strength
     return {
-        "id": found.fact.id, "memory": found.fact.text, "kind": found.fact.kind, **_standing(found),
-        "now": strong.age, "said": [reading - strong.said[0] for reading in strong.said],
-        "threshold": strong.curve.floor, "curve": [list(point) for point in strong.drawn(wanted)],
+        "id": entry.fact.id, "memory": entry.fact.text, "kind": entry.fact.kind, **_strength_fields(entry),
+        "now": strength.age, "said": [reading - strength.mention_readings[0] for reading in strength.mention_readings],
+        "threshold": strength.curve.floor, "curve": [list(point) for point in strength.sample_curve(point_count)],
     }  # fmt: skip
 
 
 def about(engine: Engine, ids: Mapping[str, Any], *, as_of: Any) -> Flow[dict[str, Any]]:
     """Everything that is remembered, those of a kind together, the strongest first."""
-    return {"results": [_remembered(each) for each in (yield from engine.about(ids, as_of=as_of))]}
+    return {"results": [_remembered_to_row(entry) for entry in (yield from engine.about(ids, as_of=as_of))]}
 
 
 def forget(engine: Engine, memory_id: str | None, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Give up one memory, or all of a scope that have faded."""
-    return {"results": [_lost(each) for each in (yield from engine.forget(memory_id, ids))]}
+    return {"results": [_forgotten_to_row(forgotten) for forgotten in (yield from engine.forget(memory_id, ids))]}
 
 
-def _standing(found: Remembered) -> dict[str, Any]:
+def _strength_fields(entry: MemoryDetail) -> dict[str, Any]:
     """How strong a memory is, by which rules, and for how long."""
-    strong = found.strength
+    strength = entry.strength
     return {
-        "tier": None if found.kind is None else found.kind.tier.value, "clock": strong.clock.value,
-        "salience": strong.weight, "faded": strong.faded, "fades_at": _fades_at(strong),
+        "tier": None if entry.kind is None else entry.kind.tier.value, "clock": strength.clock.value,
+        "salience": strength.weight, "faded": strength.is_faded, "fades_at": _fading_fields(strength),
     }  # fmt: skip
 
 
-def _fades_at(strong: Strength) -> dict[str, Any] | None:
+def _fading_fields(strength: Strength) -> dict[str, Any] | None:
     """When a memory fades: by its own clock, how far that is away, and the time, estimated unless that is its clock."""
-    left, ends = strong.left, strong.ends
-    if left is None:
+    remaining, end = strength.remaining, strength.fade_time
+    if remaining is None:
         return None
-    unit = "days" if strong.clock is Clock.TIME else "turns"
-    time = None if ends is None else iso(ends)
-    return {"reading": strong.age + left, "left": left, "unit": unit, "time": time,
-            "estimated": strong.clock is not Clock.TIME}  # fmt: skip
+    unit = "days" if strength.clock is DecayClock.TIME else "turns"
+    time = None if end is None else format_iso(end)
+    return {"reading": strength.age + remaining, "left": remaining, "unit": unit, "time": time,
+            "estimated": strength.clock is not DecayClock.TIME}  # fmt: skip
 
 
-def _remembered(found: Remembered) -> dict[str, Any]:
-    fact = found.fact
+def _remembered_to_row(entry: MemoryDetail) -> dict[str, Any]:
+    fact = entry.fact
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     row = {
-        "id": fact.id, "memory": fact.text, "kind": fact.kind, "said_at": iso(said_at),
-        "said": len(found.strength.said), "words": found.words, **_standing(found), **fact.scope.ids(),
+        "id": fact.id, "memory": fact.text, "kind": fact.kind, "said_at": format_iso(said_at),
+        "said": len(entry.strength.mention_readings), "words": entry.quote, **_strength_fields(entry), **fact.scope.ids(),
     }  # fmt: skip
     extras = {"role": fact.role, "actor_id": fact.actor, "source": fact.source}
     return {**row, **{name: value for name, value in extras.items() if value is not None}}
 
 
-def _lost(each: Lost) -> dict[str, Any]:
-    fact = each.fact
+def _forgotten_to_row(forgotten: ForgottenFact) -> dict[str, Any]:
+    fact = forgotten.fact
     event = Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor)
-    return {**shapes.event(event), "kind": fact.kind, "salience": each.weight}
+    return {**shapes.event_to_dict(event), "kind": fact.kind, "salience": forgotten.weight}

@@ -6,34 +6,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self, TypeVar
 
-from told.core.echo import Echoes
+from told.core.echo import EchoFilter
 from told.core.errors import ConfigError, InvalidInput, StoreClosed, StoreCorrupt
 from told.core.fact import Fact
-from told.core.ids import Mint
-from told.core.scope import ID_LIMIT, Caller, identifier
-from told.core.text import label, shown
+from told.core.ids import IdGenerator
+from told.core.scope import ID_LIMIT, Caller, validate_identifier
+from told.core.text import validate_label, format_value
 from told.engine import Engine
 from told.faces import config, kinds, shapes
-from told.faces.worker import Worker
+from told.faces.worker import BackgroundWorker
 from told.flow import Flow, arun, call, run
-from told.ledger.consume import Failure, attempt
-from told.open import open_embedder, open_readers, open_reranker, open_store, plugin
-from told.open.around import Meter, metered
+from told.ledger.consume import Failure, catch_failure
+from told.open import open_embedder, open_readers, open_reranker, open_store, load_plugin
+from told.open.around import UsageMeter, wrap_with_meter
 from told.open.llm import open_llm
 from told.ports import LLM, Embedder, Store
-from told.read.cache import Overlay
+from told.read.cache import HotBuffers
 from told.read.guard import Guard
-from told.read.recalling import Recalls
-from told.settings import Settings, load
-from told.write.extract.names import NAMES
-from told.write.mind import CURATE, Mind
+from told.read.recalling import AccessBuffer
+from told.settings import Settings, load_settings
+from told.write.extract.names import EXTRACTOR_NAMES
+from told.write.mind import CURATE, ExtractionConfig
 from told.write.path import PENDING
 
 T = TypeVar("T")
-VAULTS = "told.vaults"
-ASKED = "A guard takes a memory and answers True to show it, False or a reason not to."
+VAULT_GROUP = "told.vaults"
+GUARD_HINT = "A guard takes a memory and answers True to show it, False or a reason not to."
 
-STUMBLED: Final = (TypeError, AttributeError)
+TYPE_ERRORS: Final = (TypeError, AttributeError)
 """What becomes of a verb that meets a value where none of its type can be."""
 
 
@@ -44,7 +44,7 @@ class Opened:
         self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
         ontology: Any = None, prompts: Mapping[str, str] | None = None, reranker: Any = None, reader: Any = None,
         guard: Callable[[dict[str, Any]], bool | str] | None = None, subscribes: Sequence[str] = (),
-        settings: Settings | None = None, account: str | None = None, mint: Mint | None = None, **knobs: Any,
+        settings: Settings | None = None, account: str | None = None, mint: IdGenerator | None = None, **knobs: Any,
     ) -> None:  # fmt: skip
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
@@ -54,42 +54,42 @@ class Opened:
         shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
         `reader` reads images: a name, an object with `read(image, media_type)` or a function of the two.
         """
-        _refuse(index=index, graph=graph)
+        _reject_unsupported(index=index, graph=graph)
         if not isinstance(settings, Settings | None):
-            raise ConfigError(f"settings must be a told.Settings, not {shown(settings)}.")
-        chosen = load(store=store, account=account, **knobs).settings if settings is None else settings.replace(
+            raise ConfigError(f"settings must be a told.Settings, not {format_value(settings)}.")
+        resolved = load_settings(store=store, account=account, **knobs).settings if settings is None else settings.replace(
             store=store, account=account, **knobs
         )  # fmt: skip
-        caller = Caller(account=identifier(chosen.account, "account"), subscribes=_kinds(subscribes))
-        judge, guards = open_reranker(reranker), () if guard is None else (_asking(guard),)
-        meter, model = Meter(), open_llm(chosen.llm if llm is None else llm, chosen)
-        mind = _mind(model, meter, ontology, {} if prompts is None else prompts, chosen)
-        readers = open_readers(chosen.reader if reader is None else reader, model, timeout=chosen.read_timeout)
-        opened = open_store(chosen, mint)
+        caller = Caller(account=validate_identifier(resolved.account, "account"), subscribes=_parse_subscriptions(subscribes))
+        opened_reranker, guards = open_reranker(reranker), () if guard is None else (_wrap_guard(guard),)
+        meter, model = UsageMeter(), open_llm(resolved.llm if llm is None else llm, resolved)
+        extraction = _build_extraction(model, meter, ontology, {} if prompts is None else prompts, resolved)
+        readers = open_readers(resolved.reader if reader is None else reader, model, timeout=resolved.read_timeout)
+        opened_store = open_store(resolved, mint)
         try:
-            found = open_embedder(chosen.embedder if embedder is None else embedder, opened)
-            if found is not None:
-                opened.use_model(found.model, found.dim)
+            opened_embedder = open_embedder(resolved.embedder if embedder is None else embedder, opened_store)
+            if opened_embedder is not None:
+                opened_store.bind_model(opened_embedder.model, opened_embedder.dim)
         except BaseException:
-            opened.close()
+            opened_store.close()
             raise
-        recalls = Recalls(chosen.recalls_kept, chosen.reconsolidate_window, queued=chosen.reconsolidate)
-        overlay = Overlay(chosen.hot_size, chosen.access_flush, recalls)
+        access_log = AccessBuffer(resolved.recalls_kept, resolved.reconsolidate_window, enqueue=resolved.reconsolidate)
+        hot_buffers = HotBuffers(resolved.hot_size, resolved.access_flush, access_log)
         self._engine: Engine | None = Engine(
-            opened, chosen, found, caller, overlay, judge, guards, mind, meter, readers
+            opened_store, resolved, opened_embedder, caller, hot_buffers, opened_reranker, guards, extraction, meter, readers
         )
-        self._worker = Worker(self._catch_up)
-        self._sweeper = Worker(self._sweep, chosen.sweep_seconds)
-        self._judging = chosen.judge and mind.llm is not None
-        if mind.remote or self._judging:
+        self._worker = BackgroundWorker(self._catch_up)
+        self._sweeper = BackgroundWorker(self._sweep, resolved.sweep_seconds)
+        self._judges_importance = resolved.judge and extraction.llm is not None
+        if extraction.is_remote or self._judges_importance:
             self._worker.wake()
-        if chosen.sweep:
+        if resolved.sweep:
             self._sweeper.wake()
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
         """Open a memory from a nested configuration such as `{"vector_store": {...}, "embedder": {...}}`."""
-        return cls(**config.arguments(config_dict))
+        return cls(**config.parse_config(config_dict))
 
     @property
     def engine(self) -> Engine:
@@ -103,7 +103,7 @@ class Opened:
         """The embedder in use."""
         return self.engine.embedder
 
-    def _adopt(self, embedder: Any) -> Engine:
+    def _engine_with_embedder(self, embedder: Any) -> Engine:
         """The engine, ready to be bound to another embedder."""
         engine = self.engine
         return engine if embedder is None else replace(engine, embedder=open_embedder(embedder, engine.store))
@@ -112,107 +112,107 @@ class Opened:
         """Do what a verb says, and block until it is done."""
         try:
             return run(flow)
-        except STUMBLED as error:
-            run(_blame_the_file(self.engine.store, error))
+        except TYPE_ERRORS as error:
+            run(_raise_if_corrupt(self.engine.store, error))
             raise
 
     async def _arun(self, flow: Flow[T]) -> T:
         """Do what a verb says without blocking the event loop."""
         try:
             return await arun(flow)
-        except STUMBLED as error:
-            await arun(_blame_the_file(self.engine.store, error))
+        except TYPE_ERRORS as error:
+            await arun(_raise_if_corrupt(self.engine.store, error))
             raise
 
     def close(self) -> None:
         """Write down what was recalled and release the store; closing twice is fine."""
         if self._engine is not None:
-            self._worker.rest(self._engine.settings.close_wait)
-            self._sweeper.rest(self._engine.settings.close_wait)
-            run(self._engine.flush())
+            self._worker.stop(self._engine.settings.close_wait)
+            self._sweeper.stop(self._engine.settings.close_wait)
+            run(self._engine.flush_accesses())
             self._engine.store.close()
             self._engine = None
 
     def _catch_up(self) -> bool:
         """Do what was put off; whether nothing is left to do."""
         try:
-            return self._engine is None or not run(self._due(self._engine))
+            return self._engine is None or not run(self._run_due_jobs(self._engine))
         except StoreClosed:
             return True
 
-    def _due(self, engine: Engine) -> Flow[bool]:
+    def _run_due_jobs(self, engine: Engine) -> Flow[bool]:
         """Do what was put off, once it is enough to be worth a question; whether some of it failed."""
         failed = (yield from engine.enough()) and (yield from engine.catch_up()).failure is not None
-        judged = yield from engine.judge(full=True)
-        return failed or judged.failure is not None
+        judgement = yield from engine.judge(full=True)
+        return failed or judgement.failure is not None
 
     def _sweep(self) -> bool:
         """Consolidate everything; whether that went well. What one conversation suffers is a fault of its own."""
-        return self._engine is None or not isinstance(run(attempt(self._engine.consolidate({}))), Failure)
+        return self._engine is None or not isinstance(run(catch_failure(self._engine.consolidate({}))), Failure)
 
-    def _put_off(self, receipt: dict[str, Any]) -> dict[str, Any]:
+    def _wake_worker_if_pending(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """A receipt; where a model far away is still to be asked, somebody begins to."""
-        if (receipt.get("extraction") == PENDING and self.engine.mind.remote) or self._judging:
+        if (receipt.get("extraction") == PENDING and self.engine.extraction.is_remote) or self._judges_importance:
             self._worker.wake()
         return receipt
 
 
-def _blame_the_file(store: Store, error: Exception) -> Flow[None]:
+def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
     """Raise that the store is damaged, if a verb failed because a row holds what cannot be there."""
-    found = yield from call(store.mistyped)
-    if found:
-        raise StoreCorrupt(f"The store's file is damaged: {found[0]}.", hint="`told verify` says more.") from error
+    type_errors = yield from call(store.find_type_errors)
+    if type_errors:
+        raise StoreCorrupt(f"The store's file is damaged: {type_errors[0]}.", hint="`told verify` says more.") from error
 
 
-def _mind(
-    llm: LLM | None, meter: Meter, ontology: Any, prompts: Mapping[str, str], settings: Settings
-) -> Mind:
+def _build_extraction(
+    llm: LLM | None, meter: UsageMeter, ontology: Any, prompts: Mapping[str, str], settings: Settings
+) -> ExtractionConfig:
     """What understands what is said, with each question to a model counted."""
-    everything, catalogue = kinds.ontology(ontology, settings)
-    echoes = Echoes(settings.echo_lines)
+    all_kinds, usable_kinds = kinds.resolve_ontology(ontology, settings)
+    echoes = EchoFilter(settings.echo_lines)
     _check_prompts(prompts)
-    vault = plugin(VAULTS, "keyed")() if settings.secrets == "encrypt" else None
-    parts = [None if llm is None else metered(llm, meter, name) for name in ("extract", "curate", "tend")]
-    mind = Mind(settings, parts[0], parts[1], prompts, everything, catalogue, echoes, vault)
-    return replace(mind, tending=parts[2])
+    vault = load_plugin(VAULT_GROUP, "keyed")() if settings.secrets == "encrypt" else None
+    metered_llms = [None if llm is None else wrap_with_meter(llm, meter, name) for name in ("extract", "curate", "tend")]
+    extraction = ExtractionConfig(settings, metered_llms[0], metered_llms[1], prompts, all_kinds, usable_kinds, echoes, vault)
+    return replace(extraction, maintenance_llm=metered_llms[2])
 
 
 def _check_prompts(prompts: Any) -> None:
     if not isinstance(prompts, Mapping):
-        raise ConfigError(f"prompts must be a mapping, not {shown(prompts)}.", hint='Such as {"facts": "Note …"}.')
+        raise ConfigError(f"prompts must be a mapping, not {format_value(prompts)}.", hint='Such as {"facts": "Note …"}.')
     for name, text in prompts.items():
-        if name not in (*NAMES, CURATE):
-            raise ConfigError(f"There is no prompt {shown(name)}.", hint=f"There are: {', '.join((*NAMES, CURATE))}.")
+        if name not in (*EXTRACTOR_NAMES, CURATE):
+            raise ConfigError(f"There is no prompt {format_value(name)}.", hint=f"There are: {', '.join((*EXTRACTOR_NAMES, CURATE))}.")
         if not isinstance(text, str):
-            raise ConfigError(f"The prompt {name} must be text, not {shown(text)}.")
+            raise ConfigError(f"The prompt {name} must be text, not {format_value(text)}.")
 
 
-def _kinds(subscribes: Any) -> tuple[str, ...]:
+def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
     """The kinds subscribed to; one may stand alone."""
     given = [subscribes] if isinstance(subscribes, str) else subscribes
     if not isinstance(given, list | tuple):
         hint = 'Such as ["profile", "event"]; leave it out for all.'
-        raise ConfigError(f"subscribes must be a list of kinds, not {shown(subscribes)}.", hint=hint)
-    return tuple(label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in given)
+        raise ConfigError(f"subscribes must be a list of kinds, not {format_value(subscribes)}.", hint=hint)
+    return tuple(validate_label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in given)
 
 
-def _asking(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
+def _wrap_guard(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
     """A guard of the caller's own, asked about a memory as every face shows it."""
     if not callable(guard):
-        raise ConfigError(f"guard must be a function, not {shown(guard)}.", hint=ASKED)
+        raise ConfigError(f"guard must be a function, not {format_value(guard)}.", hint=GUARD_HINT)
 
     def deny(fact: Fact) -> str | None:
-        verdict = guard(shapes.item(fact))
-        if verdict is True:
+        decision = guard(shapes.fact_to_dict(fact))
+        if decision is True:
             return None
-        if verdict is False or (isinstance(verdict, str) and verdict):
-            return verdict or "denied"
-        raise InvalidInput(f"The guard answered {shown(verdict)}.", hint=ASKED)
+        if decision is False or (isinstance(decision, str) and decision):
+            return decision or "denied"
+        raise InvalidInput(f"The guard answered {format_value(decision)}.", hint=GUARD_HINT)
 
     return deny
 
 
-def _refuse(**parts: Any) -> None:
+def _reject_unsupported(**parts: Any) -> None:
     """Say plainly which parts this version cannot use yet, rather than ignore them."""
     given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
     if given:

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from told.core.fact import NEVER
-from told.core.recall import Recalled, RecallState
-from told.core.when import iso
+from told.core.recall import AccessRecord, AccessState
+from told.core.when import format_iso
 from told.engine import Engine
-from told.engine.reflecting import Waiting
+from told.engine.reflecting import QueuedReview
 from told.faces import shapes
 from told.faces.opened import Opened
 from told.flow import Flow
-from told.tend.delta import as_json
+from told.tend.delta import operation_to_json
 
 # Flows ----------------------------------------------------------------------------------------------------------------
 
 
 def recalls(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """When a memory was recalled, and how much it was in use."""
-    noted, states = yield from engine.recalls(memory_id, ids=ids)
-    return {"results": [_recall(each) for each in noted], "states": [_state(each) for each in states]}
+    accesses, states = yield from engine.recalls(memory_id, ids=ids)
+    return {"results": [_access_to_row(item) for item in accesses], "states": [_access_state_to_row(item) for item in states]}
 
 
 def enqueue(
@@ -34,38 +34,38 @@ def enqueue(
 
 def queue(engine: Engine, limit: Any) -> Flow[dict[str, Any]]:
     """What is to be thought over."""
-    return {"results": [_waiting(each) for each in (yield from engine.queue(limit=limit))]}
+    return {"results": [_queued_to_row(item) for item in (yield from engine.queue(limit=limit))]}
 
 
 def reflect(engine: Engine, limit: Any) -> Flow[dict[str, Any]]:
     """Think over what is due."""
-    done = yield from engine.reflect(limit=limit)
-    body = {"results": [shapes.event(event) for event in done.events], "operations": [as_json(op) for op in done.done]}
-    counts = {"tasks": done.tasks, "failed": done.failed, "usage": done.usage.as_dict()}
-    return {**body, **counts, "warnings": list(done.warnings)}
+    result = yield from engine.reflect(limit=limit)
+    body = {"results": [shapes.event_to_dict(event) for event in result.events], "operations": [operation_to_json(op) for op in result.operations]}
+    counts = {"tasks": result.tasks, "failed": result.failed, "usage": result.usage.as_dict()}
+    return {**body, **counts, "warnings": list(result.warnings)}
 
 
 def apply_delta(engine: Engine, delta: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Do what a delta says, all of it or nothing."""
-    done = yield from engine.apply_delta(delta, ids)
-    return {**shapes.receipt(done.receipt), "operations": [as_json(op) for op in done.done]}
+    result = yield from engine.apply_delta(delta, ids)
+    return {**shapes.receipt_to_dict(result.receipt), "operations": [operation_to_json(op) for op in result.applied]}
 
 
-def _recall(recall: Recalled) -> dict[str, Any]:
-    row = {"at": iso(recall.at), "rank": recall.rank, "score": recall.score, "access": recall.access.value}
-    return {**row, **({"query_hash": recall.query} if recall.query else {})}
+def _access_to_row(record: AccessRecord) -> dict[str, Any]:
+    row = {"at": format_iso(record.at), "rank": record.rank, "score": record.score, "access": record.access.value}
+    return {**row, **({"query_hash": record.query} if record.query else {})}
 
 
-def _state(state: RecallState) -> dict[str, Any]:
-    until = None if state.until >= NEVER else iso(state.until)
-    return {"since": iso(state.since), "until": until, "count": state.count, "strength": state.strength}
+def _access_state_to_row(state: AccessState) -> dict[str, Any]:
+    until = None if state.until >= NEVER else format_iso(state.until)
+    return {"since": format_iso(state.since), "until": until, "count": state.count, "strength": state.strength}
 
 
-def _waiting(waiting: Waiting) -> dict[str, Any]:
-    task = waiting.task
-    row = {"task": task.id, "id": task.thread, "memory": waiting.fact.text, "reason": task.reason.value}
-    row |= {"priority": task.priority, "due": iso(task.due), "attempts": task.attempts}
-    return {**row, **({"why": list(waiting.why)} if waiting.why else {})}
+def _queued_to_row(queued: QueuedReview) -> dict[str, Any]:
+    task = queued.task
+    row = {"task": task.id, "id": task.thread, "memory": queued.fact.text, "reason": task.reason.value}
+    row |= {"priority": task.priority, "due": format_iso(task.due), "attempts": task.attempts}
+    return {**row, **({"why": list(queued.why)} if queued.why else {})}
 
 
 # Colours --------------------------------------------------------------------------------------------------------------
@@ -78,14 +78,14 @@ class Reflected(Opened):
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """When a memory was recalled, at which rank and with which score, and how much it was in use."""
-        return self._run(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+        return self._run(recalls(self.engine, memory_id, _scope_ids(user_id, agent_id, run_id)))
 
     def enqueue(
         self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Queue a memory to be thought over by `reflect()`."""
-        ids = _ids(user_id, agent_id, run_id)
+        ids = _scope_ids(user_id, agent_id, run_id)
         return self._run(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
 
     def queue(self, *, limit: int | None = None) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Reflected(Opened):
         self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
-        return self._run(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+        return self._run(apply_delta(self.engine, delta, _scope_ids(user_id, agent_id, run_id)))
 
 
 class AsyncReflected(Opened):
@@ -110,14 +110,14 @@ class AsyncReflected(Opened):
         self, memory_id: str, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """When a memory was recalled, at which rank and with which score, and how much it was in use."""
-        return await self._arun(recalls(self.engine, memory_id, _ids(user_id, agent_id, run_id)))
+        return await self._arun(recalls(self.engine, memory_id, _scope_ids(user_id, agent_id, run_id)))
 
     async def enqueue(
         self, memory_id: str, *, reason: str = "explicit", priority: float = 1.0, user_id: str | None = None,
         agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Queue a memory to be thought over by `reflect()`."""
-        ids = _ids(user_id, agent_id, run_id)
+        ids = _scope_ids(user_id, agent_id, run_id)
         return await self._arun(enqueue(self.engine, memory_id, ids, reason=reason, priority=priority))
 
     async def queue(self, *, limit: int | None = None) -> dict[str, Any]:
@@ -132,8 +132,8 @@ class AsyncReflected(Opened):
         self, delta: Any, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Do what a delta says, an operation or a list of them as JSON: all of it, or nothing and an error."""
-        return await self._arun(apply_delta(self.engine, delta, _ids(user_id, agent_id, run_id)))
+        return await self._arun(apply_delta(self.engine, delta, _scope_ids(user_id, agent_id, run_id)))
 
 
-def _ids(user_id: str | None, agent_id: str | None, run_id: str | None) -> dict[str, str | None]:
+def _scope_ids(user_id: str | None, agent_id: str | None, run_id: str | None) -> dict[str, str | None]:
     return {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}

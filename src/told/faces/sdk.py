@@ -34,7 +34,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return self._put_off(self._run(verbs.add(
+        return self._wake_worker_if_pending(self._run(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
@@ -241,7 +241,7 @@ class Memory(Counted, Faded, Tiered, Reflected, Topical, Minded):
 
     def reindex(self, embedder: Any = None) -> dict[str, Any]:
         """Embed everything with another model, or what has no vector yet with this one; searches go on."""
-        engine = self._adopt(embedder)
+        engine = self._engine_with_embedder(embedder)
         report = self._run(verbs.reindex(engine, engine.embedder))
         self._engine = engine
         return report
@@ -271,7 +271,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
         keeps the words alone. `prompt` takes the place of the extractor's own, `facts` that of its answer. `deferred`
         returns before a model is asked, which is the default where the model is far away; `wait()` waits for it.
         """
-        return self._put_off(await self._arun(verbs.add(
+        return self._wake_worker_if_pending(await self._arun(verbs.add(
             self.engine, messages, scope_ids(user_id, agent_id, run_id), metadata=metadata, timestamp=timestamp,
             expiration_date=expiration_date, kind=kind, memory_type=memory_type, source=source,
             idempotency_key=idempotency_key, prompt=prompt, filters=filters, infer=infer, extract=extract, facts=facts,
@@ -478,7 +478,7 @@ class AsyncMemory(AsyncCounted, AsyncFaded, AsyncTiered, AsyncReflected, AsyncTo
 
     async def reindex(self, embedder: Any = None) -> dict[str, Any]:
         """Embed everything with another model, or what has no vector yet with this one; searches go on."""
-        engine = self._adopt(embedder)
+        engine = self._engine_with_embedder(embedder)
         report = await self._arun(verbs.reindex(engine, engine.embedder))
         self._engine = engine
         return report

@@ -7,19 +7,19 @@ from typing import Any
 
 from told.core.fact import NEVER, Fact
 from told.core.query import Bundle, Event, Hit, Receipt, Trace
-from told.core.when import iso
+from told.core.when import format_iso
 from told.ports import Fault
-from told.read.entities import Relation
-from told.read.recall import Seen
+from told.read.entities import EntityRelation
+from told.read.recall import SearchResult
 
 
-def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
+def fact_to_dict(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
-    created = iso(fact.created_at)
+    created = format_iso(fact.created_at)
     row: dict[str, Any] = {
         "id": fact.id, "memory": fact.text, "hash": fact.md5,
-        "metadata": {key: _copied(value) for key, value in fact.meta.items()} if fact.meta else {}, "score": score,
-        "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else iso(fact.updated_at),
+        "metadata": {key: _copy_json(value) for key, value in fact.meta.items()} if fact.meta else {}, "score": score,
+        "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else format_iso(fact.updated_at),
         **fact.scope.ids(),
     }  # fmt: skip
     if fact.actor is not None:
@@ -31,11 +31,11 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     if fact.kind != "memory":
         row["kind"] = fact.kind
     if fact.said_at is not None:
-        row["said_at"] = iso(fact.said_at)
+        row["said_at"] = format_iso(fact.said_at)
     if fact.expires != NEVER:
-        row["expiration_date"] = iso(fact.expires)
+        row["expiration_date"] = format_iso(fact.expires)
     if fact.predicate is not None:
-        row |= _triple(fact)
+        row |= _triple_fields(fact)
     if fact.polarity != "asserted":
         row["polarity"] = fact.polarity
     if fact.modality != "stated":
@@ -43,120 +43,120 @@ def item(fact: Fact, score: float | None = None) -> dict[str, Any]:
     if fact.confidence != 1.0:
         row["confidence"] = fact.confidence
     if fact.precision != "open":
-        row |= _valid(fact)
+        row |= _validity_fields(fact)
     return row
 
 
-def _triple(fact: Fact) -> Mapping[str, Any]:
+def _triple_fields(fact: Fact) -> Mapping[str, Any]:
     """What a memory says of whom, as far as that is known."""
-    return _known(subject=fact.subject, predicate=fact.predicate, object=fact.object)
+    return _drop_none(subject=fact.subject, predicate=fact.predicate, object=fact.object)
 
 
-def _valid(fact: Fact) -> Mapping[str, Any]:
+def _validity_fields(fact: Fact) -> Mapping[str, Any]:
     """When a memory holds in the world, where that is more than since it was said."""
-    valid = fact.valid()
+    valid = fact.valid_interval()
     if valid.end is None and valid.start == fact.said_at:
         return {}
-    start, end = (None if at is None else iso(at) for at in (valid.start, valid.end))
-    return _known(valid_from=start, valid_to=end, precision=valid.precision)
+    start, end = (None if at is None else format_iso(at) for at in (valid.start, valid.end))
+    return _drop_none(valid_from=start, valid_to=end, precision=valid.precision)
 
 
-def _known(**values: Any) -> dict[str, Any]:
+def _drop_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _copied(value: Any) -> Any:
+def _copy_json(value: Any) -> Any:
     """The same JSON, the caller's to change."""
     if isinstance(value, dict):
-        return {key: _copied(member) for key, member in value.items()}
-    return [_copied(member) for member in value] if isinstance(value, list) else value
+        return {key: _copy_json(member) for key, member in value.items()}
+    return [_copy_json(member) for member in value] if isinstance(value, list) else value
 
 
-def event(change: Event) -> dict[str, Any]:
+def event_to_dict(event: Event) -> dict[str, Any]:
     """What a write did to one memory, in both spellings its readers know."""
-    row: dict[str, Any] = {"id": change.id, "event": change.event, "memory": change.text}
-    if change.event in ("ADD", "UPDATE"):
-        row["new_memory"] = change.text
-    if change.event in ("UPDATE", "DELETE"):
-        row["old_memory"] = row["previous_memory"] = change.previous
-    if change.actor is not None:
-        row["actor_id"] = change.actor
-    if change.role is not None:
-        row["role"] = change.role
+    row: dict[str, Any] = {"id": event.id, "event": event.event, "memory": event.text}
+    if event.event in ("ADD", "UPDATE"):
+        row["new_memory"] = event.text
+    if event.event in ("UPDATE", "DELETE"):
+        row["old_memory"] = row["previous_memory"] = event.previous
+    if event.actor is not None:
+        row["actor_id"] = event.actor
+    if event.role is not None:
+        row["role"] = event.role
     return row
 
 
-def receipt(done: Receipt) -> dict[str, Any]:
+def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     """What a write did."""
-    body: dict[str, Any] = {"results": [event(change) for change in done.events]}
-    if done.extraction:
-        body |= {"extraction": done.extraction, "usage": dict(done.usage)}
-    if done.skipped:
-        body["skipped"] = [dict(row) for row in done.skipped]
-    if done.warnings:
-        body["warnings"] = list(done.warnings)
+    body: dict[str, Any] = {"results": [event_to_dict(event) for event in receipt.events]}
+    if receipt.extraction:
+        body |= {"extraction": receipt.extraction, "usage": dict(receipt.usage)}
+    if receipt.skipped:
+        body["skipped"] = [dict(row) for row in receipt.skipped]
+    if receipt.warnings:
+        body["warnings"] = list(receipt.warnings)
     return body
 
 
-def results(seen: Seen, *, explained: bool = False) -> dict[str, Any]:
+def search_result_to_dict(result: SearchResult, *, with_details: bool = False) -> dict[str, Any]:
     """What a search found."""
-    rows = [_hit(hit, explained=explained) for hit in seen.hits]
-    body: dict[str, Any] = {"results": rows, "confidence": seen.confidence}
-    return _with(body, warnings=seen.warnings)
+    rows = [_hit_to_dict(hit, with_details=with_details) for hit in result.hits]
+    body: dict[str, Any] = {"results": rows, "confidence": result.confidence}
+    return _add_nonempty(body, warnings=result.warnings)
 
 
-def _hit(hit: Hit, *, explained: bool) -> dict[str, Any]:
-    row = item(hit.fact, hit.score)
+def _hit_to_dict(hit: Hit, *, with_details: bool) -> dict[str, Any]:
+    row = fact_to_dict(hit.fact, hit.score)
     if hit.also or hit.conflicts:
-        row = _with(row, also=hit.also, conflicts=hit.conflicts)
+        row = _add_nonempty(row, also=hit.also, conflicts=hit.conflicts)
     if hit.superseded:
         row["superseded_by"] = hit.superseded
-    return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if explained else row
+    return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if with_details else row
 
 
-def explanation(seen: Seen, trace: Trace) -> dict[str, Any]:
+def explanation_to_dict(result: SearchResult, trace: Trace) -> dict[str, Any]:
     """Why a search found what it found."""
-    return _with({**trace.as_dict(), "confidence": seen.confidence}, warnings=seen.warnings)
+    return _add_nonempty({**trace.as_dict(), "confidence": result.confidence}, warnings=result.warnings)
 
 
-def bundle(found: Bundle) -> dict[str, Any]:
+def bundle_to_dict(bundle: Bundle) -> dict[str, Any]:
     """A context as JSON."""
     body = {
-        "text": found.text, "tokens": found.tokens, "budget": found.budget,
-        "results": [_hit(hit, explained=False) for hit in found.hits], "trace": found.trace.as_dict(),
+        "text": bundle.text, "tokens": bundle.tokens, "budget": bundle.budget,
+        "results": [_hit_to_dict(hit, with_details=False) for hit in bundle.hits], "trace": bundle.trace.as_dict(),
     }  # fmt: skip
-    return _with(body, warnings=found.warnings, messages=[dict(message) for message in found.messages])
+    return _add_nonempty(body, warnings=bundle.warnings, messages=[dict(message) for message in bundle.messages])
 
 
-def fault(found: Fault) -> dict[str, Any]:
+def fault_to_dict(fault: Fault) -> dict[str, Any]:
     """What could not be done."""
-    row = {"id": found.id, "consumer": found.consumer, "seq": found.seq, "error": found.error, "at": iso(found.at)}
-    return {**row, "attempts": found.attempts, **({"raw": found.raw} if found.raw else {})}
+    row = {"id": fault.id, "consumer": fault.consumer, "seq": fault.seq, "error": fault.error, "at": format_iso(fault.at)}
+    return {**row, "attempts": fault.attempts, **({"raw": fault.raw} if fault.raw else {})}
 
 
-def entity(node: Fact) -> dict[str, Any]:
+def entity_to_dict(node: Fact) -> dict[str, Any]:
     """Whom or what memories speak of."""
-    about = {name: node.meta[name] for name in ("name", "type", "description") if name in node.meta}
-    return {"id": node.id, **about}
+    fields = {name: node.meta[name] for name in ("name", "type", "description") if name in node.meta}
+    return {"id": node.id, **fields}
 
 
-def relation(found: Relation) -> dict[str, Any]:
+def relation_to_dict(relation: EntityRelation) -> dict[str, Any]:
     """How one bears on another."""
-    source, target = (node.meta.get("name", node.text) for node in (found.source, found.target))
-    return {"source": source, "relation": found.relation, "target": target, "weight": found.weight}
+    source, target = (node.meta.get("name", node.text) for node in (relation.source, relation.target))
+    return {"source": source, "relation": relation.relation, "target": target, "weight": relation.weight}
 
 
-def _with(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
+def _add_nonempty(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
     """The body and those lists that are not empty."""
     return {**body, **{name: list(rows) for name, rows in lists.items() if rows}}
 
 
-def listing(facts: Sequence[Fact], against: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+def facts_to_dict(facts: Sequence[Fact], conflicts: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
     """Memories without scores."""
-    others = against or {}
-    return {"results": [_with(item(fact), conflicts=others.get(fact.id, ())) for fact in facts]}
+    conflicts_by_id = conflicts or {}
+    return {"results": [_add_nonempty(fact_to_dict(fact), conflicts=conflicts_by_id.get(fact.id, ())) for fact in facts]}
 
 
-def counts(rows: Mapping[str, int]) -> dict[str, Any]:
+def rebuild_counts_to_dict(rows: Mapping[str, int]) -> dict[str, Any]:
     """Row counts by view."""
     return {"rebuilt": dict(rows)}

@@ -13,19 +13,19 @@ from typing import Any
 
 from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
-from told.core.text import label, shown
+from told.core.text import validate_label, format_value
 from told.engine import Engine
 from told.faces import clustered, counting, fading, files, reflected, shapes, tiering, understood
 from told.flow import Flow
 from told.open import open_embedder
 from told.ports import View
-from told.read.plan import flag
+from told.read.plan import parse_flag
 from told.write.mind import LOCAL, VERBATIM
 
-UNREAD = "nothing that was asked for reads it."
-BINARY = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
+UNUSED_REASON = "nothing that was asked for reads it."
+BINARY_FILE_HINT = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 UNSET: Any = object()
-KIND_LIMIT = 128
+MAX_KIND_LENGTH = 128
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
 
 
@@ -40,29 +40,29 @@ def add(
     extract: Any = None, facts: Any = None, deferred: Any = None,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """Remember what was said."""
-    by = extract if flag(infer, "infer") else VERBATIM
-    ask = engine.ask(by, prompt=prompt, facts=facts, later=None if deferred is None else flag(deferred, "deferred"))
+    extractor = extract if parse_flag(infer, "infer") else VERBATIM
+    options = engine.extraction_options(extractor, prompt=prompt, facts=facts, later=None if deferred is None else parse_flag(deferred, "deferred"))
     if not isinstance(memory_type, str | None) or memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
-        raise InvalidInput(f"memory_type {shown(memory_type)} is unknown.", hint=hint)
-    meant = "skill" if memory_type == "procedural_memory" else None
-    if kind is not None and meant not in (None, kind):
-        raise InvalidInput(f"memory_type says {meant!r} and kind {shown(kind)}; give one of them.")
-    done = yield from engine.add(
+        raise InvalidInput(f"memory_type {format_value(memory_type)} is unknown.", hint=hint)
+    implied_kind = "skill" if memory_type == "procedural_memory" else None
+    if kind is not None and implied_kind not in (None, kind):
+        raise InvalidInput(f"memory_type says {implied_kind!r} and kind {format_value(kind)}; give one of them.")
+    receipt = yield from engine.add(
         messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, source=source,
-        key=idempotency_key, kind=label(kind, "kind", limit=KIND_LIMIT) if kind is not None else meant or "memory",
-        ask=ask,
+        key=idempotency_key, kind=validate_label(kind, "kind", limit=MAX_KIND_LENGTH) if kind is not None else implied_kind or "memory",
+        options=options,
     )  # fmt: skip
-    whole = ask.by == VERBATIM or kind is not None or meant is not None
-    unread = {"filters": filters, "prompt": prompt if whole or ask.by == LOCAL or facts else None,
-              "facts": facts if whole else None}  # fmt: skip
-    return _warn(shapes.receipt(done), UNREAD, **unread)
+    kept_verbatim = options.extractor == VERBATIM or kind is not None or implied_kind is not None
+    unused = {"filters": filters, "prompt": prompt if kept_verbatim or options.extractor == LOCAL or facts else None,
+              "facts": facts if kept_verbatim else None}  # fmt: skip
+    return _warn_unused(shapes.receipt_to_dict(receipt), UNUSED_REASON, **unused)
 
 
-def _warn(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
+def _warn_unused(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
     """Say which arguments had no effect; nothing is ignored in silence."""
-    given = [name for name, value in unused.items() if value is not None and value is not False]
-    notes = [f"{name} had no effect: {why}" for name in given]
+    given_names = [name for name, value in unused.items() if value is not None and value is not False]
+    notes = [f"{name} had no effect: {why}" for name in given_names]
     return {**body, "warnings": [*body.get("warnings", ()), *notes]} if notes else body
 
 
@@ -70,13 +70,13 @@ def search(
     engine: Engine, query: str, ids: Mapping[str, Any], *, explain: Any, **options: Any
 ) -> Flow[dict[str, Any]]:
     """The memories that answer a query best."""
-    explained = flag(explain, "explain")
-    return shapes.results((yield from engine.search(query, ids, **options)), explained=explained)
+    with_details = parse_flag(explain, "explain")
+    return shapes.search_result_to_dict((yield from engine.search(query, ids, **options)), with_details=with_details)
 
 
 def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Why a search finds what it finds."""
-    return shapes.explanation(*(yield from engine.explain(query, ids, **options)))
+    return shapes.explanation_to_dict(*(yield from engine.explain(query, ids, **options)))
 
 
 def why_not(
@@ -94,13 +94,13 @@ def context(engine: Engine, query: str | None, ids: Mapping[str, Any], **options
 def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) -> Flow[dict[str, Any] | None]:
     """One memory."""
     fact = yield from engine.get(memory_id, ids=ids, **times)
-    return None if fact is None else shapes.item(fact)
+    return None if fact is None else shapes.fact_to_dict(fact)
 
 
 def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
     """Everything a scope holds."""
     facts, sides, warnings = yield from engine.get_all(ids, **options)
-    body = shapes.listing(facts, sides.against)
+    body = shapes.facts_to_dict(facts, sides.rivals)
     return {**body, "warnings": list(warnings)} if warnings else body
 
 
@@ -109,32 +109,32 @@ def update(
     expiration_date: Any, timestamp: Any,
 ) -> Flow[dict[str, Any]]:  # fmt: skip
     """A new version of a memory."""
-    same = isinstance(text, str) and isinstance(data, str) and text == data
-    if text is not None and data is not None and not same:
+    is_same_text = isinstance(text, str) and isinstance(data, str) and text == data
+    if text is not None and data is not None and not is_same_text:
         raise InvalidInput("text and data are two names of one thing; give one of them.")
     set_expiry = expiration_date is not UNSET
-    done = yield from engine.update(
+    receipt = yield from engine.update(
         memory_id, text=text if text is not None else data, metadata=metadata, set_expiry=set_expiry,
         expires=expiration_date if set_expiry else None, timestamp=timestamp, ids=ids,
     )  # fmt: skip
-    return {"message": "Memory updated successfully!", **shapes.receipt(done)}
+    return {"message": "Memory updated successfully!", **shapes.receipt_to_dict(receipt)}
 
 
 def delete(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Give up a memory."""
-    done = yield from engine.retract(memory_id, why="deleted", ids=ids)
-    return {"message": "Memory deleted successfully!", **shapes.receipt(done)}
+    receipt = yield from engine.retract(memory_id, why="deleted", ids=ids)
+    return {"message": "Memory deleted successfully!", **shapes.receipt_to_dict(receipt)}
 
 
 def retract(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, why: str) -> Flow[dict[str, Any]]:
     """Give up a memory and say why."""
-    return shapes.receipt((yield from engine.retract(memory_id, why=why, ids=ids)))
+    return shapes.receipt_to_dict((yield from engine.retract(memory_id, why=why, ids=ids)))
 
 
 def delete_all(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Give up everything a scope holds."""
-    done = yield from engine.retract_all(ids, why="deleted")
-    return {"message": "Memories deleted successfully!", **shapes.receipt(done)}
+    receipt = yield from engine.retract_all(ids, why="deleted")
+    return {"message": "Memories deleted successfully!", **shapes.receipt_to_dict(receipt)}
 
 
 def history(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[list[dict[str, Any]]]:
@@ -156,53 +156,53 @@ def link(
     engine: Engine, src: str, rel: str, dst: str, ids: Mapping[str, Any], *, weight: float, metadata: Any
 ) -> Flow[dict[str, Any]]:
     """Say that one memory bears on another."""
-    done = yield from engine.link(src, rel, dst, weight=weight, metadata=metadata, ids=ids)
-    return {"message": "Linked.", "src": src, "rel": rel, "dst": dst, "tx": done.tx}
+    receipt = yield from engine.link(src, rel, dst, weight=weight, metadata=metadata, ids=ids)
+    return {"message": "Linked.", "src": src, "rel": rel, "dst": dst, "tx": receipt.tx}
 
 
 def upload(
     engine: Engine, content: Any, ids: Mapping[str, Any], *, expiration_date: Any, **options: Any
 ) -> Flow[dict[str, Any]]:
     """Remember a document: a path, bytes, a binary file or a URL."""
-    done, found = yield from engine.upload(_content(content), ids, expires=expiration_date, **options)
-    about = {"hash": found.sha256, "title": found.title, "media_type": found.media_type}
-    return {**shapes.receipt(done), "document": about}
+    receipt, document = yield from engine.upload(_read_content(content), ids, expires=expiration_date, **options)
+    document_fields = {"hash": document.sha256, "title": document.title, "media_type": document.media_type}
+    return {**shapes.receipt_to_dict(receipt), "document": document_fields}
 
 
-def _content(value: Any) -> Any:
+def _read_content(value: Any) -> Any:
     """A document as the engine takes it: a text is a path unless it is a URL, and a file is read."""
     if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
         data = read()
         if not isinstance(data, bytes):
-            raise InvalidInput("The file gives no bytes.", hint=BINARY)
+            raise InvalidInput("The file gives no bytes.", hint=BINARY_FILE_HINT)
         return data
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
-    return files.path_of(value, "content") if isinstance(value, str | os.PathLike) else value
+    return files.to_path(value, "content") if isinstance(value, str | os.PathLike) else value
 
 
 def blob(engine: Engine, hash: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """The bytes of a document or an image, in base64."""
-    found = yield from engine.blob(hash, ids=ids)
-    about = {"hash": found.hash, "media_type": found.media_type, "size": found.size}
-    return {**about, "data": b64encode(found.data).decode("ascii")}
+    stored = yield from engine.blob(hash, ids=ids)
+    blob_fields = {"hash": stored.hash, "media_type": stored.media_type, "size": stored.size}
+    return {**blob_fields, "data": b64encode(stored.data).decode("ascii")}
 
 
 def blobs(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Every document and image of a scope."""
-    return {"results": [each.as_dict() for each in (yield from engine.blobs(ids))]}
+    return {"results": [stored.as_dict() for stored in (yield from engine.blobs(ids))]}
 
 
 def erase(
     engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: Any, why: str, dry_run: Any
 ) -> Flow[dict[str, Any]]:
     """Destroy content and everything derived from it; the certificate, or for a dry run what would go."""
-    if flag(dry_run, "dry_run"):
-        found = yield from engine.reach(memory_id, ids, source=source)
-        held = {}
-        for thread in found.threads:
-            held[thread] = yield from engine.get(thread, as_of=None, valid_at=None, ids={})
-        return {**shapes.listing([fact for fact in held.values() if fact is not None]), **found.as_dict()}
+    if parse_flag(dry_run, "dry_run"):
+        reach = yield from engine.reach(memory_id, ids, source=source)
+        facts_by_thread = {}
+        for thread in reach.threads:
+            facts_by_thread[thread] = yield from engine.get(thread, as_of=None, valid_at=None, ids={})
+        return {**shapes.facts_to_dict([fact for fact in facts_by_thread.values() if fact is not None]), **reach.as_dict()}
     return (yield from engine.erase(memory_id, ids, source=source, why=why)).as_dict()
 
 
@@ -214,13 +214,13 @@ def reset(engine: Engine) -> Flow[dict[str, Any]]:
 
 def verify(engine: Engine) -> Flow[dict[str, Any]]:
     """Prove the ledger and check the index."""
-    verdict, problems = yield from engine.verify()
-    return {**verdict.as_dict(), "ok": verdict.ok and not problems, "index_problems": list(problems)}
+    result, problems = yield from engine.verify()
+    return {**result.as_dict(), "ok": result.ok and not problems, "index_problems": list(problems)}
 
 
 def rebuild(engine: Engine, views: Sequence[View] | None) -> Flow[dict[str, Any]]:
     """Fold views again from the ledger."""
-    return shapes.counts((yield from engine.rebuild(views)))
+    return shapes.rebuild_counts_to_dict((yield from engine.rebuild(views)))
 
 
 def reindex(engine: Engine, embedder: Any) -> Flow[dict[str, Any]]:
@@ -228,56 +228,56 @@ def reindex(engine: Engine, embedder: Any) -> Flow[dict[str, Any]]:
     chosen = engine.embedder if embedder is None else open_embedder(embedder, engine.store)
     if chosen is None:
         raise Unsupported("There is no embedder to reindex with.", hint="Run `told models install`, or pass embedder=.")
-    done = yield from engine.reindex(chosen)
-    return {"embedded": done, "model": chosen.model, "dim": chosen.dim}
+    embedded = yield from engine.reindex(chosen)
+    return {"embedded": embedded, "model": chosen.model, "dim": chosen.dim}
 
 
 def export(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write the ledger as JSONL to a path, its owner's alone and all at once, or to a binary file."""
     if isinstance(target, str | os.PathLike):
-        path = files.path_of(target, "target")
-        with files.replaced(path) as file:
-            return {"entries": (yield from engine.export(_writing(file))), "path": str(path)}
-    return {"entries": (yield from engine.export(_writing(target)))}
+        path = files.to_path(target, "target")
+        with files.replace_file(path) as file:
+            return {"entries": (yield from engine.export(_byte_writer(file))), "path": str(path)}
+    return {"entries": (yield from engine.export(_byte_writer(target)))}
 
 
-def _writing(target: Any) -> Callable[[bytes], Any]:
+def _byte_writer(target: Any) -> Callable[[bytes], Any]:
     """How bytes are written to a file that a caller opened."""
     write = getattr(target, "write", None)
     if not callable(write) or isinstance(target, type):
-        raise InvalidInput(f"target must be a path or a binary file, not {shown(target)}.", hint=BINARY)
+        raise InvalidInput(f"target must be a path or a binary file, not {format_value(target)}.", hint=BINARY_FILE_HINT)
 
-    def put(data: bytes) -> Any:
+    def write_bytes(data: bytes) -> Any:
         try:
             return write(data)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY) from error
+            raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT) from error
         except OSError as error:
             raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
 
-    return put
+    return write_bytes
 
 
 def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
     """Append an exported ledger from a path, bytes or a binary file."""
     if isinstance(source, str | os.PathLike):
-        with files.opened(files.path_of(source, "source")) as file:
-            return _imported((yield from engine.import_(file)))
+        with files.open_for_reading(files.to_path(source, "source")) as file:
+            return _import_to_dict((yield from engine.import_(file)))
     lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
     if not isinstance(lines, Iterable):
-        raise InvalidInput(f"source must be a path, bytes or a binary file, not {shown(source)}.", hint=BINARY)
-    return _imported((yield from engine.import_(lines)))
+        raise InvalidInput(f"source must be a path, bytes or a binary file, not {format_value(source)}.", hint=BINARY_FILE_HINT)
+    return _import_to_dict((yield from engine.import_(lines)))
 
 
-def _imported(done: tuple[int, Sequence[str]]) -> dict[str, Any]:
-    entries, warnings = done
+def _import_to_dict(result: tuple[int, Sequence[str]]) -> dict[str, Any]:
+    entries, warnings = result
     return {"entries": entries, **({"warnings": list(warnings)} if warnings else {})}
 
 
 def backup(engine: Engine, target: Any) -> Flow[dict[str, Any]]:
     """Write a consistent copy of the store."""
-    path = files.path_of(target, "target")
-    yield from engine.backup(path, files.arriving)
+    path = files.to_path(target, "target")
+    yield from engine.backup(path, files.create_copy)
     return {"path": str(path)}
 
 

@@ -10,108 +10,108 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from told.core.entry import Entry, Erased
-from told.core.errors import StoreCorrupt, rebuild_of
-from told.core.fact import NEVER, Fact, Link, Passage, Tick, Witness
+from told.core.errors import StoreCorrupt, format_rebuild_command
+from told.core.fact import NEVER, Fact, Link, Passage, Tick, EvidenceRow
 from told.flow import Flow, call
-from told.ports import CloseThread, EndVersion, Row, RowOp, Store, View
-from told.views import fold_all, folding
+from told.ports import CloseThread, EndVersion, ViewRow, RowOp, Store, View
+from told.views import fold_all, build_fold
 
-PAGE: Final = 2000
-VERSIONS: Final = folding(("facts",))
-VIEW_OF: Final[Mapping[type[RowOp], View]] = {
-    Fact: "facts", Link: "links", Witness: "evidence", Passage: "passages", Tick: "ticks",
+VIEW_PAGE_SIZE: Final = 2000
+FOLD_VERSIONS: Final = build_fold(("facts",))
+ROW_VIEWS: Final[Mapping[type[RowOp], View]] = {
+    Fact: "facts", Link: "links", EvidenceRow: "evidence", Passage: "passages", Tick: "ticks",
 }  # fmt: skip
 
 
 @dataclass(slots=True)
-class Fates:
+class LedgerReplay:
     """Where each version stopped being the latest of its thread, where its thread was given up, and what was erased."""
 
-    end: int = 0
-    until: dict[int, int] = field(default_factory=dict)
-    gone: dict[int, int] = field(default_factory=dict)
-    empty: dict[int, bytes] = field(default_factory=dict)
-    erased: set[int] = field(default_factory=set)
-    _held: dict[str, list[int]] = field(default_factory=dict)
+    last_seq: int = 0
+    ended_at: dict[int, int] = field(default_factory=dict)
+    retracted_at: dict[int, int] = field(default_factory=dict)
+    missing_digests: dict[int, bytes] = field(default_factory=dict)
+    erased_seqs: set[int] = field(default_factory=set)
+    _open_versions: dict[str, list[int]] = field(default_factory=dict)
 
-    def read(self, entries: Sequence[Entry]) -> None:
+    def apply_entries(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of a ledger into account."""
-        self.end = entries[-1].seq
+        self.last_seq = entries[-1].seq
         for entry in entries:
             if entry.envelope is None:
-                self.empty[entry.seq] = entry.digest
+                self.missing_digests[entry.seq] = entry.digest
             elif isinstance(entry.verb, Erased):
-                self.erased.update(entry.verb.seqs)
-        for op in VERSIONS(entries):
-            self._take(op)
+                self.erased_seqs.update(entry.verb.seqs)
+        for op in FOLD_VERSIONS(entries):
+            self._apply_op(op)
 
-    def _take(self, op: RowOp) -> None:
+    def _apply_op(self, op: RowOp) -> None:
         match op:
             case Fact(id=thread, seq=seq):
-                self._end(thread, seq)
-                self._held.setdefault(thread, []).append(seq)
+                self._end_version(thread, seq)
+                self._open_versions.setdefault(thread, []).append(seq)
             case EndVersion(thread=thread, seq=seq):
-                self._end(thread, seq)
+                self._end_version(thread, seq)
             case CloseThread(thread=thread, seq=seq):
-                self._end(thread, seq)
-                self.gone.update(dict.fromkeys(self._held.pop(thread, ()), seq))
+                self._end_version(thread, seq)
+                self.retracted_at.update(dict.fromkeys(self._open_versions.pop(thread, ()), seq))
             case _:
                 pass
 
-    def _end(self, thread: str, seq: int) -> None:
-        if held := self._held.get(thread):
-            self.until.setdefault(held[-1], seq)
+    def _end_version(self, thread: str, seq: int) -> None:
+        if versions := self._open_versions.get(thread):
+            self.ended_at.setdefault(versions[-1], seq)
 
-    def of(self, row: Row) -> Row:
+    def expected_row(self, row: ViewRow) -> ViewRow:
         """A row as it stands at the end of what was read."""
         match row:
-            case Fact(seq=seq) if seq in self.until or seq in self.gone:
-                return replace(row, until=self.until.get(seq, NEVER), gone=self.gone.get(seq, NEVER))
+            case Fact(seq=seq) if seq in self.ended_at or seq in self.retracted_at:
+                return replace(row, until=self.ended_at.get(seq, NEVER), gone=self.retracted_at.get(seq, NEVER))
             case Passage(seq=seq):
-                return replace(row, until=self.until.get(seq, NEVER), thread=None)
+                return replace(row, until=self.ended_at.get(seq, NEVER), thread=None)
             case _:
                 return row
 
 
-def disagreements(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]:
+def find_view_mismatches(store: Store, account: str, replay: LedgerReplay) -> Flow[tuple[str, ...]]:
     """Which views say something else than a ledger that was read, each with the first entry it is wrong about."""
-    wrong: dict[View, int] = {}
-    way = f"run {rebuild_of([account])}"
+    mismatches: dict[View, int] = {}
+    remedy = f"run {format_rebuild_command([account])}"
     try:
-        for start in range(0, fates.end, PAGE):
-            told, found = yield from _compared(store, account, start, fates)
-            for view, seq in sorted(told.keys() | found.keys()):
-                if view not in wrong and not _fits(told.get((view, seq), ()), found.get((view, seq), ())):
-                    gone = (view, seq) not in found and (yield from _erased(store, account, seq))
-                    wrong |= {} if gone else {view: seq}
+        for start in range(0, replay.last_seq, VIEW_PAGE_SIZE):
+            expected, stored = yield from _load_page_rows(store, account, start, replay)
+            for view, seq in sorted(expected.keys() | stored.keys()):
+                if view not in mismatches and not _rows_match(expected.get((view, seq), ()), stored.get((view, seq), ())):
+                    is_erased = (view, seq) not in stored and (yield from _is_erased(store, account, seq))
+                    mismatches |= {} if is_erased else {view: seq}
     except StoreCorrupt as error:
-        return (f"views: {error.message.rstrip('.')}; {way}",)
-    problems = [f"{view}: entry {seq} is not there as the ledger has it; {way}" for view, seq in wrong.items()]
-    return (*problems, *(yield from _unburied(store, account, fates)))
+        return (f"views: {error.message.rstrip('.')}; {remedy}",)
+    problems = [f"{view}: entry {seq} is not there as the ledger has it; {remedy}" for view, seq in mismatches.items()]
+    return (*problems, *(yield from _find_missing_tombstone(store, account, replay)))
 
 
-Rows: TypeAlias = dict[tuple[View, int], list[Row]]
+RowsByEntry: TypeAlias = dict[tuple[View, int], list[ViewRow]]
 """The rows of views, by the entry they are of."""
 
 
-def _compared(store: Store, account: str, start: int, fates: Fates) -> Flow[tuple[Rows, Rows]]:
+def _load_page_rows(store: Store, account: str, start: int, replay: LedgerReplay) -> Flow[tuple[RowsByEntry, RowsByEntry]]:
     """What the ledger tells of a page of entries, and what the views have of them."""
-    stop = min(start + PAGE, fates.end)
-    entries = [entry for entry in (yield from call(store.scan, account, start, PAGE)) if entry.seq <= stop]
+    stop = min(start + VIEW_PAGE_SIZE, replay.last_seq)
+    entries = [entry for entry in (yield from call(store.scan_entries, account, start, VIEW_PAGE_SIZE)) if entry.seq <= stop]
     ops = [op for op in fold_all(entries) if not isinstance(op, EndVersion | CloseThread)]
-    rows = yield from call(store.folded, account, start, stop)
-    now = (yield from call(store.head, account)).seq
-    return _by_entry([fates.of(op) for op in ops]), _by_entry([_as_of(row, fates.end, now) for row in rows])
+    rows = yield from call(store.rows_between, account, start, stop)
+    now = (yield from call(store.get_head, account)).seq
+    return _group_by_entry([replay.expected_row(op) for op in ops]), _group_by_entry([_row_as_of(row, replay.last_seq, now) for row in rows])
 
 
-def _by_entry(rows: Sequence[Row]) -> Rows:
-    found: Rows = {}
+def _group_by_entry(rows: Sequence[ViewRow]) -> RowsByEntry:
+    grouped: RowsByEntry = {}
     for row in rows:
-        found.setdefault((VIEW_OF[type(row)], row.seq), []).append(row)
-    return found
+        grouped.setdefault((ROW_VIEWS[type(row)], row.seq), []).append(row)
+    return grouped
 
 
-def _as_of(row: Row, end: int, now: int) -> Row:
+def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
     """A row as it stood at a position, whatever became of it since."""
     match row:
         case Fact(until=until, gone=gone) if end < until <= now or end < gone <= now:
@@ -122,27 +122,27 @@ def _as_of(row: Row, end: int, now: int) -> Row:
             return row
 
 
-def _fits(told: Sequence[Row], found: Sequence[Row]) -> bool:
+def _rows_match(expected: Sequence[ViewRow], stored: Sequence[ViewRow]) -> bool:
     """Whether rows are what the ledger tells; a passage may have lost the turn before it to an erasure."""
-    return len(told) == len(found) and all(
-        one == other or (isinstance(one, Passage) and replace(one, after=None) == other)
-        for one, other in zip(told, found, strict=True)
+    return len(expected) == len(stored) and all(
+        expected_row == stored_row or (isinstance(expected_row, Passage) and replace(expected_row, after=None) == stored_row)
+        for expected_row, stored_row in zip(expected, stored, strict=True)
     )
 
 
-def _erased(store: Store, account: str, seq: int) -> Flow[bool]:
+def _is_erased(store: Store, account: str, seq: int) -> Flow[bool]:
     """Whether an entry has been erased by now, so that it is rightly missed."""
-    entries = yield from call(store.scan, account, seq - 1, 1)
+    entries = yield from call(store.scan_entries, account, seq - 1, 1)
     return any(entry.seq == seq and entry.envelope is None for entry in entries)
 
 
-def _unburied(store: Store, account: str, fates: Fates) -> Flow[tuple[str, ...]]:
+def _find_missing_tombstone(store: Store, account: str, replay: LedgerReplay) -> Flow[tuple[str, ...]]:
     """The first entry that was erased and that an older copy of it could bring back, if there is one."""
-    erased = sorted(fates.erased & fates.empty.keys())
-    for start in range(0, len(erased), PAGE):
-        digests = {fates.empty[seq]: seq for seq in erased[start : start + PAGE]}
-        buried = yield from call(store.tombstoned, account, list(digests))
-        if left := digests.keys() - buried:
-            first = min(map(digests.__getitem__, left))
-            return (f"tombstones: that of entry {first} is missing; run {rebuild_of([account])}",)
+    erased = sorted(replay.erased_seqs & replay.missing_digests.keys())
+    for start in range(0, len(erased), VIEW_PAGE_SIZE):
+        digests = {replay.missing_digests[seq]: seq for seq in erased[start : start + VIEW_PAGE_SIZE]}
+        tombstoned = yield from call(store.tombstoned_digests, account, list(digests))
+        if missing := digests.keys() - tombstoned:
+            first = min(map(digests.__getitem__, missing))
+            return (f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",)
     return ()

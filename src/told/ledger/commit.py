@@ -14,12 +14,12 @@ from told.views import fold_all
 T = TypeVar("T")
 
 
-def commit(store: Store, batch: Batch) -> Flow[Sequence[Entry]]:
+def commit_batch(store: Store, batch: Batch) -> Flow[Sequence[Entry]]:
     """Make a batch durable in the ledger and every view."""
     return call(store.commit, batch, fold_all)
 
 
-def decided(attempts: int, decide: Callable[[], Flow[T]]) -> Flow[T]:
+def retry_on_conflict(attempts: int, decide: Callable[[], Flow[T]]) -> Flow[T]:
     """Run a read-decide-commit flow until no other writer came between; two writers never both win."""
     for _ in range(attempts - 1):
         try:

@@ -5,88 +5,88 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from told.core.concepts import FADED, Belief, Rules, Shelf
+from told.core.concepts import FADED, ConceptBelief, ConceptRules, ConceptScopes
 from told.core.entry import Entry, Observed, Retracted
 from told.core.fact import NEVER, Fact
-from told.core.fading import Clocks, Saying, strength
+from told.core.fading import ClockReadings, FactMention, compute_strength
 from told.core.query import LATEST, AsOf
-from told.core.salience import Clock
+from told.core.salience import DecayClock
 from told.core.scope import Scope
 from told.flow import Flow, call
-from told.ledger.clocks import clocks, said_of
+from told.ledger.clocks import read_clocks, load_mentions
 from told.ports import Store
 from told.settings import Settings
 
 
-def turns(store: Store, scope: Scope) -> Flow[int]:
+def count_turns(store: Store, scope: Scope) -> Flow[int]:
     """How many turns have passed where a scope is at home."""
-    return (yield from call(store.ticked, scope, [LATEST]))[LATEST][0]
+    return (yield from call(store.tick_totals, scope, [LATEST]))[LATEST][0]
 
 
-def held(
-    store: Store, shelf: Shelf, rules: Rules, settings: Settings, concepts: Sequence[str] | None = None
-) -> Flow[list[Belief]]:
+def load_beliefs(
+    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, concepts: Sequence[str] | None = None
+) -> Flow[list[ConceptBelief]]:
     """What is held under some concepts, or all, oldest first; what has faded too."""
     names = [name for name in rules.ontology if concepts is None or name in concepts]
-    found: list[Fact] = []
-    for scope in shelf.scopes:
-        found += yield from call(store.held, scope, store.mint.now(), kinds=names)
-    return (yield from believed(store, shelf, rules, settings, sorted(found, key=lambda fact: fact.seq)))
+    facts: list[Fact] = []
+    for scope in scopes.distinct:
+        facts += yield from call(store.current_facts, scope, store.mint.now(), kinds=names)
+    return (yield from build_beliefs(store, scopes, rules, settings, sorted(facts, key=lambda fact: fact.seq)))
 
 
-def archived(
-    store: Store, shelf: Shelf, rules: Rules, settings: Settings, concepts: Sequence[str] | None = None
-) -> Flow[list[Belief]]:
+def load_archived_beliefs(
+    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, concepts: Sequence[str] | None = None
+) -> Flow[list[ConceptBelief]]:
     """What was given up because it had faded, and was neither held again nor forgotten since."""
     names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
-    known = yield from call(store.lives, shelf.lasting)
-    last = {fact.id: fact for fact in known if fact.kind in names and fact.scope in shelf.scopes}
-    gone = [fact for fact in last.values() if fact.gone < NEVER]
-    found: list[Fact] = []
-    for fact in gone:
-        entries = yield from call(store.thread, fact.scope.account, fact.id)
-        found += [fact] if _why(entries) == FADED else []
-    return (yield from believed(store, shelf, rules, settings, found))
+    versions = yield from call(store.all_versions, scopes.lasting)
+    last_versions = {fact.id: fact for fact in versions if fact.kind in names and fact.scope in scopes.distinct}
+    retracted = [fact for fact in last_versions.values() if fact.gone < NEVER]
+    faded: list[Fact] = []
+    for fact in retracted:
+        entries = yield from call(store.thread_entries, fact.scope.account, fact.id)
+        faded += [fact] if _last_retraction_reason(entries) == FADED else []
+    return (yield from build_beliefs(store, scopes, rules, settings, faded))
 
 
-def _why(entries: Sequence[Entry]) -> str | None:
+def _last_retraction_reason(entries: Sequence[Entry]) -> str | None:
     """Why a thread was last given up."""
-    said = [entry.verb for entry in entries if isinstance(entry.verb, Retracted)]
-    return said[-1].why if said else None
+    retractions = [entry.verb for entry in entries if isinstance(entry.verb, Retracted)]
+    return retractions[-1].why if retractions else None
 
 
-def believed(
-    store: Store, shelf: Shelf, rules: Rules, settings: Settings, facts: Sequence[Fact]
-) -> Flow[list[Belief]]:
+def build_beliefs(
+    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, facts: Sequence[Fact]
+) -> Flow[list[ConceptBelief]]:
     """Facts with how strong they are, what was last said for each, and when."""
     if not facts:
         return []
-    account, now = shelf.lasting.account, AsOf(LATEST, store.mint.now())
-    said = yield from said_of(store, account, facts)
-    places = {each.seq for sayings in said.values() for each in sayings}
-    counted = yield from clocks(store, shelf.lasting, now, settings, places=places)
-    quotes = yield from _quotes(store, account, [said[fact.seq][-1].evidence or "" for fact in facts])
-    return [_belief(fact, rules, counted, said[fact.seq], quotes, settings.turn_events) for fact in facts]
+    account, now = scopes.lasting.account, AsOf(LATEST, store.mint.now())
+    mentions = yield from load_mentions(store, account, facts)
+    positions = {mention.seq for fact_mentions in mentions.values() for mention in fact_mentions}
+    clock_readings = yield from read_clocks(store, scopes.lasting, now, settings, positions=positions)
+    quotes = yield from _load_quotes(store, account, [mentions[fact.seq][-1].evidence or "" for fact in facts])
+    return [_build_belief(fact, rules, clock_readings, mentions[fact.seq], quotes, settings.turn_events) for fact in facts]
 
 
-def _belief(
-    fact: Fact, rules: Rules, counted: Clocks, said: Sequence[Saying], quotes: Mapping[str, str], turn_events: float
-) -> Belief:
+def _build_belief(
+    fact: Fact, rules: ConceptRules, clock_readings: ClockReadings, mentions: Sequence[FactMention], quotes: Mapping[str, str], turn_events: float
+) -> ConceptBelief:
     """A fact as it is believed, by the clocks it fades by and by the number of its turns."""
-    kind, last = rules.ontology[fact.kind], said[-1]
-    found, curve = strength(fact, kind, counted, said), rules.curve(kind.name, kind.tier)
-    first, latest = (round(counted.reading(Clock.TURNS, each.seq, 0) * turn_events) for each in (said[0], last))
+    kind, last = rules.ontology[fact.kind], mentions[-1]
+    fact_strength, curve = compute_strength(fact, kind, clock_readings, mentions), rules.build_curve(kind.name, kind.tier)
+    first_turn, last_turn = (round(clock_readings.reading_at(DecayClock.TURNS, mention.seq, 0) * turn_events) for mention in (mentions[0], last))
     quote = quotes.get(last.evidence or "", "")
-    return Belief(fact, replace(found, curve=curve), quote, last.seq, first, latest, last.at)
+    return ConceptBelief(fact, replace(fact_strength, curve=curve), quote, last.seq, first_turn, last_turn, last.at)
 
 
-def _quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:
+def _load_quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:
     """What evidence says, by its id; nothing for what was erased."""
-    wanted = [each for each in dict.fromkeys(ids) if each]
-    witnesses = (yield from call(store.witnesses, account, ids=wanted)) if wanted else []
-    said: dict[str, str] = {}
-    for witness in witnesses:
-        for entry in (yield from call(store.scan, account, witness.seq - 1, 1)):
-            if isinstance(entry.verb, Observed) and entry.verb.id == witness.id:
-                said[witness.id] = entry.verb.evidence.content
-    return said
+    evidence_ids = [evidence_id for evidence_id in dict.fromkeys(ids) if evidence_id]
+    evidence_rows = (yield from call(store.evidence_rows, account, ids=evidence_ids)) if evidence_ids else []
+    quotes: dict[str, str] = {}
+    for evidence_row in evidence_rows:
+        for entry in (yield from call(store.scan_entries, account, evidence_row.seq - 1, 1)):
+            if isinstance(entry.verb, Observed) and entry.verb.id == evidence_row.id:
+                quotes[evidence_row.id] = entry.verb.evidence.content
+    return quotes

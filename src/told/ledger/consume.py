@@ -37,7 +37,7 @@ class Consumer:
     effect: Callable[[Sequence[Entry]], Flow[int]]
 
 
-def attempt(flow: Flow[T]) -> Flow[T | Failure]:
+def catch_failure(flow: Flow[T]) -> Flow[T | Failure]:
     """Run a flow that leans on something outside told; a failure is a value."""
     try:
         return (yield from flow)
@@ -45,55 +45,55 @@ def attempt(flow: Flow[T]) -> Flow[T | Failure]:
         return Failure(error)
 
 
-def drain(store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int) -> Flow[Failure | None]:
+def drain_consumer(store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int) -> Flow[Failure | None]:
     """Bring a consumer up to the head of the ledger, or stop at the first batch it cannot do."""
-    while entries := (yield from _next(store, account, consumer, batch)):
-        done = yield from attempt(consumer.effect(entries))
-        if isinstance(done, Failure):
-            stuck = yield from _one_by_one(store, account, consumer, entries, attempts)
-            if stuck is not None:
-                return stuck
-        if (yield from _still(store, account, entries[-1])):
-            yield from call(store.advance, account, consumer.name, entries[-1].seq)
+    while entries := (yield from _next_batch(store, account, consumer, batch)):
+        outcome = yield from catch_failure(consumer.effect(entries))
+        if isinstance(outcome, Failure):
+            failure = yield from _process_one_by_one(store, account, consumer, entries, attempts)
+            if failure is not None:
+                return failure
+        if (yield from _is_in_ledger(store, account, entries[-1])):
+            yield from call(store.advance_cursor, account, consumer.name, entries[-1].seq)
     return None
 
 
-def _still(store: Store, account: str, last: Entry) -> Flow[bool]:
+def _is_in_ledger(store: Store, account: str, last: Entry) -> Flow[bool]:
     """Whether an entry is still in the ledger; after a reset the account has another one."""
-    entries = yield from call(store.scan, account, last.seq - 1, 1)
+    entries = yield from call(store.scan_entries, account, last.seq - 1, 1)
     return any(entry.hash == last.hash for entry in entries)
 
 
-def _next(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Sequence[Entry]]:
-    after = yield from call(store.cursor, account, consumer.name)
-    return (yield from call(store.scan, account, after, batch))
+def _next_batch(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Sequence[Entry]]:
+    after = yield from call(store.get_cursor, account, consumer.name)
+    return (yield from call(store.scan_entries, account, after, batch))
 
 
-def _one_by_one(
+def _process_one_by_one(
     store: Store, account: str, consumer: Consumer, entries: Sequence[Entry], attempts: int
 ) -> Flow[Failure | None]:
     """Find the entry that poisons a batch; when nothing at all works the outside is down, and nothing is skipped."""
-    worked = 0
+    processed = 0
     failed: list[tuple[Entry, Failure]] = []
     for entry in entries:
-        done = yield from _persistently(consumer, entry, attempts)
-        if isinstance(done, Failure):
-            failed.append((entry, done))
-            if not worked and len(failed) >= attempts:
+        outcome = yield from _retry_entry(consumer, entry, attempts)
+        if isinstance(outcome, Failure):
+            failed.append((entry, outcome))
+            if not processed and len(failed) >= attempts:
                 break
         else:
-            worked += done
-    if failed and not worked:
+            processed += outcome
+    if failed and not processed:
         return failed[0][1]
     for entry, failure in failed:
-        yield from call(store.fault, account, consumer.name, entry.seq, str(failure))
+        yield from call(store.record_fault, account, consumer.name, entry.seq, str(failure))
     return None
 
 
-def _persistently(consumer: Consumer, entry: Entry, attempts: int) -> Flow[int | Failure]:
-    done: int | Failure = 0
+def _retry_entry(consumer: Consumer, entry: Entry, attempts: int) -> Flow[int | Failure]:
+    outcome: int | Failure = 0
     for _ in range(attempts):
-        done = yield from attempt(consumer.effect([entry]))
-        if not isinstance(done, Failure):
-            return done
-    return done
+        outcome = yield from catch_failure(consumer.effect([entry]))
+        if not isinstance(outcome, Failure):
+            return outcome
+    return outcome

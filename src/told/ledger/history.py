@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.entry import Asserted, Draft, Entry, Linked, Retracted
-from told.core.fact import NEVER, UNLISTED, Fact
-from told.core.query import AsOf, Find, listed
+from told.core.fact import NEVER, UNLISTED_KINDS, Fact
+from told.core.query import AsOf, FactQuery, exclude_unlisted
 from told.core.scope import Scope
-from told.core.when import iso
+from told.core.when import format_iso
 from told.flow import Flow, call
 from told.ports import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ThreadChange:
     """One step in the life of a thread."""
 
     event: str
@@ -31,7 +31,7 @@ class Change:
 
     def as_dict(self) -> dict[str, Any]:
         """The step as JSON, in both spellings its readers know."""
-        when = iso(self.at)
+        when = format_iso(self.at)
         return {
             "id": f"{self.id}#{self.seq}", "memory_id": self.id, "event": self.event,
             "old_value": self.old, "new_value": self.new, "old_memory": self.old, "new_memory": self.new,
@@ -41,18 +41,18 @@ class Change:
         }  # fmt: skip
 
 
-def history(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Sequence[Change]]:
+def load_history(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Sequence[ThreadChange]]:
     """Everything that happened to a thread, in order; erased content shows as the fact that it was erased.
 
     A thread that another scope wrote to has no history here.
     """
-    entries = yield from call(store.thread, account, thread)
-    if scope is not None and not all(_inside(scope, entry) for entry in entries):
+    entries = yield from call(store.thread_entries, account, thread)
+    if scope is not None and not all(_is_visible(scope, entry) for entry in entries):
         return []
-    changes: list[Change] = []
+    changes: list[ThreadChange] = []
     current: str | None = None
     for entry in entries:
-        change = _change(entry, thread, current)
+        change = _to_change(entry, thread, current)
         if change is not None:
             changes.append(change)
             current = change.new if change.event in ("ADD", "UPDATE") else current
@@ -60,69 +60,69 @@ def history(store: Store, account: str, thread: str, scope: Scope | None = None)
     return changes
 
 
-def _inside(scope: Scope, entry: Entry) -> bool:
+def _is_visible(scope: Scope, entry: Entry) -> bool:
     """Whether a scope may see what an entry says of a thread; who links to it from outside is no matter."""
     if entry.draft is None or isinstance(entry.draft.verb, Linked):
         return True
     return entry.draft.scope is not None and scope.covers(entry.draft.scope)
 
 
-def _change(entry: Entry, thread: str, current: str | None) -> Change | None:
+def _to_change(entry: Entry, thread: str, current: str | None) -> ThreadChange | None:
     match entry.draft:
         case None if entry.sort != "linked":
-            return Change("ERASE", entry.seq, entry.at, thread, why="erased on request")
+            return ThreadChange("ERASE", entry.seq, entry.at, thread, why="erased on request")
         case Draft(verb=Asserted(claim=claim)):
             event = "ADD" if current is None else "UPDATE"
-            return Change(event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor)
+            return ThreadChange(event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor)
         case Draft(verb=Retracted(why=why)):
-            return Change("DELETE", entry.seq, entry.at, thread, current, None, why)
+            return ThreadChange("DELETE", entry.seq, entry.at, thread, current, None, why)
         case Draft(verb=Linked(meta={"said": "again"})):
-            return Change("NONE", entry.seq, entry.at, thread, current, current, "said again")
+            return ThreadChange("NONE", entry.seq, entry.at, thread, current, current, "said again")
         case _:
             return None
 
 
-def timeline(store: Store, scope: Scope) -> Flow[Sequence[Change]]:
+def load_timeline(store: Store, scope: Scope) -> Flow[Sequence[ThreadChange]]:
     """Everything a scope came to believe or gave up, in ledger order, but for what only stands behind it."""
-    versions = [fact for fact in (yield from call(store.lives, scope)) if fact.kind not in UNLISTED]
-    instants = yield from _instants(store, scope.account, [f.gone for f in versions if f.gone != NEVER])
+    versions = [fact for fact in (yield from call(store.all_versions, scope)) if fact.kind not in UNLISTED_KINDS]
+    instants = yield from _load_instants(store, scope.account, [f.gone for f in versions if f.gone != NEVER])
     latest: dict[str, Fact] = {}
-    changes: list[Change] = []
+    changes: list[ThreadChange] = []
     for fact in versions:
-        before = latest.get(fact.id)
-        held = before is not None and before.gone > fact.seq
-        old = before.text if before is not None and held else None
-        event = "UPDATE" if held else "ADD"
+        previous = latest.get(fact.id)
+        is_update = previous is not None and previous.gone > fact.seq
+        old = previous.text if previous is not None and is_update else None
+        event = "UPDATE" if is_update else "ADD"
         changes.append(
-            Change(event, fact.seq, fact.updated_at, fact.id, old, fact.text, role=fact.role, actor=fact.actor)
+            ThreadChange(event, fact.seq, fact.updated_at, fact.id, old, fact.text, role=fact.role, actor=fact.actor)
         )
         latest[fact.id] = fact
         if fact.gone != NEVER and fact.until == fact.gone:
-            changes.append(Change("DELETE", fact.gone, instants[fact.gone], fact.id, fact.text, None))
+            changes.append(ThreadChange("DELETE", fact.gone, instants[fact.gone], fact.id, fact.text, None))
     return sorted(changes, key=lambda change: change.seq)
 
 
-def _instants(store: Store, account: str, seqs: Sequence[int]) -> Flow[Mapping[int, int]]:
-    found: dict[int, int] = {}
+def _load_instants(store: Store, account: str, seqs: Sequence[int]) -> Flow[Mapping[int, int]]:
+    instants: dict[int, int] = {}
     for seq in dict.fromkeys(seqs):
-        entries = yield from call(store.scan, account, seq - 1, 1)
-        found[seq] = entries[0].at
-    return found
+        entries = yield from call(store.scan_entries, account, seq - 1, 1)
+        instants[seq] = entries[0].at
+    return instants
 
 
-def diff(
+def diff_beliefs(
     store: Store, scope: Scope, before: AsOf, after: AsOf, hidden: frozenset[str] = frozenset()
 ) -> Flow[dict[str, Any]]:
     """What a scope believes at the later moment and did not at the earlier, and the other way round."""
-    earlier = yield from call(store.facts, listed(Find(scope, before, show_expired=True)))
-    later = yield from call(store.facts, listed(Find(scope, after, show_expired=True)))
+    earlier = yield from call(store.find_facts, exclude_unlisted(FactQuery(scope, before, show_expired=True)))
+    later = yield from call(store.find_facts, exclude_unlisted(FactQuery(scope, after, show_expired=True)))
     old, new = ({fact.id: fact for fact in facts if fact.id not in hidden} for facts in (earlier, later))
     return {
-        "added": [{"id": k, "memory": f.text} for k, f in new.items() if k not in old],
+        "added": [{"id": thread, "memory": version.text} for thread, version in new.items() if thread not in old],
         "changed": [
-            {"id": k, "old_memory": old[k].text, "new_memory": f.text}
-            for k, f in new.items()
-            if k in old and (old[k].text, old[k].meta) != (f.text, f.meta)
+            {"id": thread, "old_memory": old[thread].text, "new_memory": version.text}
+            for thread, version in new.items()
+            if thread in old and (old[thread].text, old[thread].meta) != (version.text, version.meta)
         ],
-        "removed": [{"id": k, "memory": f.text} for k, f in old.items() if k not in new],
+        "removed": [{"id": thread, "memory": version.text} for thread, version in old.items() if thread not in new],
     }

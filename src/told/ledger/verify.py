@@ -5,106 +5,106 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from told.core.entry import GENESIS, Entry, Erased, decode, follows, thread_of
+from told.core.entry import GENESIS, Entry, Erased, decode_envelope, is_next_in_chain, verb_thread
 from told.core.errors import ToldError
-from told.core.ids import HASH, sha256
-from told.core.query import Verdict
+from told.core.ids import HASH_ALGORITHM, sha256
+from told.core.query import VerifyResult
 from told.flow import Flow, call
 from told.ports import Head, Store
 
-PAGE = 2000
+LEDGER_PAGE_SIZE = 2000
 
 
 @dataclass(slots=True)
-class Walk:
+class ChainWalk:
     """How far a verification has come, what it found empty, and what tombstones speak for."""
 
     hash: bytes = GENESIS
     seq: int = 0
     at: int = 0
-    empty: dict[int, bytes] = field(default_factory=dict)
-    named: set[int] = field(default_factory=set)
+    missing_digests: dict[int, bytes] = field(default_factory=dict)
+    erased_seqs: set[int] = field(default_factory=set)
 
-    def verdict(self, problem: str = "", seq: int | None = None) -> Verdict:
+    def to_result(self, problem: str = "", seq: int | None = None) -> VerifyResult:
         """What the walk comes to."""
-        bad = seq if seq is not None else self.seq + 1 if problem else None
-        return Verdict(not problem, self.seq, len(self.empty), f"{HASH}:{self.hash.hex()}", bad, problem)
+        bad_seq = seq if seq is not None else self.seq + 1 if problem else None
+        return VerifyResult(not problem, self.seq, len(self.missing_digests), f"{HASH_ALGORITHM}:{self.hash.hex()}", bad_seq, problem)
 
 
-def verify(store: Store, account: str, watch: Callable[[Sequence[Entry]], object] = len) -> Flow[Verdict]:
+def verify_ledger(store: Store, account: str, on_page: Callable[[Sequence[Entry]], object] = len) -> Flow[VerifyResult]:
     """Walk an account's chain from the beginning and name the first entry that does not fit; others may watch it."""
-    walk, before, head = Walk(), -1, Head(1, 0, GENESIS)
-    while before < walk.seq != head.seq:  # what is written meanwhile is walked too
-        before = walk.seq
-        while page := (yield from call(store.scan, account, walk.seq, PAGE)):
+    walk, previous_seq, head = ChainWalk(), -1, Head(1, 0, GENESIS)
+    while previous_seq < walk.seq != head.seq:  # what is written meanwhile is walked too
+        previous_seq = walk.seq
+        while page := (yield from call(store.scan_entries, account, walk.seq, LEDGER_PAGE_SIZE)):
             for entry in page:
-                problem = flaw(account, entry, walk.hash, walk.seq + 1)
+                problem = find_entry_flaw(account, entry, walk.hash, walk.seq + 1)
                 if problem:
-                    return walk.verdict(problem)
-                _step(walk, entry)
-            watch(page)
-        head = yield from call(store.head, account)
+                    return walk.to_result(problem)
+                _advance_walk(walk, entry)
+            on_page(page)
+        head = yield from call(store.get_head, account)
     if (head.seq, head.hash) != (walk.seq, walk.hash if walk.seq else head.hash):
-        return walk.verdict("the ledger was cut short")
+        return walk.to_result("the ledger was cut short")
     if head.at != walk.at:
-        return walk.verdict("the ledger does not end when it says it does", walk.seq)
-    unnamed = {seq: digest for seq, digest in walk.empty.items() if seq not in walk.named}
-    if unnamed:
-        elsewhere = yield from _erased_elsewhere(store, account)
-        unnamed = {seq: digest for seq, digest in unnamed.items() if digest not in elsewhere}
-    if unnamed:
-        return walk.verdict("the content is missing and was never erased", min(unnamed))
-    return walk.verdict()
+        return walk.to_result("the ledger does not end when it says it does", walk.seq)
+    unexplained = {seq: digest for seq, digest in walk.missing_digests.items() if seq not in walk.erased_seqs}
+    if unexplained:
+        foreign_erasures = yield from _load_foreign_erasures(store, account)
+        unexplained = {seq: digest for seq, digest in unexplained.items() if digest not in foreign_erasures}
+    if unexplained:
+        return walk.to_result("the content is missing and was never erased", min(unexplained))
+    return walk.to_result()
 
 
-def _step(walk: Walk, entry: Entry) -> None:
+def _advance_walk(walk: ChainWalk, entry: Entry) -> None:
     walk.hash, walk.seq, walk.at = entry.hash, entry.seq, entry.at
     if entry.envelope is None:
-        walk.empty[entry.seq] = entry.digest
+        walk.missing_digests[entry.seq] = entry.digest
     elif isinstance(entry.verb, Erased):
-        walk.named.update(seq for seq in entry.verb.seqs if seq < entry.seq)
+        walk.erased_seqs.update(seq for seq in entry.verb.seqs if seq < entry.seq)
 
 
-def _erased_elsewhere(store: Store, account: str) -> Flow[set[bytes]]:
+def _load_foreign_erasures(store: Store, account: str) -> Flow[set[bytes]]:
     """Digests that another account's tombstones speak for: a copy of that ledger came here without its content.
 
     An account that was reset has no entries left to point at, so there the store's own list of digests has to do.
     """
-    found: set[bytes] = set()
-    for other in (yield from call(store.accounts)):
-        walk = Walk()
+    erased_digests: set[bytes] = set()
+    for other_account in (yield from call(store.list_accounts)):
+        walk = ChainWalk()
         digests: dict[int, bytes] = {}
-        while page := (yield from call(store.scan, other, walk.seq, PAGE)):
+        while page := (yield from call(store.scan_entries, other_account, walk.seq, LEDGER_PAGE_SIZE)):
             for entry in page:
                 digests[entry.seq] = entry.digest
-                _step(walk, entry)
+                _advance_walk(walk, entry)
                 if isinstance(entry.verb, Erased) and entry.verb.was:
-                    found |= yield from _listed(store, account)
-        found |= {digests[seq] for seq in walk.named if seq in digests and other != account}
-    return found
+                    erased_digests |= yield from _list_tombstoned(store, account)
+        erased_digests |= {digests[seq] for seq in walk.erased_seqs if seq in digests and other_account != account}
+    return erased_digests
 
 
-def _listed(store: Store, account: str) -> Flow[frozenset[bytes]]:
+def _list_tombstoned(store: Store, account: str) -> Flow[frozenset[bytes]]:
     digests: list[bytes] = []
     seq = 0
-    while page := (yield from call(store.scan, account, seq, PAGE)):
+    while page := (yield from call(store.scan_entries, account, seq, LEDGER_PAGE_SIZE)):
         digests += [entry.digest for entry in page if entry.envelope is None]
         seq = page[-1].seq
-    return (yield from call(store.tombstoned, account, digests))
+    return (yield from call(store.tombstoned_digests, account, digests))
 
 
-def flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
+def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
     """What is wrong with one entry, or nothing."""
     if entry.seq != seq:
         return f"entry {seq} is missing"
-    if not follows(prev, entry):
+    if not is_next_in_chain(prev, entry):
         return "the hash does not follow from the entry before it"
     if entry.envelope is None:
         return ""
     if sha256(entry.salt or b"", entry.envelope) != entry.digest:
         return "the content is not what was written"
     try:
-        draft = decode(entry.sort, account, entry.envelope)
+        draft = decode_envelope(entry.sort, account, entry.envelope)
     except ToldError as error:
         return str(error)
-    return "" if thread_of(draft.verb) == entry.thread else "the thread is not the one that was written"
+    return "" if verb_thread(draft.verb) == entry.thread else "the thread is not the one that was written"

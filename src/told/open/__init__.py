@@ -7,65 +7,65 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from told.core.errors import ConfigError, ModelMissing
-from told.core.ids import Mint
-from told.core.text import shown
-from told.open.around import Cached, Meter, cached, metered
-from told.open.callables import CallableEmbedder, CallableLLM, CallableReranker, named
-from told.open.llm import configured, open_llm
-from told.open.plugins import EMBEDDERS, LLMS, STORES, made, plugin, read
-from told.open.readers import READERS, open_reader, open_readers
+from told.core.ids import IdGenerator
+from told.core.text import format_value
+from told.open.around import CachedLLM, UsageMeter, wrap_with_cache, wrap_with_meter
+from told.open.callables import CallableEmbedder, CallableLLM, CallableReranker, get_display_name
+from told.open.llm import list_configured_providers, open_llm
+from told.open.plugins import EMBEDDER_GROUP, LLM_GROUP, STORE_GROUP, create_model, load_plugin, parse_model_spec
+from told.open.readers import READER_GROUP, open_reader, open_readers
 from told.ports import LLM, Embedder, Reranker, Store
-from told.settings import Settings, store_url
-from told.views import folding
+from told.settings import Settings, resolve_store_url
+from told.views import build_fold
 
 __all__ = [
-    "EMBEDDERS",
-    "LLMS",
-    "READERS",
-    "STORES",
-    "Cached",
+    "EMBEDDER_GROUP",
+    "LLM_GROUP",
+    "READER_GROUP",
+    "STORE_GROUP",
+    "CachedLLM",
     "CallableEmbedder",
     "CallableLLM",
     "CallableReranker",
-    "Meter",
-    "cached",
-    "configured",
-    "metered",
+    "UsageMeter",
+    "wrap_with_cache",
+    "list_configured_providers",
+    "wrap_with_meter",
     "open_embedder",
     "open_llm",
     "open_reader",
     "open_readers",
     "open_reranker",
     "open_store",
-    "plugin",
+    "load_plugin",
 ]
 
 
-def open_store(settings: Settings, mint: Mint | None = None) -> Store:
+def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
     """The store a URL names."""
-    if not isinstance(mint, Mint | None):
-        raise ConfigError(f"mint must be a told.core.ids.Mint, not {shown(mint)}.")
-    url = store_url(settings)
-    scheme, mark, _ = url.partition("://")
-    if not mark:
+    if not isinstance(mint, IdGenerator | None):
+        raise ConfigError(f"mint must be a told.core.ids.IdGenerator, not {format_value(mint)}.")
+    url = resolve_store_url(settings)
+    scheme, separator, _ = url.partition("://")
+    if not separator:
         raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
-    store: Store = plugin(STORES, scheme)(url, mint=mint or Mint(), settings=_options(settings))
+    store: Store = load_plugin(STORE_GROUP, scheme)(url, mint=mint or IdGenerator(), settings=_get_store_options(settings))
     try:
-        _catch_up(store)
+        _rebuild_stale_views(store)
     except BaseException:
         store.close()
         raise
     return store
 
 
-def _catch_up(store: Store) -> None:
+def _rebuild_stale_views(store: Store) -> None:
     """Fold each ledger into the views that are younger than it."""
-    for account in store.accounts():
-        if views := store.behind(account):
-            store.rebuild(account, views, folding(views))
+    for account in store.list_accounts():
+        if views := store.stale_views(account):
+            store.rebuild(account, views, build_fold(views))
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _get_store_options(settings: Settings) -> dict[str, Any]:
     names = ("durability", "busy_timeout", "group_limit", "cache_bytes", "exact_rows", "erase_vacuum")
     return {name: getattr(settings, name) for name in names}
 
@@ -75,14 +75,14 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
     if choice is None or (isinstance(choice, str) and choice == "none"):
         return None
     if isinstance(choice, Embedder) and not isinstance(choice, type):
-        return _promising(choice)
+        return _validate_embedder(choice)
     if callable(choice):
-        return CallableEmbedder.probe(choice)
+        return CallableEmbedder.from_function(choice)
     if not isinstance(choice, str | Mapping):
-        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {shown(choice)}.")
+        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {format_value(choice)}.")
     if choice == "auto":
-        return _auto(store)
-    return _told(made(EMBEDDERS, read(choice, "embedder")), store)
+        return _open_auto_embedder(store)
+    return _set_known_dimension(create_model(EMBEDDER_GROUP, parse_model_spec(choice, "embedder")), store)
 
 
 def open_reranker(choice: Any) -> Reranker | LLM | None:
@@ -92,33 +92,33 @@ def open_reranker(choice: Any) -> Reranker | LLM | None:
     if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
         return choice
     if not callable(choice):
-        raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {shown(choice)}.")
-    return CallableReranker(choice, f"custom:{named(choice)}")
+        raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {format_value(choice)}.")
+    return CallableReranker(choice, f"custom:{get_display_name(choice)}")
 
 
-def _promising(embedder: Embedder) -> Embedder:
+def _validate_embedder(embedder: Embedder) -> Embedder:
     """The embedder, if it says who it is and how long its vectors are."""
     if not isinstance(embedder.model, str) or not embedder.model.strip():
-        raise ConfigError(f"An embedder's model must be its name, not {shown(embedder.model)}.")
+        raise ConfigError(f"An embedder's model must be its name, not {format_value(embedder.model)}.")
     if type(embedder.dim) is not int or embedder.dim < 1:
-        raise ConfigError(f"The dim of {embedder.model} must be a positive whole number, not {shown(embedder.dim)}.")
+        raise ConfigError(f"The dim of {embedder.model} must be a positive whole number, not {format_value(embedder.dim)}.")
     return embedder
 
 
-def _told(embedder: Embedder, store: Store) -> Embedder:
+def _set_known_dimension(embedder: Embedder, store: Store) -> Embedder:
     """The embedder, told the dimension that a store indexed with it knows, if it would have to ask for it."""
-    bound = store.model()
+    bound = store.current_model()
     if bound and bound[0] == embedder.model and callable(expect := getattr(embedder, "expect", None)):
         expect(bound[1])
     return embedder
 
 
-def _auto(store: Store) -> Embedder | None:
-    bound = store.model()
+def _open_auto_embedder(store: Store) -> Embedder | None:
+    bound = store.current_model()
     name, _, model = (bound[0] if bound else "local").partition(":")
-    if name not in {point.name for point in entry_points(group=EMBEDDERS)}:
+    if name not in {point.name for point in entry_points(group=EMBEDDER_GROUP)}:
         return None
     try:
-        return _told(plugin(EMBEDDERS, name)(model or None), store)
+        return _set_known_dimension(load_plugin(EMBEDDER_GROUP, name)(model or None), store)
     except ModelMissing:
         return None

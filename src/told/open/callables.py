@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.errors import ConfigError, EmbeddingError, LLMError
-from told.engine import answer
-from told.flow import after, call, run
-from told.ledger.consume import attempt
+from told.engine import unwrap_embedding
+from told.flow import map_reply, call, run
+from told.ledger.consume import catch_failure
 from told.ports import Purpose, Vector
 
 
@@ -36,18 +36,18 @@ class CallableEmbedder:
     local: bool = False
 
     @classmethod
-    def probe(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
+    def from_function(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
         """Learn the dimension by asking once."""
-        name = f"custom:{named(function)}"
-        vectors = answer(name, run(attempt(call(function, ["told"]))))
+        name = f"custom:{get_display_name(function)}"
+        vectors = unwrap_embedding(name, run(catch_failure(call(function, ["told"]))))
         try:
             (vector,) = vectors
-            width = len(vector)
+            dim = len(vector)
         except (TypeError, ValueError) as error:
             raise EmbeddingError(f"The embedder {name} gave no vector for one text: {error}.") from error
-        if not width:
+        if not dim:
             raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
-        return cls(function, name, width)
+        return cls(function, name, dim)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
         """One vector for each text; a plain function does not ask what it is for."""
@@ -61,42 +61,42 @@ class CallableLLM:
     function: Callable[..., Any]
     model: str
     local: bool
-    whole: bool
+    single_prompt: bool
     """Whether it takes one prompt and not the system's and the user's part."""
-    shaped: bool
+    accepts_schema: bool
     """Whether it takes a schema."""
 
     @classmethod
-    def of(cls, function: Callable[..., Any], model: str = "", local: bool | None = None) -> CallableLLM:
+    def from_function(cls, function: Callable[..., Any], model: str = "", local: bool | None = None) -> CallableLLM:
         """See what a function takes: (system, user), or (prompt), and perhaps a keyword `schema`."""
-        name = model or f"custom:{named(function)}"
+        name = model or f"custom:{get_display_name(function)}"
         hint = "Such as def ask(system, user): ..., or def ask(prompt): ...; `schema` may be a keyword."
         try:
-            parts = inspect.signature(function).parameters.values()
+            parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
             raise ConfigError(f"What {name} takes cannot be seen.", hint=f"Wrap it. {hint}") from error
-        count = sum(part.kind in POSITIONAL and part.name != "schema" for part in parts)
-        many = any(part.kind is inspect.Parameter.VAR_POSITIONAL for part in parts)
-        if not count and not many:
+        positional_count = sum(parameter.kind in POSITIONAL_KINDS and parameter.name != "schema" for parameter in parameters)
+        is_variadic = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
+        if not positional_count and not is_variadic:
             raise ConfigError(f"{name} takes no prompt.", hint=hint)
-        shaped = any(part.name == "schema" or part.kind is inspect.Parameter.VAR_KEYWORD for part in parts)
-        here = bool(getattr(function, "local", True)) if local is None else local
-        return cls(function, name, here, count == 1 and not many, shaped)
+        accepts_schema = any(parameter.name == "schema" or parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        is_local = bool(getattr(function, "local", True)) if local is None else local
+        return cls(function, name, is_local, positional_count == 1 and not is_variadic, accepts_schema)
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
         """What the function says."""
-        given = (f"{system}\n\n{user}",) if self.whole else (system, user)
-        return after(self.function(*given, **({"schema": schema} if self.shaped else {})), self._said)
+        prompts = (f"{system}\n\n{user}",) if self.single_prompt else (system, user)
+        return map_reply(self.function(*prompts, **({"schema": schema} if self.accepts_schema else {})), self._require_text)
 
-    def _said(self, reply: Any) -> str:
+    def _require_text(self, reply: Any) -> str:
         if not isinstance(reply, str):
             raise LLMError(f"{self.model} answered with {type(reply).__name__}, not with text.")
         return reply
 
 
-POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+POSITIONAL_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def named(thing: Any) -> str:
+def get_display_name(target: Any) -> str:
     """What a function or an object is called."""
-    return str(getattr(thing, "__qualname__", type(thing).__name__))
+    return str(getattr(target, "__qualname__", type(target).__name__))

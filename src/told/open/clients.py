@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any
 
 from told.core.errors import LLMError
-from told.flow import after
-from told.open.callables import named
+from told.flow import map_reply
+from told.open.callables import get_display_name
 from told.ports import Reply, Usage
 
-METHODS = {
+CLIENT_METHODS = {
     "openai": "chat.completions.create",
     "anthropic": "messages.create",
     "google": "models.generate_content",
@@ -21,12 +21,12 @@ METHODS = {
 """What the client of each provider's own library answers questions with."""
 
 
-def speaks(client: Any) -> str | None:
+def detect_provider(client: Any) -> str | None:
     """The provider whose library a client is of."""
-    return next((provider for provider, method in METHODS.items() if _can(client, method)), None)
+    return next((provider for provider, method in CLIENT_METHODS.items() if _has_method(client, method)), None)
 
 
-def _can(client: Any, method: str) -> bool:
+def _has_method(client: Any, method: str) -> bool:
     try:
         return callable(attrgetter(method)(client))
     except AttributeError:
@@ -34,7 +34,7 @@ def _can(client: Any, method: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class InvokedLLM:
+class LangChainLLM:
     """A chat model with `invoke`, as LangChain has them."""
 
     inner: Any
@@ -43,21 +43,21 @@ class InvokedLLM:
     @property
     def model(self) -> str:
         """The model's name, as far as it says."""
-        said = getattr(self.inner, "model_name", None) or getattr(self.inner, "model", None)
-        return said if isinstance(said, str) else f"custom:{named(self.inner)}"
+        name = getattr(self.inner, "model_name", None) or getattr(self.inner, "model", None)
+        return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - the prompt says it
         """What it answers to a system's and a user's message."""
-        return after(self.inner.invoke([("system", system), ("human", user)]), self._said)
+        return map_reply(self.inner.invoke([("system", system), ("human", user)]), self._parse_reply)
 
-    def _said(self, reply: Any) -> Reply:
-        used = getattr(reply, "usage_metadata", None) or {}
-        counts = [used.get(name, 0) if isinstance(used, Mapping) else 0 for name in ("input_tokens", "output_tokens")]
-        return Reply(_text(getattr(reply, "content", reply), self.model), Usage(1, *counts))
+    def _parse_reply(self, reply: Any) -> Reply:
+        usage = getattr(reply, "usage_metadata", None) or {}
+        counts = [usage.get(name, 0) if isinstance(usage, Mapping) else 0 for name in ("input_tokens", "output_tokens")]
+        return Reply(_join_text(getattr(reply, "content", reply), self.model), Usage(1, *counts))
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratingLLM:
+class Mem0LLM:
     """A model with `generate_response`, as mem0 has them."""
 
     inner: Any
@@ -66,20 +66,20 @@ class GeneratingLLM:
     @property
     def model(self) -> str:
         """The model's name, as far as it says."""
-        said = getattr(getattr(self.inner, "config", None), "model", None)
-        return said if isinstance(said, str) else f"custom:{named(self.inner)}"
+        name = getattr(getattr(self.inner, "config", None), "model", None)
+        return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
         """What it answers to a system's and a user's message."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        form = {} if schema is None else {"response_format": {"type": "json_object"}}
-        return after(self.inner.generate_response(messages=messages, **form), self._said)
+        format_field = {} if schema is None else {"response_format": {"type": "json_object"}}
+        return map_reply(self.inner.generate_response(messages=messages, **format_field), self._parse_reply)
 
-    def _said(self, reply: Any) -> str:
-        return _text(reply.get("content") if isinstance(reply, Mapping) else reply, self.model)
+    def _parse_reply(self, reply: Any) -> str:
+        return _join_text(reply.get("content") if isinstance(reply, Mapping) else reply, self.model)
 
 
-def _text(content: Any, model: str) -> str:
+def _join_text(content: Any, model: str) -> str:
     """The text of an answer that may be given in blocks."""
     if isinstance(content, list):
         blocks = [block.get("text", "") if isinstance(block, Mapping) else block for block in content]

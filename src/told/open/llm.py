@@ -8,15 +8,15 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from told.core.errors import ConfigError
-from told.core.text import shown
-from told.open.around import cached
-from told.open.callables import CallableLLM, named
-from told.open.clients import GeneratingLLM, InvokedLLM, speaks
-from told.open.plugins import LLMS, Named, made, plugin, read
+from told.core.text import format_value
+from told.open.around import wrap_with_cache
+from told.open.callables import CallableLLM, get_display_name
+from told.open.clients import Mem0LLM, LangChainLLM, detect_provider
+from told.open.plugins import LLM_GROUP, ModelSpec, create_model, load_plugin, parse_model_spec
 from told.ports import LLM
 from told.settings import Settings
 
-HINT = "Such as openai:gpt-4o-mini, a function (system, user) -> str, an object with ask(), or a provider's client."
+LLM_HINT = "Such as openai:gpt-4o-mini, a function (system, user) -> str, an object with ask(), or a provider's client."
 
 
 def open_llm(choice: Any, settings: Settings) -> LLM | None:
@@ -27,28 +27,28 @@ def open_llm(choice: Any, settings: Settings) -> LLM | None:
     if choice is None or choice in ("", "none"):
         return None
     if isinstance(choice, str | Mapping) and not _has_client(choice):
-        chosen = _first(settings) if choice == "auto" else _opened(read(choice, "llm"), settings)
-        return None if chosen is None else cached(chosen, settings.llm_cache)
-    return _given(choice)
+        llm = _open_first_configured(settings) if choice == "auto" else _open_by_spec(parse_model_spec(choice, "llm"), settings)
+        return None if llm is None else wrap_with_cache(llm, settings.llm_cache)
+    return _wrap_client(choice)
 
 
-def configured(environment: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+def list_configured_providers(environment: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """The providers that the environment has a key or a host for, and the variable that says so, best first."""
     variables = os.environ if environment is None else environment
-    loaded = [(point.name, point.load()) for point in entry_points(group=LLMS)]
-    able = [(name, provider) for name, provider in loaded if callable(getattr(provider, "configured", None))]
-    ranked = sorted(able, key=lambda pair: (getattr(pair[1], "order", 1000), pair[0]))
-    found = [(name, provider.configured(variables)) for name, provider in ranked]
-    return [(name, variable) for name, variable in found if variable]
+    providers = [(point.name, point.load()) for point in entry_points(group=LLM_GROUP)]
+    configurable = [(name, provider) for name, provider in providers if callable(getattr(provider, "configured", None))]
+    ranked = sorted(configurable, key=lambda pair: (getattr(pair[1], "order", 1000), pair[0]))
+    configured = [(name, provider.configured(variables)) for name, provider in ranked]
+    return [(name, variable) for name, variable in configured if variable]
 
 
-def _first(settings: Settings) -> LLM | None:
-    return next((_opened(Named(name), settings) for name, _ in configured()), None)
+def _open_first_configured(settings: Settings) -> LLM | None:
+    return next((_open_by_spec(ModelSpec(name), settings) for name, _ in list_configured_providers()), None)
 
 
-def _opened(chosen: Named, settings: Settings) -> LLM:
-    patience = {name: getattr(settings, f"llm_{name}") for name in ("timeout", "retries", "concurrency", "max_tokens")}
-    model: LLM = made(LLMS, chosen, settings=patience)
+def _open_by_spec(spec: ModelSpec, settings: Settings) -> LLM:
+    options = {name: getattr(settings, f"llm_{name}") for name in ("timeout", "retries", "concurrency", "max_tokens")}
+    model: LLM = create_model(LLM_GROUP, spec, settings=options)
     return model
 
 
@@ -56,27 +56,27 @@ def _has_client(choice: str | Mapping[str, Any]) -> bool:
     return isinstance(choice, Mapping) and "client" in choice
 
 
-def _given(choice: Any) -> LLM:
+def _wrap_client(choice: Any) -> LLM:
     """A model that somebody else made."""
-    client, options = (choice, {}) if not isinstance(choice, Mapping) else (choice["client"], _options(choice))
+    client, options = (choice, {}) if not isinstance(choice, Mapping) else (choice["client"], _get_client_options(choice))
     if isinstance(client, type):
         raise ConfigError(f"{client.__name__} is a class, not a language model.", hint="Give an instance of it.")
     if isinstance(client, LLM):
         return client
     if callable(ask := getattr(client, "ask", None)):
-        return CallableLLM.of(ask, f"custom:{named(client)}", bool(getattr(client, "local", True)))
-    if provider := speaks(client):
-        model: LLM = plugin(LLMS, provider)(options.pop("model", None), client=client, **options)
+        return CallableLLM.from_function(ask, f"custom:{get_display_name(client)}", bool(getattr(client, "local", True)))
+    if provider := detect_provider(client):
+        model: LLM = load_plugin(LLM_GROUP, provider)(options.pop("model", None), client=client, **options)
         return model
     if callable(getattr(client, "invoke", None)):
-        return InvokedLLM(client)
+        return LangChainLLM(client)
     if callable(getattr(client, "generate_response", None)):
-        return GeneratingLLM(client)
+        return Mem0LLM(client)
     if callable(client):
-        return CallableLLM.of(client)
-    raise ConfigError(f"{shown(client)} is no language model.", hint=HINT)
+        return CallableLLM.from_function(client)
+    raise ConfigError(f"{format_value(client)} is no language model.", hint=LLM_HINT)
 
 
-def _options(choice: Mapping[str, Any]) -> dict[str, Any]:
-    beside = {name: value for name, value in choice.items() if name not in ("client", "config", "provider")}
-    return {**beside, **(choice.get("config") or {})}
+def _get_client_options(choice: Mapping[str, Any]) -> dict[str, Any]:
+    top_level = {name: value for name, value in choice.items() if name not in ("client", "config", "provider")}
+    return {**top_level, **(choice.get("config") or {})}

@@ -12,20 +12,20 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, e
 from typing import Any
 
 from told.core.errors import ConfigError
-from told.core.lazy import regex
-from told.core.text import shown
+from told.core.lazy import lazy_regex
+from told.core.text import format_value
 
-STORES = "told.stores"
-EMBEDDERS = "told.embedders"
-LLMS = "told.llms"
+STORE_GROUP = "told.stores"
+EMBEDDER_GROUP = "told.embedders"
+LLM_GROUP = "told.llms"
 
-SPEC = regex(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
-OTHERWISE = {"azure_openai": "azure", "gemini": "google", "lm_studio": "lmstudio", "claude": "anthropic"}
+SPEC_PATTERN = lazy_regex(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
+PROVIDER_ALIASES = {"azure_openai": "azure", "gemini": "google", "lm_studio": "lmstudio", "claude": "anthropic"}
 """Other names that providers go by."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ModelSpec:
     """A model as somebody named it; options may hold a key, so they are never shown."""
 
     provider: str
@@ -33,21 +33,21 @@ class Named:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def plugin(group: str, name: str) -> Any:
+def load_plugin(group: str, name: str) -> Any:
     """What an entry point of a group loads, told's own first; an unknown name is answered with the known ones."""
-    own = {point.name: point for point in _own() if point.group == group}
-    if name in own:
-        return own[name].load()
-    found = {point.name: point for point in entry_points(group=group)}
-    if name not in found:
-        near = get_close_matches(name, found, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(found)) or 'none'}."
+    own_points = {point.name: point for point in _get_own_entry_points() if point.group == group}
+    if name in own_points:
+        return own_points[name].load()
+    all_points = {point.name: point for point in entry_points(group=group)}
+    if name not in all_points:
+        close = get_close_matches(name, all_points, 1)
+        hint = f"Did you mean {close[0]!r}?" if close else f"Known here: {', '.join(sorted(all_points)) or 'none'}."
         raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
-    return found[name].load()
+    return all_points[name].load()
 
 
 @cache
-def _own() -> tuple[EntryPoint, ...]:
+def _get_own_entry_points() -> tuple[EntryPoint, ...]:
     """What told brings along; looking through everything that is installed takes longer than opening a store."""
     try:
         return tuple(distribution("told").entry_points)
@@ -55,49 +55,49 @@ def _own() -> tuple[EntryPoint, ...]:
         return ()
 
 
-def made(group: str, named: Named, **usual: Any) -> Any:
+def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
     """The model that was named, opened by its plug-in; `usual` options go to plug-ins that take them."""
-    factory = plugin(group, named.provider)
+    factory = load_plugin(group, spec.provider)
     signature = inspect.signature(factory)
-    options = {**{name: value for name, value in usual.items() if _takes(signature, name)}, **named.options}
+    options = {**{name: value for name, value in defaults.items() if _accepts_option(signature, name)}, **spec.options}
     try:
-        signature.bind(named.model, **options)
+        signature.bind(spec.model, **options)
     except TypeError as error:
-        raise ConfigError(f"{named.provider} cannot be opened like that: {error}.") from error
-    return factory(named.model, **options)
+        raise ConfigError(f"{spec.provider} cannot be opened like that: {error}.") from error
+    return factory(spec.model, **options)
 
 
-def _takes(signature: inspect.Signature, name: str) -> bool:
-    parts = signature.parameters.values()
-    return name in signature.parameters or any(part.kind is inspect.Parameter.VAR_KEYWORD for part in parts)
+def _accepts_option(signature: inspect.Signature, name: str) -> bool:
+    parameters = signature.parameters.values()
+    return name in signature.parameters or any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def read(choice: str | Mapping[str, Any], what: str) -> Named:
+def parse_model_spec(choice: str | Mapping[str, Any], label: str) -> ModelSpec:
     """A model as it was named, in a word or in a section of a configuration."""
-    return _spelled(choice, what) if isinstance(choice, str) else _section(choice, what)
+    return _parse_spec_string(choice, label) if isinstance(choice, str) else _parse_spec_mapping(choice, label)
 
 
-def _spelled(choice: str, what: str) -> Named:
-    match = SPEC.fullmatch(choice.strip())
+def _parse_spec_string(choice: str, label: str) -> ModelSpec:
+    match = SPEC_PATTERN.fullmatch(choice.strip())
     if match is None:
-        raise ConfigError(f"{shown(choice)} names no {what}.", hint="Write provider:model, such as openai:MODEL.")
+        raise ConfigError(f"{format_value(choice)} names no {label}.", hint="Write provider:model, such as openai:MODEL.")
     provider, model, url = match["provider"], match["model"], match["url"]
-    return Named(OTHERWISE.get(provider, provider), model or None, {"base_url": url} if url else {})
+    return ModelSpec(PROVIDER_ALIASES.get(provider, provider), model or None, {"base_url": url} if url else {})
 
 
-def _section(choice: Mapping[str, Any], what: str) -> Named:
+def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
     """A section such as `{"provider": "openai", "config": {"model": …}}`; what configures may also stand beside."""
     provider, config = choice.get("provider"), choice.get("config") or {}
-    hint = f'{what} must look like {{"provider": "openai", "config": {{"model": "…"}}}}.'
+    hint = f'{label} must look like {{"provider": "openai", "config": {{"model": "…"}}}}.'
     if not isinstance(provider, str) or not isinstance(config, Mapping):
-        raise ConfigError(f"This {what} cannot be read.", hint=hint)
-    beside = {name: value for name, value in choice.items() if name not in ("provider", "config")}
-    options = {**beside, **config}
+        raise ConfigError(f"This {label} cannot be read.", hint=hint)
+    top_level = {name: value for name, value in choice.items() if name not in ("provider", "config")}
+    options = {**top_level, **config}
     for nested in [name for name in options if name.endswith("_kwargs")]:
-        if not isinstance(more := options.pop(nested), Mapping):
-            raise ConfigError(f"{nested} of the {what} must be a mapping.", hint=hint)
-        options.update(more)
+        if not isinstance(nested_options := options.pop(nested), Mapping):
+            raise ConfigError(f"{nested} of the {label} must be a mapping.", hint=hint)
+        options.update(nested_options)
     model = options.pop("model", None)
     if not isinstance(model, str | None):
-        raise ConfigError(f"The model of the {what} must be its name, not {shown(model)}.")
-    return Named(OTHERWISE.get(provider, provider), model or None, options)
+        raise ConfigError(f"The model of the {label} must be its name, not {format_value(model)}.")
+    return ModelSpec(PROVIDER_ALIASES.get(provider, provider), model or None, options)

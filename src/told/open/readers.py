@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from told.core.errors import ConfigError, ReaderMissing
-from told.core.text import shown
-from told.open.callables import named
-from told.open.plugins import plugin
+from told.core.text import format_value
+from told.open.callables import get_display_name
+from told.open.plugins import load_plugin
 from told.ports import ImageReader
-from told.write.media.seer import SeeingLLM, Seer
+from told.write.media.seer import VisionLLM, VisionReader
 
-READERS = "told.readers"
+READER_GROUP = "told.readers"
 
 
 def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
@@ -22,15 +22,15 @@ def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
         return None
     if isinstance(choice, ImageReader) and not isinstance(choice, type):
         return choice
-    if isinstance(choice, SeeingLLM) and not isinstance(choice, type):
-        return Seer(choice)
+    if isinstance(choice, VisionLLM) and not isinstance(choice, type):
+        return VisionReader(choice)
     if callable(choice):
-        return CallableReader(choice, f"custom:{named(choice)}")
+        return CallableReader(choice, f"custom:{get_display_name(choice)}")
     if not isinstance(choice, str):
-        raise ConfigError(f"A reader of images is a name, an object with read() or a function, not {shown(choice)}.")
+        raise ConfigError(f"A reader of images is a name, an object with read() or a function, not {format_value(choice)}.")
     name, _, model = ("tesseract" if choice == "auto" else choice).partition(":")
     try:
-        reader: ImageReader = plugin(READERS, name)(model or None, timeout=timeout)
+        reader: ImageReader = load_plugin(READER_GROUP, name)(model or None, timeout=timeout)
     except (ReaderMissing, ConfigError):
         if choice == "auto":
             return None
@@ -40,9 +40,9 @@ def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
 
 def open_readers(choice: Any, llm: Any = None, *, timeout: float = 60.0) -> tuple[ImageReader, ...]:
     """Everything that looks at an image, in order: what was chosen, and with `auto` a language model that sees too."""
-    first = open_reader(choice, timeout=timeout)
-    sees = choice == "auto" and isinstance(llm, SeeingLLM) and not isinstance(llm, type)
-    return (*(() if first is None else (first,)), *((Seer(llm),) if sees else ()))
+    chosen = open_reader(choice, timeout=timeout)
+    add_llm = choice == "auto" and isinstance(llm, VisionLLM) and not isinstance(llm, type)
+    return (*(() if chosen is None else (chosen,)), *((VisionReader(llm),) if add_llm else ()))
 
 
 @dataclass(frozen=True, slots=True)

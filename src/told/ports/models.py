@@ -13,10 +13,10 @@ from told.core.errors import EmbeddingError
 
 Vector: TypeAlias = Sequence[float]
 Purpose: TypeAlias = Literal["query", "passage"]
-FIRST = 3 if byteorder == "little" else 0
+EXPONENT_BYTE = 3 if byteorder == "little" else 0
 """Which of the four bytes of a float has its sign and the most of its exponent."""
 
-SPREAD = 0.08
+DEFAULT_SPREAD = 0.08
 """How much cosines with unrelated texts vary under an embedder that does not say."""
 
 
@@ -91,10 +91,10 @@ class Reply(str):
         return reply
 
 
-def usage_of(reply: object) -> Usage:
+def get_usage(reply: object) -> Usage:
     """What an answer cost, as far as it says; one call at least."""
-    said = getattr(reply, "usage", None)
-    return said if isinstance(said, Usage) else Usage(calls=1)
+    usage = getattr(reply, "usage", None)
+    return usage if isinstance(usage, Usage) else Usage(calls=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChatLine:
     """One line of a conversation with a model: `user`, `assistant` (with its calls) or `tool` (answering a call)."""
 
     role: Literal["user", "assistant", "tool"]
@@ -138,7 +138,7 @@ class ToolReply:
 class ToolLLM(LLM, Protocol):
     """A language model that can use tools."""
 
-    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The model's next line in a conversation."""
 
 
@@ -180,20 +180,20 @@ class Reranker(Protocol):
         """A number for each text, in order; the higher, the better it answers."""
 
 
-def sound(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
+def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
     """An embedder's answer, if it is as many vectors of finite numbers as were asked for, each of its dimension."""
     try:
-        if len(vectors) == count and all(len(vec) == embedder.dim and _finite(vec) for vec in vectors):
+        if len(vectors) == count and all(len(vec) == embedder.dim and _is_finite(vec) for vec in vectors):
             return cast(Sequence[Vector], vectors)
     except TypeError as error:
         raise EmbeddingError(f"{embedder.model} did not answer with vectors: {error}.") from error
     raise EmbeddingError(f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers.")
 
 
-def _finite(vector: Any) -> bool:
+def _is_finite(vector: Any) -> bool:
     """Whether a vector holds numbers only: a float that is none has the exponent of the very largest."""
     if isinstance(vector, array) and vector.typecode == "f":
-        exponents = vector.tobytes()[FIRST::4]
+        exponents = vector.tobytes()[EXPONENT_BYTE::4]
         if 0x7F not in exponents and 0xFF not in exponents:
             return True
     return isfinite(vector.sum() if hasattr(vector, "sum") else sum(vector))

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from told.core.blob import Blob, Blobs
+from told.core.blob import Blob, BlobStore
 from told.core.entry import Draft, Entry
 from told.core.errors import InvalidInput
-from told.core.fact import Fact, Link, Passage, Tick, Witness
-from told.core.ids import Mint
-from told.core.query import AsOf, Find, Probe, Ranked, Touch
+from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow
+from told.core.ids import IdGenerator
+from told.core.query import AsOf, FactQuery, IndexQuery, IndexResult, AccessCount
 from told.core.scope import Scope
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 from told.ports.overlay import Overlay
-from told.ports.turns import Turns
+from told.ports.turns import TurnStore
 
 # Row operations: what views say and stores do ------------------------------------------------------------------------
 
@@ -38,12 +38,12 @@ class EndVersion:
     seq: int
 
 
-RowOp: TypeAlias = Fact | EndVersion | CloseThread | Link | Witness | Passage | Tick
+RowOp: TypeAlias = Fact | EndVersion | CloseThread | Link | EvidenceRow | Passage | Tick
 """A new row, or what ends one: a fact is a new version of its thread, and the version before it ends; a passage is new
 text for the index, belonging to the fact of the same entry.
 """
 
-Row: TypeAlias = Fact | Link | Witness | Passage | Tick
+ViewRow: TypeAlias = Fact | Link | EvidenceRow | Passage | Tick
 """A row of a view."""
 
 Fold: TypeAlias = Callable[[Sequence[Entry]], Iterable[RowOp]]
@@ -61,7 +61,7 @@ class ThreadAt:
     seq: int | None
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoFact:
     """No held fact in exactly this scope has any of these texts."""
@@ -70,7 +70,7 @@ class NoFact:
     md5s: tuple[str, ...]
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
     """None of this evidence is in exactly this scope yet."""
@@ -80,7 +80,7 @@ class NoEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class NoNews:
+class UnchangedSlot:
     """Nothing that exactly this scope holds of a subject under any of some predicates is newer than a position."""
 
     scope: Scope
@@ -90,7 +90,7 @@ class NoNews:
 
 
 @dataclass(frozen=True, slots=True)
-class NoMore:
+class KindNotGrown:
     """Nothing that exactly this scope holds of a kind is newer than a position; of `memory` nothing is known."""
 
     scope: Scope
@@ -99,7 +99,7 @@ class NoMore:
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
+class ThreadUntouched:
     """Nothing was said of the thread since a position: no version, no retraction, and no link to it."""
 
     thread: str
@@ -107,17 +107,17 @@ class Still:
 
 
 @dataclass(frozen=True, slots=True)
-class Intact:
+class EntryIntact:
     """The entry at this position has not been erased."""
 
     seq: int
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | NoNews | NoMore | Still | Intact
+Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | UnchangedSlot | KindNotGrown | ThreadUntouched | EntryIntact
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class IdempotencyRecord:
     """An idempotency key, the digest of its request, its outcome without content, and the last position it committed.
 
     One that committed nothing has no position, and goes with whatever is erased next: nobody could tell whose it was.
@@ -131,7 +131,7 @@ class Ticket:
     outcome: str
     seq: int = 0
 
-    def threads(self) -> frozenset[str] | None:
+    def thread_ids(self) -> frozenset[str] | None:
         """The threads the outcome speaks of; None if it cannot be read."""
         try:
             return frozenset(str(event[1]) for event in json.loads(self.outcome)["events"])
@@ -140,7 +140,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CursorStep:
     """A consumer's cursor, moved by the commit that holds what the consumer made of the entries in between."""
 
     consumer: str
@@ -148,7 +148,7 @@ class Step:
     after: int
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Drafts that commit together or not at all, and with them the step of the consumer that drafted them.
@@ -162,11 +162,11 @@ class Batch:
     account: str
     drafts: Sequence[Draft]
     guards: Sequence[Guard] = ()
-    seen: int = -1
-    ticket: Ticket | None = None
+    read_seq: int = -1
+    idempotency: IdempotencyRecord | None = None
     vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     model: str | None = None
-    step: Step | None = None
+    step: CursorStep | None = None
     blobs: Sequence[Blob] = ()
     notes: Mapping[str, bytes | None] = field(default_factory=dict)
 
@@ -184,9 +184,9 @@ class Head:
     hash: bytes
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExistingState:
     """What a writer needs to know before it decides: the head it read at and what is already there.
 
     `last` is the turn last written where the scope is at home, if it is of exactly this scope, held and unchanged.
@@ -194,11 +194,11 @@ class Known:
     The model is the one the store is indexed with; it may be left out for an account that was never written to.
     """
 
-    seen: int
+    read_seq: int
     facts: Mapping[str, Fact]
     evidence: Mapping[bytes, str]
-    ticket: Ticket | None = None
-    last: Fact | None = None
+    idempotency: IdempotencyRecord | None = None
+    last_turn: Fact | None = None
     vectors: frozenset[bytes] = frozenset()
     model: tuple[str, int] | None = None
 
@@ -223,7 +223,7 @@ class Fault:
 class Index(Protocol):
     """Finds facts by terms and vectors inside a scope; `told.core.score` defines each score, to the last bit."""
 
-    def search(self, probe: Probe) -> Ranked:
+    def search(self, index_query: IndexQuery) -> IndexResult:
         """The best of each retriever, at most `depth`; equal scores go to the newer; the find's limit plays no part.
 
         The statistics are those of all memories the find can see, whatever its filter; kinds that are `UNLISTED` are
@@ -233,17 +233,17 @@ class Index(Protocol):
         """
 
 
-class Store(Blobs, Overlay, Turns, Protocol):
+class Store(BlobStore, Overlay, TurnStore, Protocol):
     """The ledger and its views in one transactional place."""
 
-    mint: Mint
+    mint: IdGenerator
     index: Index
 
     # write
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal the drafts, fold them into the views and make both durable, or raise `Conflict` and do nothing."""
 
-    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+    def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere that continue this account's chain; return how many were new."""
 
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
@@ -258,97 +258,97 @@ class Store(Blobs, Overlay, Turns, Protocol):
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Drop these views and fold them again from the ledger; return the rows of each."""
 
-    def behind(self, account: str) -> Sequence[View]:
+    def stale_views(self, account: str) -> Sequence[View]:
         """The views an older store knew nothing of, so that this ledger was never folded into them; rebuild them."""
 
     # read the ledger
-    def accounts(self) -> Sequence[str]:
+    def list_accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""
 
-    def head(self, account: str) -> Head:
+    def get_head(self, account: str) -> Head:
         """The end of the account's ledger; position 0 when it is empty."""
 
-    def position(self, account: str, at: int) -> int:
+    def position_at(self, account: str, at: int) -> int:
         """The last ledger position written at or before this instant."""
 
-    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order, from just after a position."""
 
-    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
         """The entries of one thread, in order."""
 
-    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
+    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
         """Which of these digests belong to erased content."""
 
     # read the views
-    def known(
+    def lookup_existing(
         self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        hashes: Sequence[bytes] = (), *, last: bool = False,
-    ) -> Known:  # fmt: skip
+        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
+    ) -> ExistingState:  # fmt: skip
         """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
 
         The last turn only if it is asked for.
         """
 
-    def held(
-        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    def current_facts(
+        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
     ) -> Sequence[Fact]:
         """What exactly this scope holds, unexpired, of these pairs of subject and predicate or of these kinds.
 
         In ledger order, each fact once. The kind `memory` is never listed: it says nothing of what it holds.
         """
 
-    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries, by hash."""
 
-    def facts(self, find: Find) -> Sequence[Fact]:
+    def find_facts(self, query: FactQuery) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
 
-    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+    def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version of a thread that was held at a point on both axes (the latest, when None), expired or not."""
 
-    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The fact versions asserted by these entries."""
 
-    def lives(self, scope: Scope) -> Sequence[Fact]:
+    def all_versions(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers, in ledger order."""
 
-    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of these threads, in ledger order."""
 
-    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes at a position."""
 
-    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads that have a version taken from any of this evidence, in ledger order."""
 
-    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of every thread that has a version taken from any of this evidence, in ledger order."""
 
-    def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
-                  ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
+    def evidence_rows(self, account: str, *, scope: Scope | None = None, source: str | None = None,
+                  ids: Sequence[str] = ()) -> Sequence[EvidenceRow]:  # fmt: skip
         """Evidence by scope, by source or by id, or by all that are given; by nothing, nothing."""
 
-    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+    def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view in a stable order, for comparison."""
 
-    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+    def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
         """The rows every view has of the entries from just after a position up to another, each view's in their order.
 
         A passage has no `thread`, and is `after` the turn that it stands after here, if there still is one.
         """
 
     # vectors
-    def model(self) -> tuple[str, int] | None:
+    def current_model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with, and its dimension."""
 
-    def use_model(self, name: str, dim: int) -> None:
+    def bind_model(self, name: str, dim: int) -> None:
         """Bind the store to an embedder, or raise `ModelMismatch`."""
 
-    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
         """Which of these texts have a vector under the current model."""
 
-    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts of passages that have no vector under a model, by hash."""
 
     def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
@@ -358,33 +358,33 @@ class Store(Blobs, Overlay, Turns, Protocol):
         """Make a model the one that is searched, or raise `Conflict` while passages lack a vector under it."""
 
     # consumers
-    def cursor(self, account: str, consumer: str) -> int:
+    def get_cursor(self, account: str, consumer: str) -> int:
         """How far a consumer has come."""
 
-    def advance(self, account: str, consumer: str, seq: int) -> None:
+    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
 
-    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do."""
 
-    def settle(self, account: str, faults: Sequence[int]) -> int:
+    def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
         """Forget faults that were mended or given up; how many there were."""
 
-    def faults(self, account: str) -> Sequence[Fault]:
+    def list_faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""
 
     # recalls: an overlay that no view, export or proof knows of
-    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+    def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
         """How often each of these threads was recalled; those that never were are left out."""
 
     # care
-    def check(self) -> Sequence[str]:
+    def check_integrity(self) -> Sequence[str]:
         """Problems of the file and of the derived index, none when all is well."""
 
-    def mistyped(self) -> Sequence[str]:
+    def find_type_errors(self) -> Sequence[str]:
         """Which rows hold what cannot be there, so that whoever reads them stumbles; found without a full check."""
 
-    def stats(self, account: str) -> Mapping[str, Any]:
+    def get_stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes."""
 
     def backup(self, target: Path) -> None:

@@ -9,14 +9,14 @@ from told.core.fact import NEVER, Fact
 from told.core.scope import Scope
 
 
-class Turn(NamedTuple):
+class StoredTurn(NamedTuple):
     """What somebody said, as it is held now, and the ledger position it was said at, wherever its version stands."""
 
-    place: int
+    said_seq: int
     fact: Fact
 
 
-class Tally(NamedTuple):
+class ScopeTally(NamedTuple):
     """How many memories exactly one scope holds, and when what is left of it was first and last written."""
 
     scope: Scope
@@ -25,18 +25,18 @@ class Tally(NamedTuple):
     last: int
 
 
-class Turns(Protocol):
+class TurnStore(Protocol):
     """What a scope said, found without reading everything."""
 
-    def scopes(self, account: str) -> Sequence[Scope]:
+    def list_scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something was written to and not destroyed, in a stable order."""
 
-    def tallies(self, account: str) -> Sequence[Tally]:
+    def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
         """How much is in each of these scopes; what only stands behind memories counts as none, expired ones do."""
 
-    def turns(
+    def list_turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
-    ) -> Sequence[Turn]:
+    ) -> Sequence[StoredTurn]:
         """What exactly this scope holds of what users and assistants said, between two positions, as it was said.
 
         The first `limit` of them, or the newest. A turn stands for all that was taken from its words: of everything

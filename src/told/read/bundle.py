@@ -6,39 +6,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from told.core.fact import LEVELS, OVERVIEW, PIECE, TURN, UNLISTED, Fact
-from told.core.filter import All, parse
+from told.core.fact import LEVEL_SLOTS, OVERVIEW_SLOT, PASSAGE_CHARS, TURN, UNLISTED_KINDS, Fact
+from told.core.filter import AllOf, parse_filter
 from told.core.kind import Semantics
-from told.core.predicates import VITAL, predicate
-from told.core.query import MAX_LIMIT, Bundle, Candidate, Find, Hit, Trace, listed
-from told.core.text import normalise, piece
+from told.core.predicates import SAFETY_PREDICATES, lookup_predicate
+from told.core.query import MAX_LIMIT, Bundle, TracedCandidate, FactQuery, Hit, Trace, exclude_unlisted
+from told.core.text import normalise_text, get_piece
 from told.flow import Flow, call
 from told.read import path, rank, trace
-from told.read.assemble import Assembly, Format, Item, assemble
-from told.read.fading import alive
-from told.read.gather import Eye
-from told.read.guard import denials
-from told.read.recall import Recall, Want
+from told.read.assemble import AssembledContext, Format, ContextItem, assemble
+from told.read.fading import take_unfaded
+from told.read.gather import ReadContext
+from told.read.guard import find_denials
+from told.read.recall import SearchState, SearchRequest
 
-CHARACTERS = 4
+CHARS_PER_TOKEN = 4
 """About how many characters a token has."""
 
-PLENTY = 3
+OVERFETCH = 3
 """How many times the text a budget holds is offered to it."""
 
-CHANGED = " [changed since]"
+CHANGED_SUFFIX = " [changed since]"
 """What stands behind words of which something no longer holds."""
 
-USER = "user"
+USER_SUBJECT = "user"
 """What claims call the one whose memory it is, where nothing gives a name."""
 
-FADED = "only what is asked for is shown once it has faded"
-LEAST_TOKENS = 12
+FADED_NOTE = "only what is asked for is shown once it has faded"
+MIN_LINE_TOKENS = 12
 """Hardly any line is shorter, so a budget needs no more lines than this allows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ContextRequest:
     """How a context is wanted: its tokens, its format, and how many of the last turns stand at its end."""
 
     budget: int
@@ -46,127 +46,127 @@ class Order:
     tail: int = 0
 
 
-def lines(budget: int) -> int:
+def estimate_max_items(budget: int) -> int:
     """How many memories a budget can hold at most."""
-    return min(max(budget // LEAST_TOKENS, 1), MAX_LIMIT)
+    return min(max(budget // MIN_LINE_TOKENS, 1), MAX_LIMIT)
 
 
-def context(eye: Eye, want: Want | None, find: Find, order: Order) -> Flow[Bundle]:
+def build_context(ctx: ReadContext, request: SearchRequest | None, fact_query: FactQuery, context_request: ContextRequest) -> Flow[Bundle]:
     """A block of text for a prompt: what answers the query, or without one what was learned last."""
-    pinned, faint = yield from _pinned(eye, find, want.belief if want else "latest")
-    said = yield from _said_last(eye, find, order.tail) if order.tail else _nothing()
-    recall = None if want is None else (yield from path.recalled(eye, replace(want, verbatim=True)))
-    chosen, hidden = (_answers(recall, eye, order), []) if recall else (yield from _learned(eye, find, order))
-    faint = [*faint, *hidden]
-    clock = trace.Clock(list(recall.clock.stages) if recall else [])
-    if faint:
-        clock.mark("fade", len(pinned) + len(chosen), len(faint), lambda: FADED)
-    items = [*_items(pinned, "pinned"), *_items(said, "recent"), *chosen]
-    made = assemble(
-        items, order.budget, eye.settings.encoding, format=order.format, pinned_share=eye.settings.pinned_share,
-        zone=eye.settings.zone or None,
+    pinned, faded = yield from _load_pinned(ctx, fact_query, request.belief if request else "latest")
+    recent = yield from _load_recent_turns(ctx, fact_query, context_request.tail) if context_request.tail else _load_nothing()
+    state = None if request is None else (yield from path.retrieve(ctx, replace(request, verbatim=True)))
+    answers, more_faded = (_build_answer_items(state, ctx, context_request), []) if state else (yield from _load_newest_items(ctx, fact_query, context_request))
+    faded = [*faded, *more_faded]
+    timer = trace.StageTimer(list(state.timer.stages) if state else [])
+    if faded:
+        timer.record_stage("fade", len(pinned) + len(answers), len(faded), lambda: FADED_NOTE)
+    items = [*_build_items(pinned, "pinned"), *_build_items(recent, "recent"), *answers]
+    assembled = assemble(
+        items, context_request.budget, ctx.settings.encoding, format=context_request.format, pinned_share=ctx.settings.pinned_share,
+        zone=ctx.settings.zone or None,
     )  # fmt: skip
-    used = f"{made.tokens} of {order.budget} tokens"
-    clock.mark("assemble", len(made.items), len(items) - len(made.items), lambda: used)
-    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(made.items)}.values())[::-1]
-    warnings = list(recall.warnings) if recall else []
-    warnings += yield from path.noted(eye, find, hits, recall)
-    if items and not made.items:
-        warnings.append(f"No memory fits a budget of {order.budget} tokens.")
-    if made.text:
-        eye.echo(find.scope.account, made.text)
-    query = want.query if want else ""
-    told = Trace(
-        query, find.as_of, clock.steps(), (*_candidates(items, made), *map(_hidden, faint)),
-        trace.understood(recall.asked) if recall else {},
+    usage = f"{assembled.tokens} of {context_request.budget} tokens"
+    timer.record_stage("assemble", len(assembled.items), len(items) - len(assembled.items), lambda: usage)
+    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
+    warnings = list(state.warnings) if state else []
+    warnings += yield from path.record_access(ctx, fact_query, hits, state)
+    if items and not assembled.items:
+        warnings.append(f"No memory fits a budget of {context_request.budget} tokens.")
+    if assembled.text:
+        ctx.on_render(fact_query.scope.account, assembled.text)
+    query = request.query if request else ""
+    context_trace = Trace(
+        query, fact_query.as_of, timer.build_steps(), (*_trace_items(items, assembled), *map(_trace_faded, faded)),
+        trace.intent_to_json(state.intent) if state else {},
     )  # fmt: skip
-    return Bundle(made.text, made.tokens, order.budget, hits, told, tuple(warnings), made.messages)
+    return Bundle(assembled.text, assembled.tokens, context_request.budget, hits, context_trace, tuple(warnings), assembled.messages)
 
 
-def _answers(recall: Recall, eye: Eye, order: Order) -> list[Item]:
+def _build_answer_items(state: SearchState, ctx: ReadContext, context_request: ContextRequest) -> list[ContextItem]:
     """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
 
     It is enough to offer several times what the budget can hold; what is too long for it takes no room.
     """
-    room, scale = order.budget * CHARACTERS * PLENTY, rank.scale(recall.found, eye.settings)
-    whole: set[int] = set()
-    inside: set[int] = set()
-    items: list[Item] = []
-    for one in recall.scored:
-        fact, slot = recall.facts[one.mark.seq], one.mark.slot
-        if fact.seq in whole or (slot in LEVELS and fact.seq in inside):
+    room, scale = context_request.budget * CHARS_PER_TOKEN * OVERFETCH, rank.build_calibration(state.index_result, ctx.settings)
+    complete_seqs: set[int] = set()
+    included_seqs: set[int] = set()
+    items: list[ContextItem] = []
+    for scored_item in state.scored:
+        fact, slot = state.facts[scored_item.candidate.seq], scored_item.candidate.slot
+        if fact.seq in complete_seqs or (slot in LEVEL_SLOTS and fact.seq in included_seqs):
             continue
-        again = fact.seq in inside
-        inside.add(fact.seq)
-        if slot in LEVELS:
-            whole.add(fact.seq)
-        hit, forms = path.hit(one, recall, scale(one.score)), _forms(fact, slot)
+        is_repeat = fact.seq in included_seqs
+        included_seqs.add(fact.seq)
+        if slot in LEVEL_SLOTS:
+            complete_seqs.add(fact.seq)
+        hit, variants = path.build_hit(scored_item, state, scale(scored_item.score)), _build_variants(fact, slot)
         if hit.superseded:
-            forms = tuple([f"{form}{CHANGED}" for form in forms])
-        items.append(Item(replace(hit, slot=0) if slot in LEVELS else hit, forms[:1] if again else forms))
-        shortest = min(map(len, forms))
-        room -= shortest if shortest <= order.budget * CHARACTERS else 0
+            variants = tuple([f"{variant}{CHANGED_SUFFIX}" for variant in variants])
+        items.append(ContextItem(replace(hit, slot=0) if slot in LEVEL_SLOTS else hit, variants[:1] if is_repeat else variants))
+        shortest = min(map(len, variants))
+        room -= shortest if shortest <= context_request.budget * CHARS_PER_TOKEN else 0
         if room < 0:
             break
     return items
 
 
-def _forms(fact: Fact, slot: int) -> tuple[str, ...]:
+def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
     """The texts that may stand for a passage, the fullest first."""
-    whole = slot in LEVELS or len(fact.text) <= PIECE
-    return (fact.text if whole else piece(fact.text, PIECE, slot), *(text for _, text in _shorter(fact)))
+    is_whole = slot in LEVEL_SLOTS or len(fact.text) <= PASSAGE_CHARS
+    return (fact.text if is_whole else get_piece(fact.text, PASSAGE_CHARS, slot), *(text for _, text in _list_shorter_forms(fact)))
 
 
-def _shorter(fact: Fact) -> list[tuple[str, str]]:
+def _list_shorter_forms(fact: Fact) -> list[tuple[str, str]]:
     """The shorter forms a fact has, each after its name."""
     meta = fact.meta
-    return [(name, text) for name in LEVELS.values() if isinstance(text := meta.get(name), str)] if meta else []
+    return [(name, text) for name in LEVEL_SLOTS.values() if isinstance(text := meta.get(name), str)] if meta else []
 
 
-def _items(facts: Sequence[Fact], section: str) -> list[Item]:
-    return [Item(Hit(fact, 1.0), _forms(fact, OVERVIEW), section) for fact in facts]
+def _build_items(facts: Sequence[Fact], section: str) -> list[ContextItem]:
+    return [ContextItem(Hit(fact, 1.0), _build_variants(fact, OVERVIEW_SLOT), section) for fact in facts]
 
 
-def _nothing() -> Flow[Sequence[Fact]]:
+def _load_nothing() -> Flow[Sequence[Fact]]:
     """No facts, asked of nobody."""
     return ()
     yield
 
 
-def _learned(eye: Eye, find: Find, order: Order) -> Flow[tuple[list[Item], list[Fact]]]:
+def _load_newest_items(ctx: ReadContext, fact_query: FactQuery, context_request: ContextRequest) -> Flow[tuple[list[ContextItem], list[Fact]]]:
     """What was learned last, and what of it has faded."""
-    facts = yield from _newest(eye, listed(find))
-    kept, hidden = yield from alive(eye, facts, find, min(lines(order.budget), find.limit or MAX_LIMIT))
-    return _items(kept, "recalled"), hidden
+    facts = yield from _load_newest(ctx, exclude_unlisted(fact_query))
+    kept, faded = yield from take_unfaded(ctx, facts, fact_query, min(estimate_max_items(context_request.budget), fact_query.limit or MAX_LIMIT))
+    return _build_items(kept, "recalled"), faded
 
 
-def _said_last(eye: Eye, find: Find, count: int) -> Flow[Sequence[Fact]]:
+def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> Flow[Sequence[Fact]]:
     """The last turns, the newest first, as they were said: a claim stands behind the turn it was taken from."""
-    facts = yield from _newest(eye, find)
-    turns = {fact.evidence for fact in facts if fact.kind == TURN}
-    shown = (fact for fact in facts if fact.kind == TURN or (fact.kind not in UNLISTED and fact.evidence not in turns))
-    return list(islice(shown, count))
+    facts = yield from _load_newest(ctx, fact_query)
+    turn_evidence = {fact.evidence for fact in facts if fact.kind == TURN}
+    visible = (fact for fact in facts if fact.kind == TURN or (fact.kind not in UNLISTED_KINDS and fact.evidence not in turn_evidence))
+    return list(islice(visible, count))
 
 
-def _newest(eye: Eye, find: Find) -> Flow[Sequence[Fact]]:
+def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]]:
     """The facts learned last, the newest first."""
-    facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
-    denied = denials(facts, eye.guards)
+    facts = yield from call(ctx.store.find_facts, replace(fact_query, limit=None, offset=0))
+    denied = find_denials(facts, ctx.guards)
     return [fact for fact in reversed(facts) if fact.seq not in denied]
 
 
-def _pinned(eye: Eye, find: Find, belief: str) -> Flow[tuple[list[Fact], list[Fact]]]:
+def _load_pinned(ctx: ReadContext, fact_query: FactQuery, belief: str) -> Flow[tuple[list[Fact], list[Fact]]]:
     """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time.
 
     Beside them, those that have faded.
     """
-    kinds = eye.settings.pinned_kinds.replace(",", " ").split()
+    kinds = ctx.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
         return [], []
-    wanted = replace(find, filter=All((find.filter, parse({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
-    facts, told = yield from path.listing(eye, wanted, belief)
-    believed = [fact for fact in facts if fact.id not in told.lost and _is_lasting(fact)]
-    return (yield from alive(eye, believed, find, MAX_LIMIT))
+    pinned_query = replace(fact_query, filter=AllOf((fact_query.filter, parse_filter({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
+    facts, conflicts = yield from path.list_facts(ctx, pinned_query, belief)
+    believed = [fact for fact in facts if fact.id not in conflicts.replaced_by and _is_lasting(fact)]
+    return (yield from take_unfaded(ctx, believed, fact_query, MAX_LIMIT))
 
 
 def _is_lasting(fact: Fact) -> bool:
@@ -174,24 +174,24 @@ def _is_lasting(fact: Fact) -> bool:
 
     Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
     """
-    known = None if fact.predicate is None else predicate(fact.predicate)
-    lasting = known is None or known.semantics is not Semantics.MULTI or known.name in VITAL
-    about = fact.subject is None or normalise(fact.subject) in (USER, normalise(fact.scope.user_id or ""))
-    return lasting and about
+    definition = None if fact.predicate is None else lookup_predicate(fact.predicate)
+    is_lasting = definition is None or definition.semantics is not Semantics.MULTI or definition.name in SAFETY_PREDICATES
+    is_about_user = fact.subject is None or normalise_text(fact.subject) in (USER_SUBJECT, normalise_text(fact.scope.user_id or ""))
+    return is_lasting and is_about_user
 
 
-def _hidden(fact: Fact) -> Candidate:
+def _trace_faded(fact: Fact) -> TracedCandidate:
     """What became of a fact that is not shown because it has faded."""
-    return Candidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
+    return TracedCandidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
 
 
-def _candidates(items: Sequence[Item], made: Assembly) -> Iterator[Candidate]:
+def _trace_items(items: Sequence[ContextItem], assembled: AssembledContext) -> Iterator[TracedCandidate]:
     for item in items:
         hit = item.hit
-        level = made.levels.get((hit.fact.seq, hit.slot))
-        shown = "content" if not level else _shorter(hit.fact)[level - 1][0]
+        level = assembled.levels.get((hit.fact.seq, hit.slot))
+        level_name = "content" if not level else _list_shorter_forms(hit.fact)[level - 1][0]
         reason = "" if level is not None else "does not fit the budget"
-        yield Candidate(
+        yield TracedCandidate(
             hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "assemble", level is not None, reason,
-            (item.section,), shown,
+            (item.section,), level_name,
         )  # fmt: skip

@@ -12,120 +12,120 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from told.core.fact import NODE, Fact, Link
-from told.core.identity import DISTINCT, SAME_AS, Lens, seen_through
-from told.core.query import LATEST, Probe, Ranked, Touch
+from told.core.identity import DISTINCT_REFERENT, SAME_AS, Lens, resolve_identities
+from told.core.query import LATEST, IndexQuery, IndexResult, AccessCount
 from told.core.topics import ABSTRACTED_FROM, DERIVED_FROM, IN_EXCHANGE, IN_TOPIC
 from told.flow import Flow
 from told.read import cache
-from told.read.gather import Eye, ask, by_id
-from told.read.leads import Lead, Leads, Web, links_of, offer
-from told.read.members import CO_OCCURS, TOPIC, Walk, members
-from told.read.rank import Scored, best_of_facts, heat, ordered, unmeasured
-from told.read.recall import first
-from told.read.topics import latest
+from told.read.gather import ReadContext, search_index, load_facts_by_id
+from told.read.leads import ExpansionEdge, ExpansionEdges, LinkCache, load_links, keep_strongest_edge
+from told.read.members import CO_OCCURS, TOPIC_SOURCE, ExpansionState, find_member_edges
+from told.read.rank import ScoredCandidate, keep_best_per_fact, score_hotness, sort_by_score, build_unscored
+from told.read.recall import take_first_facts
+from told.read.topics import find_current_topic_links
 
 PART_OF, MENTIONS = "part_of", "mentions"
-APART = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", DERIVED_FROM, DISTINCT,
+NON_NEIGHBOUR_RELATIONS = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", DERIVED_FROM, DISTINCT_REFERENT,
                    IN_EXCHANGE, ABSTRACTED_FROM, "importance"})  # fmt: skip
 """Relations that are no mere neighbourhood."""
 
-SCALE = 10.0
+SCORE_SCALE = 10.0
 
 
-Ranking: TypeAlias = Callable[[Ranked], Sequence[Scored]]
+RankFunction: TypeAlias = Callable[[IndexResult], Sequence[ScoredCandidate]]
 
 
-def expanded(
-    eye: Eye, probe: Probe, rank: Ranking, scored: Sequence[Scored], facts: Mapping[int, Fact],
-    web: Web, lens: Lens | None = None,
-) -> Flow[tuple[list[Scored], dict[int, str]]]:
+def expand_candidates(
+    ctx: ReadContext, index_query: IndexQuery, ranker: RankFunction, scored: Sequence[ScoredCandidate], facts: Mapping[int, Fact],
+    link_cache: LinkCache, lens: Lens | None = None,
+) -> Flow[tuple[list[ScoredCandidate], dict[int, str]]]:
     """The candidates with what the best of them point to, and by which source each of those came.
 
     With a lens, names that are surely enough one are followed as one, and no others.
     """
-    tops = _tops(scored, facts, eye.settings.expand_from)
-    scores = {facts[one.mark.seq].id: one.score for one in tops}
-    labels: dict[int, str] = {}
-    led: set[str] = set()
-    current, frontier, unchanged, walk = list(scored), list(scores), 0, Walk(web)
-    for _ in range(eye.settings.expand_rounds):
-        walk.known = current
-        leads = yield from _leads(eye, probe, frontier, scores, lens, walk)
-        fresh = {thread: lead for thread, lead in leads.items() if thread not in led and lead.parent in scores}
-        found = yield from _followed(eye, probe, rank, fresh, scores, current)
-        if not found:
+    seeds = _pick_seeds(scored, facts, ctx.settings.expand_from)
+    scores = {facts[item.candidate.seq].id: item.score for item in seeds}
+    expansion_labels: dict[int, str] = {}
+    reached: set[str] = set()
+    current, frontier, unchanged, expansion = list(scored), list(scores), 0, ExpansionState(link_cache)
+    for _ in range(ctx.settings.expand_rounds):
+        expansion.scored = current
+        edges = yield from _find_edges(ctx, index_query, frontier, scores, lens, expansion)
+        new_edges = {thread: edge for thread, edge in edges.items() if thread not in reached and edge.parent in scores}
+        followed = yield from _follow_edges(ctx, index_query, ranker, new_edges, scores, current)
+        if not followed:
             break
-        led |= {thread for _, thread, _ in found}
-        labels |= {one.mark.seq: lead.source for one, _, lead in found}
-        frontier = [thread for _, thread, _ in found if thread not in scores]
-        scores |= {thread: max(one.score, scores.get(thread, one.score)) for one, thread, _ in found}
-        before = _head(current, eye.settings.expand_top)
-        current = _merged(current, [one for one, _, _ in found])
-        unchanged = unchanged + 1 if _head(current, eye.settings.expand_top) == before else 0
-        if unchanged >= eye.settings.expand_patience:
+        reached |= {thread for _, thread, _ in followed}
+        expansion_labels |= {item.candidate.seq: edge.source for item, _, edge in followed}
+        frontier = [thread for _, thread, _ in followed if thread not in scores]
+        scores |= {thread: max(item.score, scores.get(thread, item.score)) for item, thread, _ in followed}
+        previous_top = _get_top_seqs(current, ctx.settings.expand_top)
+        current = _merge_best(current, [item for item, _, _ in followed])
+        unchanged = unchanged + 1 if _get_top_seqs(current, ctx.settings.expand_top) == previous_top else 0
+        if unchanged >= ctx.settings.expand_patience:
             break
-    return current, labels
+    return current, expansion_labels
 
 
-def _tops(scored: Sequence[Scored], facts: Mapping[int, Fact], most: int) -> list[Scored]:
+def _pick_seeds(scored: Sequence[ScoredCandidate], facts: Mapping[int, Fact], limit: int) -> list[ScoredCandidate]:
     """The best memories, and the best nodes of the graph that the query names by a word."""
-    best = best_of_facts([one for one in scored if one.mark.seq in facts])
-    memories = [one for one in best if facts[one.mark.seq].kind != NODE]
-    nodes = [one for one in best if facts[one.mark.seq].kind == NODE and one.mark.words]
-    return ordered((*memories[:most], *nodes[:most]))
+    best = keep_best_per_fact([item for item in scored if item.candidate.seq in facts])
+    memories = [item for item in best if facts[item.candidate.seq].kind != NODE]
+    nodes = [item for item in best if facts[item.candidate.seq].kind == NODE and item.candidate.words]
+    return sort_by_score((*memories[:limit], *nodes[:limit]))
 
 
-def _head(scored: Sequence[Scored], size: int) -> list[int]:
-    return [one.mark.seq for one in best_of_facts(first(scored, size))]
+def _get_top_seqs(scored: Sequence[ScoredCandidate], size: int) -> list[int]:
+    return [item.candidate.seq for item in keep_best_per_fact(take_first_facts(scored, size))]
 
 
-def _merged(scored: Sequence[Scored], found: Iterable[Scored]) -> list[Scored]:
+def _merge_best(scored: Sequence[ScoredCandidate], found: Iterable[ScoredCandidate]) -> list[ScoredCandidate]:
     """All of them, the better of two where a passage is in both."""
-    best = {(one.mark.seq, one.mark.slot): one for one in scored}
-    for one in found:
-        known = best.get((one.mark.seq, one.mark.slot))
-        if known is None or one.score > known.score:
-            best[one.mark.seq, one.mark.slot] = one
-    return ordered(best.values())
+    best = {(item.candidate.seq, item.candidate.slot): item for item in scored}
+    for item in found:
+        existing = best.get((item.candidate.seq, item.candidate.slot))
+        if existing is None or item.score > existing.score:
+            best[item.candidate.seq, item.candidate.slot] = item
+    return sort_by_score(best.values())
 
 
 # Where hits point to --------------------------------------------------------------------------------------------------
 
 
-def _leads(
-    eye: Eye, probe: Probe, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None, walk: Walk
-) -> Flow[Leads]:
+def _find_edges(
+    ctx: ReadContext, index_query: IndexQuery, threads: Sequence[str], scores: Mapping[str, float], lens: Lens | None, expansion: ExpansionState
+) -> Flow[ExpansionEdges]:
     """Where these threads point to; of several that point to one, the strongest leads there.
 
     A node leads to the memories that mention it, and no memory to a node: everything mentions somebody.
     """
-    links = yield from links_of(eye, probe.find, threads, walk.web)
-    leads: Leads = {}
-    own, sources = set(threads) - _hubs(links, eye.settings.expand_width), eye.sources
-    one = None if lens is None else seen_through(lens, links)
+    links = yield from load_links(ctx, index_query.query, threads, expansion.link_cache)
+    edges: ExpansionEdges = {}
+    own_threads, sources = set(threads) - _find_hubs(links, ctx.settings.expand_width), ctx.sources
+    aliases = None if lens is None else resolve_identities(lens, links)
     for link in links:
         if link.rel == PART_OF:
-            if link.dst in own and "tree" in sources:
-                offer(leads, link.src, Lead(link.dst, link.weight, "child"), scores)
-        elif link.rel not in APART and "graph" in sources:
-            for here, there, weight in _ways(link, one):
-                if here in own:
-                    offer(leads, there, Lead(here, weight, "graph", link.rel == MENTIONS), scores)
-    topics = {thread: link for thread, link in latest(links).items() if thread in own and "topics" in sources}
-    return (yield from members(eye, probe, topics, scores, walk)) | leads if topics else leads
+            if link.dst in own_threads and "tree" in sources:
+                keep_strongest_edge(edges, link.src, ExpansionEdge(link.dst, link.weight, "child"), scores)
+        elif link.rel not in NON_NEIGHBOUR_RELATIONS and "graph" in sources:
+            for source, target, weight in _iter_directions(link, aliases):
+                if source in own_threads:
+                    keep_strongest_edge(edges, target, ExpansionEdge(source, weight, "graph", link.rel == MENTIONS), scores)
+    topics = {thread: link for thread, link in find_current_topic_links(links).items() if thread in own_threads and "topics" in sources}
+    return (yield from find_member_edges(ctx, index_query, topics, scores, expansion)) | edges if topics else edges
 
 
-def _hubs(links: Sequence[Link], most: int) -> set[str]:
+def _find_hubs(links: Sequence[Link], max_mentions: int) -> set[str]:
     """Nodes that so many memories mention that it tells nothing of them."""
-    mentioned = Counter(link.dst for link in links if link.rel == MENTIONS)
-    return {node for node, count in mentioned.items() if count > most}
+    mention_counts = Counter(link.dst for link in links if link.rel == MENTIONS)
+    return {node for node, count in mention_counts.items() if count > max_mentions}
 
 
-def _ways(link: Link, one: Mapping[str, str] | None) -> Iterator[tuple[str, str, float]]:
+def _iter_directions(link: Link, aliases: Mapping[str, str] | None) -> Iterator[tuple[str, str, float]]:
     """The ways a link of the graph can be followed, and how firmly; `one` tells which names are taken for one."""
     weight = link.weight
-    if link.rel == SAME_AS and one is not None:
-        if link.src not in one or one[link.src] != one.get(link.dst):
+    if link.rel == SAME_AS and aliases is not None:
+        if link.src not in aliases or aliases[link.src] != aliases.get(link.dst):
             return
         weight = 1.0
     if link.rel != MENTIONS:
@@ -136,61 +136,61 @@ def _ways(link: Link, one: Mapping[str, str] | None) -> Iterator[tuple[str, str,
 # Following them -------------------------------------------------------------------------------------------------------
 
 
-def _visible(eye: Eye, probe: Probe, leads: Sequence[str], most: int) -> Flow[dict[int, Fact]]:
+def _load_visible(ctx: ReadContext, index_query: IndexQuery, threads: Sequence[str], limit: int) -> Flow[dict[int, Fact]]:
     """The first so many of these threads that the read can see, by position."""
-    found: dict[int, Fact] = {}
-    for start in range(0, len(leads), most):
-        several = leads[start : start + most]
-        seen = {fact.id: fact for fact in (yield from by_id(eye, probe.find, several))}
-        found |= {seen[thread].seq: seen[thread] for thread in several if thread in seen}
-        if len(found) >= most:
+    facts_by_seq: dict[int, Fact] = {}
+    for start in range(0, len(threads), limit):
+        batch = threads[start : start + limit]
+        visible = {fact.id: fact for fact in (yield from load_facts_by_id(ctx, index_query.query, batch))}
+        facts_by_seq |= {visible[thread].seq: visible[thread] for thread in batch if thread in visible}
+        if len(facts_by_seq) >= limit:
             break
-    return dict(list(found.items())[:most])
+    return dict(list(facts_by_seq.items())[:limit])
 
 
-def _measured(
-    eye: Eye, probe: Probe, rank: Ranking, facts: Mapping[int, Fact], leads: Leads, known: Sequence[Scored]
-) -> Flow[list[Scored]]:
+def _score_facts(
+    ctx: ReadContext, index_query: IndexQuery, ranker: RankFunction, facts: Mapping[int, Fact], edges: ExpansionEdges, known: Sequence[ScoredCandidate]
+) -> Flow[list[ScoredCandidate]]:
     """Each of these facts as it is known, or else by the index; what the graph only names is taken as it is."""
-    there = {one.mark.seq for one in known}
-    unseen = [fact for seq, fact in facts.items() if seq not in there]
-    named = [fact for fact in unseen if fact.kind == NODE or leads[fact.id].mentioned]
-    found = Ranked()
-    if others := sorted({fact.seq for fact in unseen} - {fact.seq for fact in named}):
-        found, _ = yield from ask(eye, replace(probe, also=tuple(others), spans=(), depth=1))
-    plain = (Scored(unmeasured(fact), 0.0, {}) for fact in named)
-    return best_of_facts(one for one in (*known, *rank(found), *plain) if one.mark.seq in facts)
+    known_seqs = {item.candidate.seq for item in known}
+    unknown = [fact for seq, fact in facts.items() if seq not in known_seqs]
+    mentioned = [fact for fact in unknown if fact.kind == NODE or edges[fact.id].is_mention]
+    index_result = IndexResult()
+    if other_seqs := sorted({fact.seq for fact in unknown} - {fact.seq for fact in mentioned}):
+        index_result, _ = yield from search_index(ctx, replace(index_query, extra_seqs=tuple(other_seqs), time_spans=(), depth=1))
+    unscored = (ScoredCandidate(build_unscored(fact), 0.0, {}) for fact in mentioned)
+    return keep_best_per_fact(item for item in (*known, *ranker(index_result), *unscored) if item.candidate.seq in facts)
 
 
-def _followed(
-    eye: Eye, probe: Probe, rank: Ranking, leads: Leads, scores: Mapping[str, float], known: Sequence[Scored]
-) -> Flow[list[tuple[Scored, str, Lead]]]:
+def _follow_edges(
+    ctx: ReadContext, index_query: IndexQuery, ranker: RankFunction, edges: ExpansionEdges, scores: Mapping[str, float], known: Sequence[ScoredCandidate]
+) -> Flow[list[tuple[ScoredCandidate, str, ExpansionEdge]]]:
     """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
-    account, as_of = probe.find.scope.account, probe.find.as_of
-    facts = yield from _visible(eye, probe, list(leads), eye.settings.expand_width)
+    account, as_of = index_query.query.scope.account, index_query.query.as_of
+    facts = yield from _load_visible(ctx, index_query, list(edges), ctx.settings.expand_width)
     if not facts:
         return []
-    found = yield from _measured(eye, probe, rank, facts, leads, known)
-    touches: Mapping[str, Touch] = {}
-    if eye.settings.expand_hot and as_of.seq >= LATEST:
-        touches = yield from cache.touched(eye.store, eye.overlay, account, [fact.id for fact in facts.values()])
-    followed: list[tuple[Scored, str, Lead]] = []
-    for one in found:
-        thread = facts[one.mark.seq].id
-        lead = leads[thread]
-        alpha, warm = _shares(eye, lead, one)
-        blended = alpha * one.score + (1.0 - alpha) * lead.weight * scores[lead.parent]
-        hot = SCALE * heat(touches[thread], as_of.at, eye.settings) if thread in touches else 0.0
-        blended = (1.0 - warm) * blended + warm * hot
-        followed.append((one.plus(parent=blended - one.score), thread, lead))
+    scored = yield from _score_facts(ctx, index_query, ranker, facts, edges, known)
+    access_counts: Mapping[str, AccessCount] = {}
+    if ctx.settings.expand_hot and as_of.seq >= LATEST:
+        access_counts = yield from cache.load_access_counts(ctx.store, ctx.hot_buffers, account, [fact.id for fact in facts.values()])
+    followed: list[tuple[ScoredCandidate, str, ExpansionEdge]] = []
+    for item in scored:
+        thread = facts[item.candidate.seq].id
+        edge = edges[thread]
+        alpha, hot_share = _get_blend_weights(ctx, edge, item)
+        blended = alpha * item.score + (1.0 - alpha) * edge.weight * scores[edge.parent]
+        hot_score = SCORE_SCALE * score_hotness(access_counts[thread], as_of.at, ctx.settings) if thread in access_counts else 0.0
+        blended = (1.0 - hot_share) * blended + hot_share * hot_score
+        followed.append((item.add_parts(parent=blended - item.score), thread, edge))
     return followed
 
 
-def _shares(eye: Eye, lead: Lead, one: Scored) -> tuple[float, float]:
+def _get_blend_weights(ctx: ReadContext, edge: ExpansionEdge, item: ScoredCandidate) -> tuple[float, float]:
     """How much of a lead's score is its own, and how much being in use counts for the rest.
 
     A member of a topic that has a vector speaks for itself: the topic only says where to look.
     """
-    if lead.source == TOPIC and one.mark.cosine is not None:
-        return eye.settings.topic_own, 0.0
-    return eye.settings.expand_own, eye.settings.expand_hot
+    if edge.source == TOPIC_SOURCE and item.candidate.cosine is not None:
+        return ctx.settings.topic_own, 0.0
+    return ctx.settings.expand_own, ctx.settings.expand_hot

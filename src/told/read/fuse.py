@@ -6,64 +6,64 @@ from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import TypeAlias
 
-from told.core.query import Ranked, columns
-from told.core.tiers import fused_score
+from told.core.query import IndexResult, to_candidates
+from told.core.tiers import fuse_scores
 from told.settings import Settings
 
-SCALE = 10.0
-FUSED = "fused"
+SCORE_SCALE = 10.0
+FUSED_METHOD = "fused"
 """The way of fusing by which nothing counts but how similar, recent and important something is."""
 
-HALF = 4.0
+BM25_HALF = 4.0
 """The BM25 score that is half of what any could be worth."""
 
-Relevance: TypeAlias = tuple[list[float], list[float]]
+RelevanceColumns: TypeAlias = tuple[list[float], list[float]]
 """What the vectors of the passages offered bring to their relevance, and what their words do."""
 
 
-def fusion(found: Ranked, settings: Settings, spread: float) -> Relevance:
+def compute_relevance(index_result: IndexResult, settings: Settings, spread: float) -> RelevanceColumns:
     """How relevant everything offered is, by the way of fusing that the settings name."""
-    return WAYS[settings.fusion](found, settings, spread)
+    return FUSION_METHODS[settings.fusion](index_result, settings, spread)
 
 
-def weighted(found: Ranked, settings: Settings, spread: float) -> Relevance:
+def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) -> RelevanceColumns:
     """How many spreads nearer than the average, and how much of the query is covered."""
-    near, held = settings.rank_dense / spread, settings.rank_cover
-    marks = columns(found.marks)
-    dense = [0.0 if dense is None else near * dense for dense in marks.column("dense")]
-    return dense, [held * cover for cover in marks.column("cover")]
+    dense_weight, cover_weight = settings.rank_dense / spread, settings.rank_cover
+    candidates = to_candidates(index_result.candidates)
+    dense = [0.0 if dense is None else dense_weight * dense for dense in candidates.get_column("dense")]
+    return dense, [cover_weight * cover for cover in candidates.get_column("cover")]
 
 
-def rrf(found: Ranked, settings: Settings, _: float) -> Relevance:
+def fuse_rrf(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
     """Reciprocal rank fusion: a place near the top of either list counts, and a place in both counts more."""
     k = settings.rrf_k
-    perfect = (bool(found.near) + bool(found.words)) / (k + 1)
+    max_score = (bool(index_result.by_vector) + bool(index_result.by_terms)) / (k + 1)
 
-    def part(place: int | None) -> float:
-        return SCALE / (k + place) / perfect if place else 0.0
+    def score_rank(rank: int | None) -> float:
+        return SCORE_SCALE / (k + rank) / max_score if rank else 0.0
 
-    marks = columns(found.marks)
-    return list(map(part, marks.column("near"))), list(map(part, marks.column("words")))
+    candidates = to_candidates(index_result.candidates)
+    return list(map(score_rank, candidates.get_column("near"))), list(map(score_rank, candidates.get_column("words")))
 
 
-def anchored(found: Ranked, settings: Settings, _: float) -> Relevance:
+def fuse_anchored(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
     """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
-    alpha, marks = settings.fusion_alpha, columns(found.marks)
-    dense = [SCALE * alpha * max(cosine or 0.0, 0.0) for cosine in marks.column("cosine")]
-    return dense, [SCALE * (1.0 - alpha) * (bm25 / (bm25 + HALF)) for bm25 in marks.column("bm25")]
+    alpha, candidates = settings.fusion_alpha, to_candidates(index_result.candidates)
+    dense = [SCORE_SCALE * alpha * max(cosine or 0.0, 0.0) for cosine in candidates.get_column("cosine")]
+    return dense, [SCORE_SCALE * (1.0 - alpha) * (bm25 / (bm25 + BM25_HALF)) for bm25 in candidates.get_column("bm25")]
 
 
-def fused(found: Ranked, _: Settings, __: float) -> Relevance:
+def fuse_tiered(index_result: IndexResult, _: Settings, __: float) -> RelevanceColumns:
     """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
-    whole, marks = sqrt(found.mass), columns(found.marks)
+    full_cover, candidates = sqrt(index_result.total_weight), to_candidates(index_result.candidates)
 
-    def words(cover: float) -> float:
-        return 0.0 if found.near or not whole else min(cover / whole, 1.0)
+    def score_cover(cover: float) -> float:
+        return 0.0 if index_result.by_vector or not full_cover else min(cover / full_cover, 1.0)
 
-    dense = [SCALE * fused_score(similarity=max(cosine or 0.0, 0.0)) for cosine in marks.column("cosine")]
-    return dense, [SCALE * fused_score(similarity=words(cover)) for cover in marks.column("cover")]
+    dense = [SCORE_SCALE * fuse_scores(similarity=max(cosine or 0.0, 0.0)) for cosine in candidates.get_column("cosine")]
+    return dense, [SCORE_SCALE * fuse_scores(similarity=score_cover(cover)) for cover in candidates.get_column("cover")]
 
 
-WAYS: Mapping[str, Callable[[Ranked, Settings, float], Relevance]] = {
-    "weighted": weighted, "rrf": rrf, "anchored": anchored, FUSED: fused,
+FUSION_METHODS: Mapping[str, Callable[[IndexResult, Settings, float], RelevanceColumns]] = {
+    "weighted": fuse_weighted, "rrf": fuse_rrf, "anchored": fuse_anchored, FUSED_METHOD: fuse_tiered,
 }  # fmt: skip

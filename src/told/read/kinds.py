@@ -5,60 +5,60 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from told.core.filter import All, Filter, Some, Test
-from told.core.query import MAX_LIMIT, AsOf, Find
-from told.core.reading import meant
+from told.core.filter import AllOf, Filter, AnyOf, Comparison
+from told.core.query import MAX_LIMIT, AsOf, FactQuery
+from told.core.reading import suggest_option
 from told.core.scope import Scope
-from told.core.text import shown
+from told.core.text import format_value
 from told.flow import Flow, call
-from told.read.gather import Eye
-from told.read.guard import denials
+from told.read.gather import ReadContext
+from told.read.guard import find_denials
 
-ASKED = "No kind is called {}: it is not declared, and no memory here has it.{}"
-KEPT = "No kind is called {}: what was said is kept under that name, by no rules of its own.{}"
+UNKNOWN_KIND_READ_WARNING = "No kind is called {}: it is not declared, and no memory here has it.{}"
+UNKNOWN_KIND_WRITE_WARNING = "No kind is called {}: what was said is kept under that name, by no rules of its own.{}"
 
 
-def named(wanted: Filter) -> tuple[str, ...]:
+def extract_kind_names(condition: Filter) -> tuple[str, ...]:
     """The kinds that a filter asks for by their names."""
-    match wanted:
-        case Test("kind", "eq", str(name)):
+    match condition:
+        case Comparison("kind", "eq", str(name)):
             return (name,)
-        case Test("kind", "in", tuple(names)):
+        case Comparison("kind", "in", tuple(names)):
             return tuple([str(name) for name in names])
-        case All(parts) | Some(parts):
-            return tuple([name for part in parts for name in named(part)])
+        case AllOf(parts) | AnyOf(parts):
+            return tuple([name for part in parts for name in extract_kind_names(part)])
         case _:
             return ()
 
 
-def asked(eye: Eye, find: Find) -> Flow[tuple[str, ...]]:
+def warn_unknown_kinds(ctx: ReadContext, query: FactQuery) -> Flow[tuple[str, ...]]:
     """A warning for every unknown kind a read asks for, as of the moment it asks about."""
-    return (yield from _unknown(eye, find.scope, find.as_of, named(find.filter), ASKED))
+    return (yield from _build_warnings(ctx, query.scope, query.as_of, extract_kind_names(query.filter), UNKNOWN_KIND_READ_WARNING))
 
 
-def kept(eye: Eye, scope: Scope, now: AsOf, kind: str) -> Flow[tuple[str, ...]]:
+def warn_new_kind(ctx: ReadContext, scope: Scope, now: AsOf, kind: str) -> Flow[tuple[str, ...]]:
     """A warning if something is about to be kept under an unknown kind."""
-    return (yield from _unknown(eye, scope, now, (kind,), KEPT))
+    return (yield from _build_warnings(ctx, scope, now, (kind,), UNKNOWN_KIND_WRITE_WARNING))
 
 
-def _unknown(eye: Eye, scope: Scope, as_of: AsOf, names: Iterable[str], words: str) -> Flow[tuple[str, ...]]:
-    undeclared = [name for name in dict.fromkeys(names) if name not in eye.kinds]
+def _build_warnings(ctx: ReadContext, scope: Scope, as_of: AsOf, names: Iterable[str], template: str) -> Flow[tuple[str, ...]]:
+    undeclared = [name for name in dict.fromkeys(names) if name not in ctx.kinds]
     if not undeclared:
         return ()
-    anything = Find(scope, replace(as_of, valid_at=None), show_expired=True)
-    had: frozenset[str] = frozenset()
+    query = FactQuery(scope, replace(as_of, valid_at=None), show_expired=True)
+    existing: frozenset[str] = frozenset()
     for name in undeclared:
-        had |= yield from _had(eye, anything, Test("kind", "eq", name), MAX_LIMIT if eye.guards else 1)
-    if had.issuperset(undeclared):
+        existing |= yield from _find_existing_kinds(ctx, query, Comparison("kind", "eq", name), MAX_LIMIT if ctx.guards else 1)
+    if existing.issuperset(undeclared):
         return ()
-    own = yield from _had(eye, anything, Test("kind", "nin", eye.kinds.names), MAX_LIMIT)
-    known = (*eye.kinds, *own)
-    unknown = [name for name in undeclared if name not in had]
-    return tuple([words.format(shown(name), f" {meant(name, known)}".rstrip()) for name in unknown])
+    undeclared_existing = yield from _find_existing_kinds(ctx, query, Comparison("kind", "nin", ctx.kinds.names), MAX_LIMIT)
+    known = (*ctx.kinds, *undeclared_existing)
+    unknown = [name for name in undeclared if name not in existing]
+    return tuple([template.format(format_value(name), f" {suggest_option(name, known)}".rstrip()) for name in unknown])
 
 
-def _had(eye: Eye, anything: Find, only: Filter, most: int) -> Flow[frozenset[str]]:
+def _find_existing_kinds(ctx: ReadContext, query: FactQuery, condition: Filter, limit: int) -> Flow[frozenset[str]]:
     """The kinds of memories that a read finds and no guard stops."""
-    found = yield from call(eye.store.facts, replace(anything, filter=only, limit=most))
-    denied = denials(found, eye.guards)
-    return frozenset(fact.kind for fact in found if fact.seq not in denied)
+    facts = yield from call(ctx.store.find_facts, replace(query, filter=condition, limit=limit))
+    denied = find_denials(facts, ctx.guards)
+    return frozenset(fact.kind for fact in facts if fact.seq not in denied)

@@ -7,56 +7,56 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from told.core.fact import Link
-from told.core.query import LATEST, Find
+from told.core.query import LATEST, FactQuery
 from told.flow import Flow, call
-from told.read.gather import Eye
+from told.read.gather import ReadContext
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class ExpansionEdge:
     """Where a hit points to: from which thread, how firmly, by which source, and whether only for naming it."""
 
     parent: str
     weight: float
     source: str
-    mentioned: bool = False
+    is_mention: bool = False
 
 
-Leads: TypeAlias = dict[str, Lead]
+ExpansionEdges: TypeAlias = dict[str, ExpansionEdge]
 
 
-def offer(leads: Leads, thread: str, lead: Lead, scores: Mapping[str, float]) -> None:
+def keep_strongest_edge(edges: ExpansionEdges, thread: str, edge: ExpansionEdge, scores: Mapping[str, float]) -> None:
     """Take a lead unless a stronger one leads there; nothing leads to itself."""
-    known = leads.get(thread)
-    if lead.parent != thread and (
-        known is None or lead.weight * scores[lead.parent] > known.weight * scores[known.parent]
+    existing = edges.get(thread)
+    if edge.parent != thread and (
+        existing is None or edge.weight * scores[edge.parent] > existing.weight * scores[existing.parent]
     ):
-        leads[thread] = lead
+        edges[thread] = edge
 
 
 @dataclass(slots=True)
-class Web:
+class LinkCache:
     """The links that a read has looked up, by the nodes they touch: who led somewhere is met again on the way."""
 
-    known: dict[str, list[Link]] = field(default_factory=dict)
+    links_by_node: dict[str, list[Link]] = field(default_factory=dict)
 
-    def add(self, nodes: Iterable[str], links: Iterable[Link]) -> None:
+    def add_links(self, nodes: Iterable[str], links: Iterable[Link]) -> None:
         """These are all the links of these nodes."""
-        fresh: dict[str, list[Link]] = {node: [] for node in nodes}
+        new_links: dict[str, list[Link]] = {node: [] for node in nodes}
         for link in links:
-            for end in {link.src, link.dst} & fresh.keys():
-                fresh[end].append(link)
-        self.known |= fresh
+            for end in {link.src, link.dst} & new_links.keys():
+                new_links[end].append(link)
+        self.links_by_node |= new_links
 
-    def links(self, nodes: Iterable[str]) -> list[Link]:
+    def get_links(self, nodes: Iterable[str]) -> list[Link]:
         """The links that touch any of these nodes, oldest first."""
-        found = {link.seq: link for node in nodes for link in self.known[node]}
-        return [found[seq] for seq in sorted(found)]
+        links_by_seq = {link.seq: link for node in nodes for link in self.links_by_node[node]}
+        return [links_by_seq[seq] for seq in sorted(links_by_seq)]
 
 
-def links_of(eye: Eye, find: Find, nodes: Sequence[str], web: Web) -> Flow[Sequence[Link]]:
+def load_links(ctx: ReadContext, fact_query: FactQuery, nodes: Sequence[str], link_cache: LinkCache) -> Flow[Sequence[Link]]:
     """The links that touch any of these nodes at the position that is read."""
-    if fresh := [node for node in nodes if node not in web.known]:
-        at = None if find.as_of.seq >= LATEST else find.as_of.seq
-        web.add(fresh, (yield from call(eye.store.links, find.scope.account, fresh, at)))
-    return web.links(nodes)
+    if missing := [node for node in nodes if node not in link_cache.links_by_node]:
+        seq = None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
+        link_cache.add_links(missing, (yield from call(ctx.store.find_links, fact_query.scope.account, missing, seq)))
+    return link_cache.get_links(nodes)

@@ -9,8 +9,8 @@ from told.ports import Embedder
 from told.settings import Settings
 
 
-def thresholds(settings: Settings, embedder: Embedder | None) -> Thresholds:
+def resolve_thresholds(settings: Settings, embedder: Embedder | None) -> Thresholds:
     """From which cosines on: as the settings say, else as the embedder does, else as the seed does."""
-    said = getattr(embedder, "topics", Thresholds())
-    given = {name.name: getattr(settings, f"topic_{name.name}") for name in fields(Thresholds)}
-    return Thresholds(**{name: value or getattr(said, name) for name, value in given.items()})
+    defaults = getattr(embedder, "topics", Thresholds())
+    overrides = {name.name: getattr(settings, f"topic_{name.name}") for name in fields(Thresholds)}
+    return Thresholds(**{name: value or getattr(defaults, name) for name, value in overrides.items()})

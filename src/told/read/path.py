@@ -7,253 +7,253 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from told.core.belief import Sides, sides
+from told.core.belief import BeliefConflicts, find_belief_conflicts
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
-from told.core.query import LATEST, MAX_LIMIT, Candidate, Find, Hit, Touch, Trace
-from told.core.text import clean
-from told.core.trust import source_of
+from told.core.query import LATEST, MAX_LIMIT, TracedCandidate, FactQuery, Hit, AccessCount, Trace
+from told.core.text import validate_text
+from told.core.trust import trust_of_source
 from told.core.when import from_us
 from told.flow import Flow, call
-from told.ports import SPREAD
+from told.ports import DEFAULT_SPREAD
 from told.read import cache, rank, trace
-from told.read.asked import asked
-from told.read.expand import expanded
-from told.read.fading import strengths
-from told.read.fold import KEY
-from told.read.fuse import FUSED
-from told.read.gather import Eye, ask, heat_of, probe_of, vector_of
-from told.read.guard import denials
-from told.read.meeting import came_up
-from told.read.rank import Scored
-from told.read.recall import Recall, Seen, Want, fetch, fill, first, first_seqs
-from told.read.rerank import reranked
-from told.read.settle import at, related, settled
-from told.read.tiered import weighed
+from told.read.asked import analyse_query
+from told.read.expand import expand_candidates
+from told.read.fading import measure_strengths
+from told.read.fold import CLAIM_LABEL
+from told.read.fuse import FUSED_METHOD
+from told.read.gather import ReadContext, search_index, label_hot_seqs, build_index_query, embed_query
+from told.read.guard import find_denials
+from told.read.meeting import record_topic_cooccurrence
+from told.read.rank import ScoredCandidate
+from told.read.recall import SearchState, SearchResult, SearchRequest, fetch_facts, fetch_distinct, take_first_facts, take_first_seqs
+from told.read.rerank import rerank_head
+from told.read.settle import get_link_seq, load_related, resolve_candidates
+from told.read.tiered import apply_tiered_scores
 from told.settings import Settings
 
-GUARD: Final = "guard"
-OFFERED: Final = "{} by vector, {} by words, the rest beside them"
+GUARD_STAGE: Final = "guard"
+GATHER_NOTE: Final = "{} by vector, {} by words, the rest beside them"
 
 
 # Search ---------------------------------------------------------------------------------------------------------------
 
 
-def search(eye: Eye, want: Want) -> Flow[Seen]:
+def search(ctx: ReadContext, request: SearchRequest) -> Flow[SearchResult]:
     """The facts that answer a query best, with the reason for each."""
-    recall = yield from recalled(eye, want)
-    hits, sure = _hits(recall, eye.settings), rank.confidence(recall.all, recall.found, eye.settings)
-    warnings = yield from noted(eye, want.find, hits, recall)
-    return Seen(hits, (*recall.warnings, *warnings), sure)
+    state = yield from retrieve(ctx, request)
+    hits, confidence = _build_hits(state, ctx.settings), rank.estimate_confidence(state.all_scored, state.index_result, ctx.settings)
+    warnings = yield from record_access(ctx, request.fact_query, hits, state)
+    return SearchResult(hits, (*state.warnings, *warnings), confidence)
 
 
-def explain(eye: Eye, want: Want) -> Flow[tuple[Seen, Trace]]:
+def explain(ctx: ReadContext, request: SearchRequest) -> Flow[tuple[SearchResult, Trace]]:
     """What a search would find, and what became of every candidate it looked at."""
-    recall = yield from recalled(eye, want)
-    yield from fetch(eye, recall, rank.seqs_of(recall.all))
-    recall.heat = heat_of(eye, recall.probe)
-    recall.clock.recount(GUARD, len(recall.facts), len(recall.denied), _reasons(recall))
-    sure = rank.confidence(recall.all, recall.found, eye.settings)
-    steps, candidates = recall.clock.steps(), tuple(_candidates(recall, eye.settings))
-    told = Trace(want.query, want.find.as_of, steps, candidates, trace.understood(recall.asked))
-    return Seen(_hits(recall, eye.settings), tuple(recall.warnings), sure), told
+    state = yield from retrieve(ctx, request)
+    yield from fetch_facts(ctx, state, rank.list_seqs(state.all_scored))
+    state.hot_labels = label_hot_seqs(ctx, state.index_query)
+    state.timer.update_stage(GUARD_STAGE, len(state.facts), len(state.denied), _build_denial_note(state))
+    confidence = rank.estimate_confidence(state.all_scored, state.index_result, ctx.settings)
+    steps, candidates = state.timer.build_steps(), tuple(_trace_candidates(state, ctx.settings))
+    search_trace = Trace(request.query, request.fact_query.as_of, steps, candidates, trace.intent_to_json(state.intent))
+    return SearchResult(_build_hits(state, ctx.settings), tuple(state.warnings), confidence), search_trace
 
 
-def _hits(recall: Recall, settings: Settings) -> tuple[Hit, ...]:
+def _build_hits(state: SearchState, settings: Settings) -> tuple[Hit, ...]:
     """What is left of a read, each fact by its best passage."""
-    scale = rank.scale(recall.found, settings)
-    return tuple([hit(one, recall, scale(one.score)) for one in rank.best_of_facts(recall.scored)])
+    scale = rank.build_calibration(state.index_result, settings)
+    return tuple([build_hit(item, state, scale(item.score)) for item in rank.keep_best_per_fact(state.scored)])
 
 
-def recalled(eye: Eye, want: Want, also: tuple[int, ...] = ()) -> Flow[Recall]:
+def retrieve(ctx: ReadContext, request: SearchRequest, extra_seqs: tuple[int, ...] = ()) -> Flow[SearchState]:
     """Everything up to the selection: the passages that answer, in order, with their facts."""
-    clock = trace.Clock()
-    query = _query(want.query, eye.settings)
-    at = want.now or from_us(want.find.as_of.at)
-    said = asked(query, now=at, zone=eye.settings.zone or None)
-    vector, warnings = yield from vector_of(eye, query)
-    probe = probe_of(eye, said, want.find, vector, MAX_LIMIT if want.deep else eye.settings.depth)
-    if also:
-        probe = replace(probe, also=(*probe.also, *also))
-    clock.mark("plan", len(probe.terms), note=lambda: f"{said.intent}; {'no' if vector is None else 'a'} vector")
-    found, more = yield from ask(eye, probe)
-    clock.mark("gather", len(found.marks), note=lambda: OFFERED.format(len(found.near), len(found.words)))
-    spread = eye.settings.spread or getattr(eye.embedder, "spread", SPREAD)
-    scored = rank.ranked(found, said, eye.settings, spread)
-    clock.mark("rank", len(scored), note=lambda: eye.settings.fusion)
-    recall = Recall(want, said, probe, found, scored, [*warnings, *more], clock)
-    yield from _grown(eye, recall, spread)
-    yield from _selected(eye, recall)
-    return recall
+    timer = trace.StageTimer()
+    query = _clean_query(request.query, ctx.settings)
+    now = request.now or from_us(request.fact_query.as_of.at)
+    intent = analyse_query(query, now=now, zone=ctx.settings.zone or None)
+    vector, warnings = yield from embed_query(ctx, query)
+    index_query = build_index_query(ctx, intent, request.fact_query, vector, MAX_LIMIT if request.deep else ctx.settings.depth)
+    if extra_seqs:
+        index_query = replace(index_query, extra_seqs=(*index_query.extra_seqs, *extra_seqs))
+    timer.record_stage("plan", len(index_query.terms), note=lambda: f"{intent.purpose}; {'no' if vector is None else 'a'} vector")
+    index_result, index_warnings = yield from search_index(ctx, index_query)
+    timer.record_stage("gather", len(index_result.candidates), note=lambda: GATHER_NOTE.format(len(index_result.by_vector), len(index_result.by_terms)))
+    spread = ctx.settings.spread or getattr(ctx.embedder, "spread", DEFAULT_SPREAD)
+    scored = rank.rank_candidates(index_result, intent, ctx.settings, spread)
+    timer.record_stage("rank", len(scored), note=lambda: ctx.settings.fusion)
+    state = SearchState(request, intent, index_query, index_result, scored, [*warnings, *index_warnings], timer)
+    yield from _enrich_and_expand(ctx, state, spread)
+    yield from _select(ctx, state)
+    return state
 
 
-def _grown(eye: Eye, recall: Recall, spread: float) -> Flow[None]:
+def _enrich_and_expand(ctx: ReadContext, state: SearchState, spread: float) -> Flow[None]:
     """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
-    settings, want = eye.settings, recall.want
-    fused = settings.fusion == FUSED
-    if fused:
-        yield from weighed(eye, recall)
-    deep = not fused and rank.wants_facts(recall.asked, settings)
-    most = _most(recall, settings)
-    yield from fill(eye, recall, max(most, settings.depth) if deep else most)
-    if deep:
-        head = [one for one in recall.scored if one.mark.seq in recall.facts]
-        rest = [one for one in recall.scored if one.mark.seq not in recall.facts]
-        touches = (yield from _touches(eye, recall)) if settings.rank_hotness else {}
-        alive = (yield from _weights(eye, recall)) if settings.rank_salience else {}
-        now = want.find.as_of.at
-        head = rank.with_facts(head, recall.facts, touches, recall.asked, eye.kinds, settings, now, alive)
-        recall.scored = [*head, *rest]
-    if recall.found.linked:
-        grown, recall.labels = yield from expanded(
-            eye, recall.probe, lambda found: rank.ranked(found, recall.asked, settings, spread), recall.scored,
-            recall.facts, recall.web, want.lens,
+    settings, request = ctx.settings, state.request
+    is_fused = settings.fusion == FUSED_METHOD
+    if is_fused:
+        yield from apply_tiered_scores(ctx, state)
+    needs_facts = not is_fused and rank.needs_facts(state.intent, settings)
+    fetch_count = _count_to_fetch(state, settings)
+    yield from fetch_distinct(ctx, state, max(fetch_count, settings.depth) if needs_facts else fetch_count)
+    if needs_facts:
+        head = [item for item in state.scored if item.candidate.seq in state.facts]
+        rest = [item for item in state.scored if item.candidate.seq not in state.facts]
+        access_counts = (yield from _load_access_counts(ctx, state)) if settings.rank_hotness else {}
+        salience = (yield from _load_salience(ctx, state)) if settings.rank_salience else {}
+        now = request.fact_query.as_of.at
+        head = rank.add_fact_scores(head, state.facts, access_counts, state.intent, ctx.kinds, settings, now, salience)
+        state.scored = [*head, *rest]
+    if state.index_result.has_links:
+        expanded_items, state.expansion_labels = yield from expand_candidates(
+            ctx, state.index_query, lambda index_result: rank.rank_candidates(index_result, state.intent, settings, spread), state.scored,
+            state.facts, state.link_cache, request.lens,
         )  # fmt: skip
-        if recall.labels:
-            recall.scored = grown
-            yield from weighed(eye, recall) if fused else fill(eye, recall, most)
-    recall.all = recall.scored
-    led = len(recall.labels)
-    recall.clock.mark("expand", len(recall.scored), note=lambda: f"{led} by links")
+        if state.expansion_labels:
+            state.scored = expanded_items
+            yield from apply_tiered_scores(ctx, state) if is_fused else fetch_distinct(ctx, state, fetch_count)
+    state.all_scored = state.scored
+    link_count = len(state.expansion_labels)
+    state.timer.record_stage("expand", len(state.scored), note=lambda: f"{link_count} by links")
 
 
-def _touches(eye: Eye, recall: Recall) -> Flow[Mapping[str, Touch]]:
+def _load_access_counts(ctx: ReadContext, state: SearchState) -> Flow[Mapping[str, AccessCount]]:
     """How often what was found was recalled before; of the past that is not known."""
-    find, threads = recall.want.find, [fact.id for fact in recall.facts.values()]
-    if find.as_of.seq < LATEST:
+    fact_query, threads = state.request.fact_query, [fact.id for fact in state.facts.values()]
+    if fact_query.as_of.seq < LATEST:
         return {}
-    return (yield from cache.touched(eye.store, eye.overlay, find.scope.account, threads))
+    return (yield from cache.load_access_counts(ctx.store, ctx.hot_buffers, fact_query.scope.account, threads))
 
 
-def _weights(eye: Eye, recall: Recall) -> Flow[Mapping[int, float]]:
+def _load_salience(ctx: ReadContext, state: SearchState) -> Flow[Mapping[int, float]]:
     """How much what was found weighs by now, by its position."""
-    found = yield from strengths(eye, list(recall.facts.values()), recall.want.find)
-    return {seq: each.weight for seq, each in found.items()}
+    strength_by_seq = yield from measure_strengths(ctx, list(state.facts.values()), state.request.fact_query)
+    return {seq: strength.weight for seq, strength in strength_by_seq.items()}
 
 
-def _selected(eye: Eye, recall: Recall) -> Flow[None]:
+def _select(ctx: ReadContext, state: SearchState) -> Flow[None]:
     """Guard, make one of what is one, put the newest first, and keep as many as were asked for."""
-    settings, want, count = eye.settings, recall.want, len(recall.scored)
-    yield from _settled(eye, recall)
-    if recall.led or recall.denied:
-        recall.all = [one for one in (*recall.all, *recall.led) if one.mark.seq not in recall.denied]
-        recall.labels |= {one.mark.seq: KEY for one in recall.led}
-    recall.scored = rank.newest_first(recall.scored, recall.asked, recall.found.mean, settings)
-    recall.scored = rank.diverse(recall.scored, recall.found.mean, settings)
-    if want.rerank:
-        recall.scored, warnings = yield from reranked(eye, want.query, recall.scored, recall.facts)
-        recall.warnings += warnings
-    sources = [source_of(recall.facts[one.mark.seq]) for one in recall.scored]
-    recall.scored = rank.user_first(recall.scored, sources, recall.asked, settings)
-    if want.least:
-        recall.keep(_above(recall, settings), "select", "below the least score")
-    recall.keep(first(recall.scored, want.limit), "select", "after the limit")
-    recall.clock.mark("select", len(rank.best_of_facts(recall.scored)), count - len(recall.scored))
+    settings, request, initial_count = ctx.settings, state.request, len(state.scored)
+    yield from _resolve_until_enough(ctx, state)
+    if state.added_utterances or state.denied:
+        state.all_scored = [item for item in (*state.all_scored, *state.added_utterances) if item.candidate.seq not in state.denied]
+        state.expansion_labels |= {item.candidate.seq: CLAIM_LABEL for item in state.added_utterances}
+    state.scored = rank.put_newest_first(state.scored, state.intent, state.index_result.centroid_length, settings)
+    state.scored = rank.diversify(state.scored, state.index_result.centroid_length, settings)
+    if request.rerank:
+        state.scored, warnings = yield from rerank_head(ctx, request.query, state.scored, state.facts)
+        state.warnings += warnings
+    sources = [trust_of_source(state.facts[item.candidate.seq]) for item in state.scored]
+    state.scored = rank.put_users_first(state.scored, sources, state.intent, settings)
+    if request.min_score:
+        state.keep_only(_filter_by_score(state, settings), "select", "below the least score")
+    state.keep_only(take_first_facts(state.scored, request.limit), "select", "after the limit")
+    state.timer.record_stage("select", len(rank.keep_best_per_fact(state.scored)), initial_count - len(state.scored))
 
 
-def _settled(eye: Eye, recall: Recall) -> Flow[None]:
+def _resolve_until_enough(ctx: ReadContext, state: SearchState) -> Flow[None]:
     """Settle what was found; where that leaves too little, and there is more to fetch, with more of it."""
-    everything, wanted = recall.scored, _most(recall, eye.settings)
+    all_items, reach = state.scored, _count_to_fetch(state, ctx.settings)
     while True:
-        yield from related(eye, recall, wanted)
-        recall.clock.mark(GUARD, len(recall.facts), len(recall.denied), _reasons(recall))
-        settled(recall, eye.settings)
-        if _sure(recall, everything, wanted) >= _least(recall, eye.settings) or wanted >= len(everything):
+        yield from load_related(ctx, state, reach)
+        state.timer.record_stage(GUARD_STAGE, len(state.facts), len(state.denied), _build_denial_note(state))
+        resolve_candidates(state, ctx.settings)
+        if _count_final_answers(state, all_items, reach) >= _count_required(state, ctx.settings) or reach >= len(all_items):
             break
-        recall.begin_again(everything)
-        recall.clock.stages.pop()
-        wanted *= 2
-        yield from fetch(eye, recall, first_seqs(everything, wanted))
+        state.restart(all_items)
+        state.timer.stages.pop()
+        reach *= 2
+        yield from fetch_facts(ctx, state, take_first_seqs(all_items, reach))
 
 
-def _sure(recall: Recall, everything: Sequence[Scored], reach: int) -> int:
+def _count_final_answers(state: SearchState, all_items: Sequence[ScoredCandidate], reach: int) -> int:
     """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
-    best = rank.best_of_facts(recall.scored)
-    beyond = everything[len(first_seqs(everything, reach)) :] if recall.kins else ()
+    best = rank.keep_best_per_fact(state.scored)
+    beyond = all_items[len(take_first_seqs(all_items, reach)) :] if state.evidence_groups else ()
     if not beyond:
         return len(best)
-    bar = rank.best(beyond)
-    return sum(1 for one in best if rank.before(one, bar))
+    best_beyond = rank.pick_best(beyond)
+    return sum(1 for item in best if rank.is_ranked_before(item, best_beyond))
 
 
-def _reasons(recall: Recall) -> trace.Note:
+def _build_denial_note(state: SearchState) -> trace.StageNote:
     """How many were stopped so far, for each reason."""
-    reasons = tuple(recall.denied.values())
+    reasons = tuple(state.denied.values())
     return lambda: "; ".join(f"{number} {reason}" for reason, number in Counter(reasons).items())
 
 
-def _least(recall: Recall, settings: Settings) -> int:
+def _count_required(state: SearchState, settings: Settings) -> int:
     """How many answers there must be: as many as asked for, and all that a later step looks at."""
-    judged = settings.rerank_depth if recall.want.rerank else 0
-    spread = rank.DIVERSE if settings.diversity else 0
-    return max(recall.want.limit, settings.newest_among, judged, spread)
+    rerank_count = settings.rerank_depth if state.request.rerank else 0
+    diversity_count = rank.DIVERSITY_DEPTH if settings.diversity else 0
+    return max(state.request.limit, settings.newest_among, rerank_count, diversity_count)
 
 
-def _most(recall: Recall, settings: Settings) -> int:
+def _count_to_fetch(state: SearchState, settings: Settings) -> int:
     """How many facts are fetched: some more than needed, for some of them may be one."""
-    followed = settings.expand_from if recall.found.linked else 0
-    return max(recall.want.limit + settings.spare, _least(recall, settings), followed)
+    expand_count = settings.expand_from if state.index_result.has_links else 0
+    return max(state.request.limit + settings.spare, _count_required(state, settings), expand_count)
 
 
-def _above(recall: Recall, settings: Settings) -> list[Scored]:
+def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandidate]:
     """What scores at least as high as asked for."""
-    least, scale = recall.want.least, rank.scale(recall.found, settings)
-    return [one for one in recall.scored if scale(one.score) >= least]
+    min_score, scale = state.request.min_score, rank.build_calibration(state.index_result, settings)
+    return [item for item in state.scored if scale(item.score) >= min_score]
 
 
-def hit(one: Scored, recall: Recall, score: float) -> Hit:
+def build_hit(item: ScoredCandidate, state: SearchState, score: float) -> Hit:
     """A passage that was found, as what a reader gets of it."""
-    fact = recall.facts[one.mark.seq]
-    against = recall.sides.against.get(fact.id, ())
+    fact = state.facts[item.candidate.seq]
+    conflicts = state.conflicts.rivals.get(fact.id, ())
     return Hit(
-        fact, score, trace.parts(one), one.mark.slot, recall.also.get(fact.seq, ()), against,
-        recall.superseded.get(fact.seq, ""),
+        fact, score, trace.build_score_parts(item), item.candidate.slot, state.merged_threads.get(fact.seq, ()), conflicts,
+        state.superseded_by.get(fact.seq, ""),
     )  # fmt: skip
 
 
-def _candidates(recall: Recall, settings: Settings) -> Iterator[Candidate]:
+def _trace_candidates(state: SearchState, settings: Settings) -> Iterator[TracedCandidate]:
     """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
-    kept, fates = rank.best_of_facts(recall.scored), recall.fates.fates()
-    scale = rank.scale(recall.found, settings)
-    for one in rank.best_of_facts([*kept, *recall.all]):
-        if (fact := recall.facts.get(one.mark.seq)) is not None:
-            came = trace.sources(one.mark, recall.probe, recall.labels, recall.heat)
-            fate = fates.get((one.mark.seq, one.mark.slot), trace.KEPT)
-            yield trace.candidate(one, fact, scale(one.score), came, fate)
+    kept, outcomes = rank.keep_best_per_fact(state.scored), state.outcome_log.resolve_outcomes()
+    scale = rank.build_calibration(state.index_result, settings)
+    for item in rank.keep_best_per_fact([*kept, *state.all_scored]):
+        if (fact := state.facts.get(item.candidate.seq)) is not None:
+            sources = trace.list_sources(item.candidate, state.index_query, state.expansion_labels, state.hot_labels)
+            outcome = outcomes.get((item.candidate.seq, item.candidate.slot), trace.KEPT_OUTCOME)
+            yield trace.build_traced_candidate(item, fact, scale(item.score), sources, outcome)
 
 
-def noted(eye: Eye, find: Find, hits: Sequence[Hit], recall: Recall | None = None) -> Flow[tuple[str, ...]]:
+def record_access(ctx: ReadContext, fact_query: FactQuery, hits: Sequence[Hit], state: SearchState | None = None) -> Flow[tuple[str, ...]]:
     """Note what was selected, and which topics came up for it, unless the read was one of the past."""
-    if find.as_of.seq < LATEST:
+    if fact_query.as_of.seq < LATEST:
         return ()
-    if recall is not None:
-        yield from came_up(eye, recall)
+    if state is not None:
+        yield from record_topic_cooccurrence(ctx, state)
     if not hits:
         return ()
-    eye.overlay.recalls.note(find.scope.account, hits, recall.want.query if recall else "", find.as_of.at)
-    codes = {one.mark.seq: one.mark.code for one in reversed(recall.scored)} if recall else {}
+    ctx.hot_buffers.access_buffer.record_hits(fact_query.scope.account, hits, state.request.query if state else "", fact_query.as_of.at)
+    codes = {item.candidate.seq: item.candidate.code for item in reversed(state.scored)} if state else {}
     facts = [hit.fact for hit in hits]
-    return (yield from cache.noted(eye.store, eye.overlay, find.scope, facts, find.as_of.at, codes))
+    return (yield from cache.record_read(ctx.store, ctx.hot_buffers, fact_query.scope, facts, fact_query.as_of.at, codes))
 
 
-def listing(eye: Eye, find: Find, belief: str | None = None) -> Flow[tuple[Sequence[Fact], Sides]]:
+def list_facts(ctx: ReadContext, fact_query: FactQuery, belief: str | None = None) -> Flow[tuple[Sequence[Fact], BeliefConflicts]]:
     """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through.
 
     With a belief, without those that lost a contradiction.
     """
-    if not eye.guards and belief is None:
-        return (yield from call(eye.store.facts, find)), Sides()
-    facts = yield from call(eye.store.facts, replace(find, limit=None, offset=0))
-    denied = denials(facts, eye.guards)
-    seen = [fact for fact in facts if fact.seq not in denied]
-    told = Sides()
-    if belief is not None and len(seen) > 1:
-        links = yield from call(eye.store.links, find.scope.account, [fact.id for fact in seen], at(find))
-        told = sides(seen, links, belief)
-    return [fact for fact in seen if fact.id not in told.lost][find.offset :][: find.limit], told
+    if not ctx.guards and belief is None:
+        return (yield from call(ctx.store.find_facts, fact_query)), BeliefConflicts()
+    facts = yield from call(ctx.store.find_facts, replace(fact_query, limit=None, offset=0))
+    denied = find_denials(facts, ctx.guards)
+    visible = [fact for fact in facts if fact.seq not in denied]
+    conflicts = BeliefConflicts()
+    if belief is not None and len(visible) > 1:
+        links = yield from call(ctx.store.find_links, fact_query.scope.account, [fact.id for fact in visible], get_link_seq(fact_query))
+        conflicts = find_belief_conflicts(visible, links, belief)
+    return [fact for fact in visible if fact.id not in conflicts.replaced_by][fact_query.offset :][: fact_query.limit], conflicts
 
 
-def _query(query: str, settings: Settings) -> str:
+def _clean_query(query: str, settings: Settings) -> str:
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("The query is empty.", hint="Ask for something, or use get_all() to list everything.")
-    return clean(query, limit=settings.text_limit)
+    return validate_text(query, limit=settings.text_limit)

@@ -9,17 +9,17 @@ from typing import Any
 
 from told.core.belief import BELIEFS
 from told.core.errors import InvalidInput, TimeError
-from told.core.filter import All, parse, split_scope
-from told.core.identity import Lens, lens_named
-from told.core.ids import Mint
-from told.core.query import LATEST, MAX_LIMIT, AsOf, Find
-from told.core.scope import Scope, identifier
-from told.core.text import label, shown
-from told.core.when import from_us, instant, moment
+from told.core.filter import AllOf, parse_filter, split_scope
+from told.core.identity import Lens, get_lens
+from told.core.ids import IdGenerator
+from told.core.query import LATEST, MAX_LIMIT, AsOf, FactQuery
+from told.core.scope import Scope, validate_identifier
+from told.core.text import validate_label, format_value
+from told.core.when import from_us, parse_instant, parse_moment
 from told.flow import Flow, call
 from told.ports import Store
 from told.read.assemble import FORMATS
-from told.read.bundle import Order
+from told.read.bundle import ContextRequest
 from told.settings import Settings
 
 MAX_OFFSET = 10**9
@@ -28,139 +28,139 @@ MAX_POSITION = 10**15
 MAX_CHANGES = 10 * MAX_LIMIT
 
 
-def scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
+def resolve_scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
     """The scope named by arguments or inside the filters, and what is left of the filters."""
-    inner, rest = split_scope(filters)
-    if not inner:
-        return Scope.of(**ids, account=account), rest
-    outer = {name: identifier(value, name) for name, value in ids.items() if value is not None}
-    for name in inner.keys() & outer.keys():
-        if inner[name] != outer[name]:
-            raise InvalidInput(f"{name} is {outer[name]!r} in the call and {inner[name]!r} in its filters.")
-    return Scope.of(**inner, **{k: v for k, v in outer.items() if k not in inner}, account=account), rest
+    filter_ids, rest = split_scope(filters)
+    if not filter_ids:
+        return Scope.create(**ids, account=account), rest
+    argument_ids = {name: validate_identifier(value, name) for name, value in ids.items() if value is not None}
+    for name in filter_ids.keys() & argument_ids.keys():
+        if filter_ids[name] != argument_ids[name]:
+            raise InvalidInput(f"{name} is {argument_ids[name]!r} in the call and {filter_ids[name]!r} in its filters.")
+    return Scope.create(**filter_ids, **{k: v for k, v in argument_ids.items() if k not in filter_ids}, account=account), rest
 
 
-def point(
-    store: Store, mint: Mint, account: str, settings: Settings, *, as_of: Any = None, valid_at: Any = None
+def resolve_as_of(
+    store: Store, id_generator: IdGenerator, account: str, settings: Settings, *, as_of: Any = None, valid_at: Any = None
 ) -> Flow[AsOf]:
     """A point on both axes; `as_of` is a time or a ledger position such as `#12`."""
-    now = mint.now()
-    world = None if valid_at is None else _instant(valid_at, now, settings)
+    now = id_generator.now()
+    valid_instant = None if valid_at is None else _parse_instant(valid_at, now, settings)
     if as_of is None:
-        return AsOf(LATEST, now, world)
+        return AsOf(LATEST, now, valid_instant)
     if isinstance(as_of, str) and as_of.startswith("#"):
-        seq = _position(as_of)
-        entries = yield from call(store.scan, account, seq - 1, 1)
-        return AsOf(seq, entries[0].at if entries else now, world)
-    at = _instant(as_of, now, settings)
-    seq = yield from call(store.position, account, at)
-    return AsOf(seq, at, world)
+        seq = _parse_position(as_of)
+        entries = yield from call(store.scan_entries, account, seq - 1, 1)
+        return AsOf(seq, entries[0].at if entries else now, valid_instant)
+    at = _parse_instant(as_of, now, settings)
+    seq = yield from call(store.position_at, account, at)
+    return AsOf(seq, at, valid_instant)
 
 
-def _position(text: str) -> int:
+def _parse_position(text: str) -> int:
     digits = text[1:] if len(text) <= len(str(MAX_POSITION)) else ""
     if not digits.isdecimal() or int(digits) < 1:
-        raise TimeError(f"{shown(text)} is not a ledger position.", hint="Positions look like #12.")
+        raise TimeError(f"{format_value(text)} is not a ledger position.", hint="Positions look like #12.")
     return int(digits)
 
 
-def _instant(value: Any, now: int, settings: Settings) -> int:
+def _parse_instant(value: Any, now: int, settings: Settings) -> int:
     zone = settings.zone or None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = value.isoformat()
     if isinstance(value, str):
-        return moment(value, now=from_us(now), zone=zone)
+        return parse_moment(value, now=from_us(now), zone=zone)
     if isinstance(value, datetime) or not isinstance(value, bool):
-        return instant(value, zone=zone)
-    raise TimeError(f"{shown(value)} is not a time.")
+        return parse_instant(value, zone=zone)
+    raise TimeError(f"{format_value(value)} is not a time.")
 
 
-def size(limit: Any, top_k: Any, settings: Settings) -> int:
+def parse_limit(limit: Any, top_k: Any, settings: Settings) -> int:
     """How many results are wanted, by either name."""
     given = {"limit": limit, "top_k": top_k}
-    wanted = {whole(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None}
-    if len(wanted) > 1:
+    values = {parse_int(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None}
+    if len(values) > 1:
         raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
-    return wanted.pop() if wanted else settings.limit
+    return values.pop() if values else settings.limit
 
 
-def whole(value: Any, name: str, least: int, most: int) -> int:
+def parse_int(value: Any, name: str, minimum: int, maximum: int) -> int:
     """A whole number between two others."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidInput(f"{name} must be a whole number from {least} to {most}, not {shown(value)}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise InvalidInput(f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}.")
     return value
 
 
-def flag(value: Any, name: str) -> bool:
+def parse_flag(value: Any, name: str) -> bool:
     """A truth value; what merely counts as one is refused, for it may have been meant otherwise."""
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} must be True or False, not {shown(value)}.")
+        raise InvalidInput(f"{name} must be True or False, not {format_value(value)}.")
     return value
 
 
-def find(
+def build_fact_query(
     scope: Scope, as_of: AsOf, filters: Any, *, limit: int | None, offset: Any = 0, show_expired: Any = False
-) -> Find:
+) -> FactQuery:
     """A read of facts."""
-    expired, skip = flag(show_expired, "show_expired"), whole(offset, "offset", 0, MAX_OFFSET)
-    return Find(scope, as_of, parse(filters), expired, limit, skip)
+    include_expired, skip = parse_flag(show_expired, "show_expired"), parse_int(offset, "offset", 0, MAX_OFFSET)
+    return FactQuery(scope, as_of, parse_filter(filters), include_expired, limit, skip)
 
 
-def of_kinds(find: Find, kinds: Any) -> Find:
+def restrict_to_kinds(query: FactQuery, kinds: Any) -> FactQuery:
     """The same read of some kinds only."""
     if kinds is None:
-        return find
-    given = [kinds] if isinstance(kinds, str) else kinds
-    if not isinstance(given, list | tuple) or not given or not all(isinstance(kind, str) and kind for kind in given):
-        raise InvalidInput(f"kinds must be a list of names, not {shown(kinds)}.", hint='Such as ["profile", "event"].')
-    return replace(find, filter=All((find.filter, parse({"kind": {"in": list(given)}}))))
+        return query
+    names = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(kind, str) and kind for kind in names):
+        raise InvalidInput(f"kinds must be a list of names, not {format_value(kinds)}.", hint='Such as ["profile", "event"].')
+    return replace(query, filter=AllOf((query.filter, parse_filter({"kind": {"in": list(names)}}))))
 
 
-def least(threshold: Any, min_score: Any) -> float:
+def parse_min_score(threshold: Any, min_score: Any) -> float:
     """The lowest score a hit may have, by either name."""
     given = {"threshold": threshold, "min_score": min_score}
-    wanted = {_share(value, name) for name, value in given.items() if value is not None}
-    if len(wanted) > 1:
+    values = {_parse_share(value, name) for name, value in given.items() if value is not None}
+    if len(values) > 1:
         raise InvalidInput("threshold and min_score are two names of one thing; give one of them.")
-    return wanted.pop() if wanted else 0.0
+    return values.pop() if values else 0.0
 
 
-def _share(value: Any, name: str) -> float:
+def _parse_share(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"{name} must be a number from 0 to 1, not {shown(value)}.")
+        raise InvalidInput(f"{name} must be a number from 0 to 1, not {format_value(value)}.")
     return float(value)
 
 
-def belief(value: Any) -> str:
+def parse_belief(value: Any) -> str:
     """Which side of a contradiction is shown; the latest, unless told otherwise."""
     if value is not None and not (isinstance(value, str) and value in BELIEFS):
-        raise InvalidInput(f"There is no belief {shown(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+        raise InvalidInput(f"There is no belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
     return value or "latest"
 
 
-def lens(value: Any) -> Lens | None:
+def parse_lens(value: Any) -> Lens | None:
     """Which names are taken for one; each for itself, unless told otherwise."""
-    return None if value is None else lens_named(label(value, "lens", limit=64))
+    return None if value is None else get_lens(validate_label(value, "lens", limit=64))
 
 
-def reference(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
+def parse_reference_date(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
     """The moment a question is asked from, which decides what "last week" is."""
-    return None if value is None else from_us(_instant(value, as_of.at, settings))
+    return None if value is None else from_us(_parse_instant(value, as_of.at, settings))
 
 
-def order(budget: Any, format: Any, tail: Any, settings: Settings) -> Order:
+def parse_context_request(budget: Any, format: Any, tail: Any, settings: Settings) -> ContextRequest:
     """How a context is wanted."""
-    tokens = settings.budget if budget is None else whole(budget, "budget", 1, MAX_BUDGET)
-    turns = settings.tail if tail is None else whole(tail, "tail", 0, MAX_LIMIT)
+    tokens = settings.budget if budget is None else parse_int(budget, "budget", 1, MAX_BUDGET)
+    turns = settings.tail if tail is None else parse_int(tail, "tail", 0, MAX_LIMIT)
     if format is not None and not (isinstance(format, str) and format in FORMATS):
-        raise InvalidInput(f"There is no format {shown(format)}.", hint=f"Use one of {', '.join(FORMATS)}.")
-    return Order(tokens, format or "text", turns)
+        raise InvalidInput(f"There is no format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}.")
+    return ContextRequest(tokens, format or "text", turns)
 
 
-def without_query(options: Mapping[str, Any]) -> dict[str, Any]:
+def drop_query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
-    asking = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
-    for name in asking:
+    query_only = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
+    for name in query_only:
         if options.get(name) is not None and options[name] is not False:
             raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")
-    return {name: value for name, value in options.items() if name not in asking}
+    return {name: value for name, value in options.items() if name not in query_only}

@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from told.core.belief import Sides
+from told.core.belief import BeliefConflicts
 from told.core.fact import NODE, Fact
 from told.core.identity import Lens
-from told.core.query import Find, Hit, Probe, Ranked
-from told.core.value import quick
+from told.core.query import FactQuery, Hit, IndexQuery, IndexResult
+from told.core.value import fast_frozen_init
 from told.flow import Flow, call
 from told.read import trace
-from told.read.asked import Asked
-from told.read.fold import Kin, is_extracted
-from told.read.gather import Eye
-from told.read.guard import denials
-from told.read.leads import Web
-from told.read.rank import Scored, seqs_of
+from told.read.asked import QueryIntent
+from told.read.fold import EvidenceGroup, is_extracted
+from told.read.gather import ReadContext
+from told.read.guard import find_denials
+from told.read.leads import LinkCache
+from told.read.rank import ScoredCandidate, list_seqs
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Want:
+class SearchRequest:
     """What a read is asked for; a deep one looks at as many candidates as there can be results.
 
     A verbatim one wants the words that claims were taken from. `belief` says which side of a contradiction is shown,
@@ -31,9 +31,9 @@ class Want:
     """
 
     query: str
-    find: Find
+    fact_query: FactQuery
     limit: int
-    least: float = 0.0
+    min_score: float = 0.0
     rerank: bool = False
     now: datetime | None = None
     deep: bool = False
@@ -42,9 +42,9 @@ class Want:
     lens: Lens | None = None
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SearchResult:
     """The hits of a search, what was not as it should be, and how sure it is."""
 
     hits: tuple[Hit, ...]
@@ -53,7 +53,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Recall:
+class SearchState:
     """A read on its way: what was understood, what was found, what is left of it, and what became of the rest.
 
     `shown` are the positions that may come to be shown; `sides` are the contradictions among them, `kins` the turns
@@ -61,95 +61,95 @@ class Recall:
     `web` are the links that were looked up.
     """
 
-    want: Want
-    asked: Asked
-    probe: Probe
-    found: Ranked
-    scored: Sequence[Scored]
+    request: SearchRequest
+    intent: QueryIntent
+    index_query: IndexQuery
+    index_result: IndexResult
+    scored: Sequence[ScoredCandidate]
     warnings: list[str]
-    clock: trace.Clock
+    timer: trace.StageTimer
     facts: dict[int, Fact] = field(default_factory=dict)
-    labels: dict[int, str] = field(default_factory=dict)
-    fates: trace.Ledger = field(default_factory=trace.Ledger)
-    also: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    expansion_labels: dict[int, str] = field(default_factory=dict)
+    outcome_log: trace.OutcomeLog = field(default_factory=trace.OutcomeLog)
+    merged_threads: dict[int, tuple[str, ...]] = field(default_factory=dict)
     denied: dict[int, str] = field(default_factory=dict)
-    all: Sequence[Scored] = ()
-    sides: Sides = field(default_factory=Sides)
-    kins: dict[str, Kin] = field(default_factory=dict)
-    superseded: dict[int, str] = field(default_factory=dict)
-    led: list[Scored] = field(default_factory=list)
-    shown: set[int] = field(default_factory=set)
-    heat: dict[int, str] = field(default_factory=dict)
-    web: Web = field(default_factory=Web)
+    all_scored: Sequence[ScoredCandidate] = ()
+    conflicts: BeliefConflicts = field(default_factory=BeliefConflicts)
+    evidence_groups: dict[str, EvidenceGroup] = field(default_factory=dict)
+    superseded_by: dict[int, str] = field(default_factory=dict)
+    added_utterances: list[ScoredCandidate] = field(default_factory=list)
+    visible_seqs: set[int] = field(default_factory=set)
+    hot_labels: dict[int, str] = field(default_factory=dict)
+    link_cache: LinkCache = field(default_factory=LinkCache)
 
-    def begin_again(self, scored: Sequence[Scored]) -> None:
+    def restart(self, scored: Sequence[ScoredCandidate]) -> None:
         """Forget what became of these candidates: more of them are here now."""
-        self.scored, self.fates, self.also, self.led = scored, trace.Ledger(), {}, []
+        self.scored, self.outcome_log, self.merged_threads, self.added_utterances = scored, trace.OutcomeLog(), {}, []
 
-    def keep(self, kept: Sequence[Scored], stage: str, reason: str) -> None:
+    def keep_only(self, kept: Sequence[ScoredCandidate], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
         if len(kept) < len(self.scored):
-            self.fates.part(self.scored, kept, stage, reason)
+            self.outcome_log.record_stage(self.scored, kept, stage, reason)
         self.scored = kept
 
-    def drop(self, reasons: Mapping[int, str], stage: str) -> None:
+    def drop_facts(self, reasons: Mapping[int, str], stage: str) -> None:
         """Some facts end here, each for its own reason."""
         if reasons:
-            kept = [one for one in self.scored if one.mark.seq not in reasons]
-            self.fates.part(self.scored, kept, stage, reasons)
+            kept = [item for item in self.scored if item.candidate.seq not in reasons]
+            self.outcome_log.record_stage(self.scored, kept, stage, reasons)
             self.scored = kept
 
-    def stand_for(self, seq: int, thread: str) -> None:
+    def add_merged_thread(self, seq: int, thread: str) -> None:
         """The fact at a position also stands for another memory."""
-        if thread not in self.also.get(seq, ()):
-            self.also[seq] = (*self.also.get(seq, ()), thread)
+        if thread not in self.merged_threads.get(seq, ()):
+            self.merged_threads[seq] = (*self.merged_threads.get(seq, ()), thread)
 
-    def show(self, facts: Sequence[Fact]) -> None:
+    def add_visible(self, facts: Sequence[Fact]) -> None:
         """Facts that every guard lets through came in, and may come to be shown."""
         self.facts |= {fact.seq: fact for fact in facts}
-        self.shown.update(fact.seq for fact in facts)
+        self.visible_seqs.update(fact.seq for fact in facts)
 
 
-def first(scored: Sequence[Scored], facts: int) -> Sequence[Scored]:
+def take_first_facts(scored: Sequence[ScoredCandidate], fact_count: int) -> Sequence[ScoredCandidate]:
     """The passages up to so many different facts."""
-    count = len(first_seqs(scored, facts))
+    count = len(take_first_seqs(scored, fact_count))
     return scored if count == len(scored) else scored[:count]
 
 
-def first_seqs(scored: Sequence[Scored], facts: int) -> Sequence[int]:
+def take_first_seqs(scored: Sequence[ScoredCandidate], fact_count: int) -> Sequence[int]:
     """The positions of the passages up to so many different facts."""
-    seqs = seqs_of(scored)
-    seen, end = set(seqs[:facts]), facts
-    while end < len(seqs) and (len(seen) < facts or seqs[end] in seen):
+    seqs = list_seqs(scored)
+    seen, end = set(seqs[:fact_count]), fact_count
+    while end < len(seqs) and (len(seen) < fact_count or seqs[end] in seen):
         seen.add(seqs[end])
         end += 1
     return seqs[:end]
 
 
-def fill(eye: Eye, recall: Recall, wanted: int) -> Flow[None]:
+def fetch_distinct(ctx: ReadContext, state: SearchState, wanted: int) -> Flow[None]:
     """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
     reach = wanted
     while True:
-        head = first_seqs(recall.scored, reach)
-        yield from fetch(eye, recall, head)
-        if different(recall.facts.values()) >= wanted or len(head) == len(recall.scored):
+        head = take_first_seqs(state.scored, reach)
+        yield from fetch_facts(ctx, state, head)
+        if count_distinct(state.facts.values()) >= wanted or len(head) == len(state.scored):
             return
         reach *= 2
 
 
-def different(facts: Iterable[Fact]) -> int:
+def count_distinct(facts: Iterable[Fact]) -> int:
     """How many answers there are at least among facts: a turn and what was taken from it are one."""
-    said = [fact for fact in facts if fact.kind != NODE]
-    texts = {(fact.actor, fact.md5) for fact in said}
-    sources = {fact.evidence if is_extracted(fact) else fact.id for fact in said}
+    memories = [fact for fact in facts if fact.kind != NODE]
+    texts = {(fact.actor, fact.md5) for fact in memories}
+    sources = {fact.evidence if is_extracted(fact) else fact.id for fact in memories}
     return min(len(texts), len(sources))
 
 
-def fetch(eye: Eye, recall: Recall, seqs: Iterable[int]) -> Flow[None]:
+def fetch_facts(ctx: ReadContext, state: SearchState, seqs: Iterable[int]) -> Flow[None]:
     """Fetch the facts at these positions that are not here yet; only what every guard lets through comes in."""
-    facts, denied = recall.facts, recall.denied
+    facts, denied = state.facts, state.denied
     if missing := [seq for seq in dict.fromkeys(seqs) if seq not in facts and seq not in denied]:
-        fetched = yield from call(eye.store.versions, recall.want.find.scope.account, missing)
-        stopped = denials(fetched.values(), eye.guards)
-        denied |= stopped
-        facts |= {seq: fact for seq, fact in fetched.items() if seq not in stopped} if stopped else fetched
+        fetched = yield from call(ctx.store.facts_by_seq, state.request.fact_query.scope.account, missing)
+        newly_denied = find_denials(fetched.values(), ctx.guards)
+        denied |= newly_denied
+        facts |= {seq: fact for seq, fact in fetched.items() if seq not in newly_denied} if newly_denied else fetched

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import Final
 
 from told.core import beside
-from told.core.lazy import regex
-from told.core.when import Interval, from_us, local, relative, to_us
+from told.core.lazy import lazy_regex
+from told.core.when import Interval, from_us, localise, parse_relative, to_us
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class QueryTime:
     """A time said from `start` to `end` of a sentence; a loose one names no year and leans on what is around it."""
 
     start: int
@@ -31,10 +31,10 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class QuerySentence:
     """A text as it is written and, letter by letter, as the almanac spells it; when it is said, and of which tense."""
 
-    written: str
+    text: str
     plain: str
     now: datetime
     language: str
@@ -42,27 +42,27 @@ class Sentence:
     is_future: bool
 
     @classmethod
-    def of(cls, text: str, now: datetime, zone: str | tzinfo | None, language: str) -> Sentence:
+    def from_text(cls, text: str, now: datetime, zone: str | tzinfo | None, language: str) -> QuerySentence:
         """The sentence in a text of composed letters (NFC)."""
-        plain = _masked(_spelt(text))
-        is_past = beside.PAST.search(plain) is not None
-        is_future = not is_past and beside.FUTURE.search(plain) is not None
-        return cls(text, plain, local(now, zone), language, is_past, is_future)
+        plain = _mask_quotes(_normalise_text(text))
+        is_past = beside.PAST_TENSE.search(plain) is not None
+        is_future = not is_past and beside.FUTURE_TENSE.search(plain) is not None
+        return cls(text, plain, localise(now, zone), language, is_past, is_future)
 
-    def read(self, words: str, now: datetime | None = None) -> Interval | None:
+    def parse_time(self, words: str, now: datetime | None = None) -> Interval | None:
         """What the words say, at another time if one is given."""
-        here = now or self.now
-        return relative(words, now=here, zone=here.tzinfo)
+        reference = now or self.now
+        return parse_relative(words, now=reference, zone=reference.tzinfo)
 
-    def left(self, index: int) -> str:
+    def get_text_before(self, index: int) -> str:
         """The few words before an index."""
         return self.plain[max(0, index - 64) : index]
 
-    def at(self, us: int) -> datetime:
+    def to_local(self, us: int) -> datetime:
         """An instant by the clock of the sentence."""
         return from_us(us).astimezone(self.now.tzinfo)
 
-    def days(self, first: date, end: date) -> Interval | None:
+    def build_day_span(self, first: date, end: date) -> Interval | None:
         """From one day up to another by the clock of the sentence."""
         start, stop = (to_us(datetime.combine(day, time(), self.now.tzinfo)) for day in (first, end))
         return Interval(start, stop, "day") if start < stop else None
@@ -76,30 +76,30 @@ def is_han(letter: str) -> bool:
     return "\u3400" <= letter[:1] <= "\u9fff"
 
 
-def _spelt(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """The text in the letters of the almanac, each in its place."""
-    return text.lower() if text.isascii() else "".join(map(_letter, text))
+    return text.lower() if text.isascii() else "".join(map(_normalise_letter, text))
 
 
 @lru_cache(maxsize=4096)
-def _letter(char: str) -> str:
+def _normalise_letter(char: str) -> str:
     if char in "\u2018\u2019\u02bc":
         return "'"
     return unicodedata.normalize("NFKD", char)[0].lower()[:1] if not char.isspace() else " "
 
 
-_QUOTED: Final = regex(
+_QUOTED: Final = lazy_regex(
     '"[^"]{1,200}"|“[^”]{1,200}”|«[^»]{1,200}»|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》'
 )
-_TITLE: Final = regex(r"(?<!\w)'[^'\n]{2,80}'(?!\w)")
+_TITLE: Final = lazy_regex(r"(?<!\w)'[^'\n]{2,80}'(?!\w)")
 
 
-def _masked(plain: str) -> str:
+def _mask_quotes(plain: str) -> str:
     """The text without what it quotes: the "Summer of 69" is no time."""
-    if not any(mark in plain for mark in "\"“«「『《'"):
+    if not any(quote in plain for quote in "\"“«「『《'"):
         return plain
-    return _TITLE.sub(_blank, _QUOTED.sub(_blank, plain))
+    return _TITLE.sub(_blank_match, _QUOTED.sub(_blank_match, plain))
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_match(match: re.Match[str]) -> str:
     return "\x00" * len(match[0])

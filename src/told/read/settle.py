@@ -10,158 +10,158 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from told.core.belief import CONTRADICTS, SUPERSEDES, sides
-from told.core.fact import NODE, PIECE, Fact
-from told.core.filter import matches, record, speaks_of
-from told.core.query import LATEST, Find
-from told.core.text import normalise
+from told.core.belief import CONTRADICTS, SUPERSEDES, find_belief_conflicts
+from told.core.fact import NODE, PASSAGE_CHARS, Fact
+from told.core.filter import matches_filter, to_record, has_field
+from told.core.query import LATEST, FactQuery
+from told.core.text import normalise_text
 from told.flow import Flow, call
-from told.read.fold import Kin, folded, is_extracted, kindred, stale
-from told.read.gather import Eye, by_id
-from told.read.guard import denials
-from told.read.leads import links_of
-from told.read.rank import Scored, best_of_facts, of_facts, ordered, seqs_of
-from told.read.recall import Recall, first_seqs
+from told.read.fold import EvidenceGroup, group_turns_and_claims, is_extracted, group_by_evidence, detect_stale_turn
+from told.read.gather import ReadContext, load_facts_by_id
+from told.read.guard import find_denials
+from told.read.leads import load_links
+from told.read.rank import ScoredCandidate, keep_best_per_fact, filter_by_seq, sort_by_score, list_seqs
+from told.read.recall import SearchState, take_first_seqs
 from told.settings import Settings
 
-NO_KIN: Final = Kin()
-A_NODE: Final = "it leads to memories and is none"
+EMPTY_GROUP: Final = EvidenceGroup()
+NODE_REASON: Final = "it leads to memories and is none"
 
 
 # What belongs to what was found ---------------------------------------------------------------------------------------
 
 
-def related(eye: Eye, recall: Recall, reach: int) -> Flow[None]:
+def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]:
     """Look up which of the first facts contradict each other, and what else was taken from the same evidence."""
-    recall.shown |= recall.facts.keys() & first_seqs(recall.scored, reach)
-    if recall.found.linked:
-        yield from _sided(eye, recall)
-    while missing := _unknown(recall):
-        lives = yield from call(eye.store.taken, recall.want.find.scope.account, missing)
-        _bring_in(eye, recall, missing, lives)
+    state.visible_seqs |= state.facts.keys() & take_first_seqs(state.scored, reach)
+    if state.index_result.has_links:
+        yield from _load_conflicts(ctx, state)
+    while missing := _list_missing_evidence(state):
+        versions = yield from call(ctx.store.facts_from_evidence, state.request.fact_query.scope.account, missing)
+        _add_evidence_groups(ctx, state, missing, versions)
 
 
-def _unknown(recall: Recall) -> list[str]:
+def _list_missing_evidence(state: SearchState) -> list[str]:
     """The evidence of what may be shown that was not looked up yet; what replaced a claim brings its own."""
-    facts = [recall.facts[seq] for seq in recall.shown]
-    return sorted({fact.evidence for fact in facts if is_extracted(fact) and fact.evidence} - recall.kins.keys())
+    facts = [state.facts[seq] for seq in state.visible_seqs]
+    return sorted({fact.evidence for fact in facts if is_extracted(fact) and fact.evidence} - state.evidence_groups.keys())
 
 
-def _sided(eye: Eye, recall: Recall) -> Flow[None]:
+def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
     """The contradictions of what was found, with the other side of each, wherever it stands."""
-    find = recall.want.find
-    known = {fact.id: fact for fact in (recall.facts[seq] for seq in recall.shown)}
-    links = yield from links_of(eye, find, list(known), recall.web)
+    fact_query = state.request.fact_query
+    known = {fact.id: fact for fact in (state.facts[seq] for seq in state.visible_seqs)}
+    links = yield from load_links(ctx, fact_query, list(known), state.link_cache)
     disputes = [link for link in links if link.rel in (CONTRADICTS, SUPERSEDES)]
     unseen = {end for link in disputes for end in (link.src, link.dst)} - known.keys()
-    found = (yield from by_id(eye, find, unseen)) if unseen else ()
-    denied = denials(found, eye.guards)
+    found = (yield from load_facts_by_id(ctx, fact_query, unseen)) if unseen else ()
+    denied = find_denials(found, ctx.guards)
     others = [fact for fact in found if fact.seq not in denied]
-    recall.show(others)
-    recall.sides = sides([*known.values(), *others], links, recall.want.belief)
+    state.add_visible(others)
+    state.conflicts = find_belief_conflicts([*known.values(), *others], links, state.request.belief)
 
 
-def at(find: Find) -> int | None:
+def get_link_seq(fact_query: FactQuery) -> int | None:
     """The position links are read at; nothing for now."""
-    return None if find.as_of.seq >= LATEST else find.as_of.seq
+    return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
 
 
-def _bring_in(eye: Eye, recall: Recall, evidence: Sequence[str], lives: Sequence[Fact]) -> None:
+def _add_evidence_groups(ctx: ReadContext, state: SearchState, evidence_ids: Sequence[str], versions: Sequence[Fact]) -> None:
     """Take in what was said and what is held of it, as far as this read may see it; of other evidence that is half."""
-    find = recall.want.find
-    denied = denials(lives, eye.guards)
-    seen = [fact for fact in lives if fact.seq not in denied and find.scope.covers(fact.scope)]
-    known = {fact.id: fact for fact in recall.facts.values()}
-    lost = {loser: known[winner] for loser, winner in recall.sides.lost.items()}
-    candidates = set(seqs_of(recall.scored))
-    kins = kindred(seen, find.as_of, lost)
-    for name in evidence:
-        kin = kins.get(name, NO_KIN)
-        words = kin.words if kin.words is not None and _visible(kin.words, find) else None
-        recall.kins[name] = replace(kin, words=words)
-        heirs = [heir for _, heir in kin.ended if heir is not None]
-        found = [fact for fact in (*kin.held, *heirs) if fact.seq in candidates]
-        recall.show(found if words is None else [*found, words])
+    fact_query = state.request.fact_query
+    denied = find_denials(versions, ctx.guards)
+    visible = [fact for fact in versions if fact.seq not in denied and fact_query.scope.covers(fact.scope)]
+    known = {fact.id: fact for fact in state.facts.values()}
+    winner_by_thread = {loser: known[winner] for loser, winner in state.conflicts.replaced_by.items()}
+    candidates = set(list_seqs(state.scored))
+    groups = group_by_evidence(visible, fact_query.as_of, winner_by_thread)
+    for evidence_id in evidence_ids:
+        group = groups.get(evidence_id, EMPTY_GROUP)
+        utterance = group.utterance if group.utterance is not None and _is_visible(group.utterance, fact_query) else None
+        state.evidence_groups[evidence_id] = replace(group, utterance=utterance)
+        replacements = [replacement for _, replacement in group.ended_claims if replacement is not None]
+        matching = [fact for fact in (*group.current_claims, *replacements) if fact.seq in candidates]
+        state.add_visible(matching if utterance is None else [*matching, utterance])
 
 
-def _visible(fact: Fact, find: Find) -> bool:
-    fresh = find.show_expired or fact.expires > find.as_of.at
-    return fresh and matches(find.filter, record(fact))
+def _is_visible(fact: Fact, fact_query: FactQuery) -> bool:
+    is_fresh = fact_query.show_expired or fact.expires > fact_query.as_of.at
+    return is_fresh and matches_filter(fact_query.filter, to_record(fact))
 
 
 # What is left ---------------------------------------------------------------------------------------------------------
 
 
-def settled(recall: Recall, settings: Settings) -> None:
+def resolve_candidates(state: SearchState, settings: Settings) -> None:
     """Keep one of each that says the same, drop what is not believed, and make one of each turn and its claims."""
-    inside = recall.shown & recall.facts.keys()
-    recall.keep(of_facts(recall.scored, inside), "select", "after the limit")
-    if not speaks_of(recall.want.find.filter, "kind"):
-        recall.drop({seq: A_NODE for seq, fact in recall.facts.items() if fact.kind == NODE}, "expand")
-    recall.keep(_distinct(recall), "fuse", "says the same as one before it")
-    if recall.sides.lost:
-        _believe(recall)
-    if recall.kins:
-        _fold(recall, 1.0 - settings.expand_own)
+    visible_seqs = state.visible_seqs & state.facts.keys()
+    state.keep_only(filter_by_seq(state.scored, visible_seqs), "select", "after the limit")
+    if not has_field(state.request.fact_query.filter, "kind"):
+        state.drop_facts({seq: NODE_REASON for seq, fact in state.facts.items() if fact.kind == NODE}, "expand")
+    state.keep_only(_dedupe_texts(state), "fuse", "says the same as one before it")
+    if state.conflicts.replaced_by:
+        _resolve_conflicts(state)
+    if state.evidence_groups:
+        _merge_turns_and_claims(state, 1.0 - settings.expand_own)
 
 
-def _distinct(recall: Recall) -> list[Scored]:
+def _dedupe_texts(state: SearchState) -> list[ScoredCandidate]:
     """One of those that say the same thing by the same speaker; it remembers the others."""
-    first: dict[tuple[str | None, str], int] = {}
-    kept: list[Scored] = []
-    for one in recall.scored:
-        fact = recall.facts[one.mark.seq]
-        words = normalise(fact.text) if len(fact.text) < PIECE else fact.md5
-        seq = first.setdefault((fact.actor, words), fact.seq)
+    seq_by_text: dict[tuple[str | None, str], int] = {}
+    kept: list[ScoredCandidate] = []
+    for item in state.scored:
+        fact = state.facts[item.candidate.seq]
+        text_key = normalise_text(fact.text) if len(fact.text) < PASSAGE_CHARS else fact.md5
+        seq = seq_by_text.setdefault((fact.actor, text_key), fact.seq)
         if seq == fact.seq:
-            kept.append(one)
+            kept.append(item)
         else:
-            recall.stand_for(seq, fact.id)
+            state.add_merged_thread(seq, fact.id)
     return kept
 
 
-def _believe(recall: Recall) -> None:
+def _resolve_conflicts(state: SearchState) -> None:
     """Who lost a contradiction makes room for who won it, if that was found too; else it only says so."""
-    threads = {fact.id: fact for fact in recall.facts.values()}
-    best = {one.mark.seq: one for one in best_of_facts(recall.scored)}
+    threads = {fact.id: fact for fact in state.facts.values()}
+    best = {item.candidate.seq: item for item in keep_best_per_fact(state.scored)}
     reasons: dict[int, str] = {}
-    places: dict[tuple[int, int], float] = {}
-    for loser, winner in recall.sides.lost.items():
-        lost, won = best.get(threads[loser].seq), best.get(threads[winner].seq)
-        recall.superseded[threads[loser].seq] = winner
-        if lost is not None and won is not None:
-            reasons[lost.mark.seq] = f"contradicted by {winner}"
-            place = (won.mark.seq, won.mark.slot)
-            places[place] = max(lost.score, places.get(place, won.score))
-    recall.drop(reasons, "believe")
+    raised_scores: dict[tuple[int, int], float] = {}
+    for loser, winner in state.conflicts.replaced_by.items():
+        loser_item, winner_item = best.get(threads[loser].seq), best.get(threads[winner].seq)
+        state.superseded_by[threads[loser].seq] = winner
+        if loser_item is not None and winner_item is not None:
+            reasons[loser_item.candidate.seq] = f"contradicted by {winner}"
+            key = (winner_item.candidate.seq, winner_item.candidate.slot)
+            raised_scores[key] = max(loser_item.score, raised_scores.get(key, winner_item.score))
+    state.drop_facts(reasons, "believe")
     moved = (
-        one.plus(newer=places.get((one.mark.seq, one.mark.slot), one.score) - one.score) for one in recall.scored
+        item.add_parts(newer=raised_scores.get((item.candidate.seq, item.candidate.slot), item.score) - item.score) for item in state.scored
     )
-    recall.scored = ordered(moved)
+    state.scored = sort_by_score(moved)
 
 
-def _fold(recall: Recall, share: float) -> None:
+def _merge_turns_and_claims(state: SearchState, share: float) -> None:
     """A turn and its claims as one; a turn that no longer holds makes room for what replaced it."""
-    relevance = {one.mark.seq: _relevance(one) for one in best_of_facts(recall.scored)}
-    terms = frozenset(recall.probe.terms)
-    outdated = {
-        kin.turn.seq: found for kin in recall.kins.values()
-        if kin.turn is not None and (found := stale(kin, relevance.get, terms)) is not None
+    relevance = {item.candidate.seq: _get_relevance(item) for item in keep_best_per_fact(state.scored)}
+    terms = frozenset(state.index_query.terms)
+    stale_turns = {
+        group.turn.seq: stale_turn for group in state.evidence_groups.values()
+        if group.turn is not None and (stale_turn := detect_stale_turn(group, relevance.get, terms)) is not None
     }  # fmt: skip
-    recall.superseded |= {seq: one.heir.id for seq, one in outdated.items() if one.heir is not None}
-    past = recall.asked.asks_past or recall.want.belief == "all"
-    done = folded(
-        recall.scored, recall.kins.values(), outdated, verbatim=recall.want.verbatim, past=past, share=share
+    state.superseded_by |= {seq: item.replacement.id for seq, item in stale_turns.items() if item.replacement is not None}
+    asks_past = state.intent.asks_past or state.request.belief == "all"
+    grouping = group_turns_and_claims(
+        state.scored, state.evidence_groups.values(), stale_turns, verbatim=state.request.verbatim, asks_past=asks_past, share=share
     )
-    for seq, place in done.into.items():
-        recall.stand_for(place, recall.facts[seq].id)
-    recall.drop({seq: f"folded into {recall.facts[place].id}" for seq, place in done.into.items()}, "fold")
-    recall.scored, recall.led = done.scored, done.led
-    if not past:
-        gone = (found for found in outdated.items() if found[1].heir is None or not recall.want.verbatim)
-        recall.drop({seq: found.reason for seq, found in gone}, "fold")
+    for seq, target_seq in grouping.merged_into.items():
+        state.add_merged_thread(target_seq, state.facts[seq].id)
+    state.drop_facts({seq: f"folded into {state.facts[target_seq].id}" for seq, target_seq in grouping.merged_into.items()}, "fold")
+    state.scored, state.added_utterances = grouping.scored, grouping.added_utterances
+    if not asks_past:
+        dropped = (stale_turn for stale_turn in stale_turns.items() if stale_turn[1].replacement is None or not state.request.verbatim)
+        state.drop_facts({seq: stale_turn.reason for seq, stale_turn in dropped}, "fold")
 
 
-def _relevance(one: Scored) -> float:
+def _get_relevance(item: ScoredCandidate) -> float:
     """How well a passage matches by itself, whoever said it and when."""
-    return one.parts.get("dense", 0.0) + one.parts.get("cover", 0.0)
+    return item.parts.get("dense", 0.0) + item.parts.get("cover", 0.0)

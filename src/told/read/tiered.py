@@ -5,48 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from told.core.fact import Fact, Link
-from told.core.importance import importance, stated
-from told.core.tiers import fused_score, recency
+from told.core.importance import score_importance, stated_importance
+from told.core.tiers import fuse_scores, compute_recency
 from told.core.topics import IN_EXCHANGE
 from told.flow import Flow
-from told.read.fuse import SCALE
-from told.read.gather import Eye
-from told.read.leads import links_of
-from told.read.rank import Scored, ordered, seqs_of
-from told.read.recall import Recall, fetch
+from told.read.fuse import SCORE_SCALE
+from told.read.gather import ReadContext
+from told.read.leads import load_links
+from told.read.rank import ScoredCandidate, sort_by_score, list_seqs
+from told.read.recall import SearchState, fetch_facts
 from told.settings import Settings
 
 IMPORTANCE = "importance"
 
 
-def weighed(eye: Eye, recall: Recall) -> Flow[None]:
+def apply_tiered_scores(ctx: ReadContext, state: SearchState) -> Flow[None]:
     """Add to what was found how recent and important it is, of all of it, and put it into that order."""
-    yield from fetch(eye, recall, seqs_of(recall.scored))
-    threads = sorted({fact.id for fact in recall.facts.values()})
-    links = (yield from links_of(eye, recall.want.find, threads, recall.web)) if recall.found.linked else ()
-    now, settings = recall.probe.find.as_of.at, eye.settings
-    filed = {link.src for link in links if link.rel == IN_EXCHANGE}
-    judged = judgements(links)
-    more = {seq: _more(fact, now, settings, fact.id in filed, judged) for seq, fact in recall.facts.items()}
-    recall.scored = ordered(_with(one, more.get(one.mark.seq, {})) for one in recall.scored)
+    yield from fetch_facts(ctx, state, list_seqs(state.scored))
+    threads = sorted({fact.id for fact in state.facts.values()})
+    links = (yield from load_links(ctx, state.request.fact_query, threads, state.link_cache)) if state.index_result.has_links else ()
+    now, settings = state.index_query.query.as_of.at, ctx.settings
+    filed_threads = {link.src for link in links if link.rel == IN_EXCHANGE}
+    importance_by_thread = collect_importance(links)
+    parts_by_seq = {seq: _compute_tier_parts(fact, now, settings, fact.id in filed_threads, importance_by_thread) for seq, fact in state.facts.items()}
+    state.scored = sort_by_score(_replace_parts(item, parts_by_seq.get(item.candidate.seq, {})) for item in state.scored)
 
 
-def judgements(links: Sequence[Link]) -> dict[str, float]:
+def collect_importance(links: Sequence[Link]) -> dict[str, float]:
     """What threads were last said to be worth."""
-    told = sorted((link for link in links if link.rel == IMPORTANCE), key=lambda link: link.seq)
-    return {link.dst: link.weight for link in told}
+    sorted_links = sorted((link for link in links if link.rel == IMPORTANCE), key=lambda link: link.seq)
+    return {link.dst: link.weight for link in sorted_links}
 
 
-def _more(fact: Fact, now: int, settings: Settings, filed: bool, judged: Mapping[str, float]) -> dict[str, float]:
+def _compute_tier_parts(fact: Fact, now: int, settings: Settings, is_filed: bool, importance_by_thread: Mapping[str, float]) -> dict[str, float]:
     """What recency and importance bring; what is filed under an exchange ages as the registry does."""
-    said = fact.updated_at if fact.said_at is None else fact.said_at
-    fresh = recency(now - said, settings.registry_days if filed else settings.index_days)
-    given = stated(fact.meta)
-    worth = judged.get(fact.id, importance(fact.text, fact.role or "user")) if given is None else given
-    return {"recency": SCALE * fused_score(recency=fresh), "importance": SCALE * fused_score(importance=worth)}
+    said_at = fact.updated_at if fact.said_at is None else fact.said_at
+    recency_score = compute_recency(now - said_at, settings.registry_days if is_filed else settings.index_days)
+    given_importance = stated_importance(fact.meta)
+    importance_score = importance_by_thread.get(fact.id, score_importance(fact.text, fact.role or "user")) if given_importance is None else given_importance
+    return {"recency": SCORE_SCALE * fuse_scores(recency=recency_score), "importance": SCORE_SCALE * fuse_scores(importance=importance_score)}
 
 
-def _with(one: Scored, more: Mapping[str, float]) -> Scored:
+def _replace_parts(item: ScoredCandidate, parts: Mapping[str, float]) -> ScoredCandidate:
     """The same with these parts, in the place of those of the same names."""
-    before = sum(one.parts.get(name, 0.0) for name in more)
-    return Scored(one.mark, one.score - before + sum(more.values()), {**one.parts, **more}) if more else one
+    replaced_sum = sum(item.parts.get(name, 0.0) for name in parts)
+    return ScoredCandidate(item.candidate, item.score - replaced_sum + sum(parts.values()), {**item.parts, **parts}) if parts else item

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from told.core.errors import ConfigError
 
 
-def counts(texts: Sequence[str], encoding: str) -> list[int]:
+def count_tokens_batch(texts: Sequence[str], encoding: str) -> list[int]:
     """How many tokens each text costs."""
     import toktok
 
@@ -17,6 +17,6 @@ def counts(texts: Sequence[str], encoding: str) -> list[int]:
         raise ConfigError(f"There is no tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base.") from error
 
 
-def count(text: str, encoding: str) -> int:
+def count_tokens(text: str, encoding: str) -> int:
     """How many tokens a text costs."""
-    return counts([text], encoding)[0] if text else 0
+    return count_tokens_batch([text], encoding)[0] if text else 0

@@ -14,34 +14,34 @@ from typing import Any, Final, TypeAlias
 from told.core.belief import CONTRADICTS, SUPERSEDES, SUPPORTS
 from told.core.entry import NO_META
 from told.core.errors import InvalidInput, ToldError
-from told.core.identity import DISTINCT
+from told.core.identity import DISTINCT_REFERENT
 from told.core.scope import ID_LIMIT
-from told.core.text import label, loads_forgiving, shown
-from told.core.when import from_us, instant, iso, moment
+from told.core.text import validate_label, parse_lenient_json, format_value
+from told.core.when import from_us, parse_instant, format_iso, parse_moment
 
 POTENTIALLY_SAME: Final = "potentially_same"
 REBUTS: Final = "rebuts"
-ARGUMENTS: Final = (
+ARGUMENT_RELATIONS: Final = (
     SUPPORTS, REBUTS, "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
     "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
     "same_claim_different_schema", CONTRADICTS,
 )  # fmt: skip
 """How one memory may bear on another."""
 
-AGAINST: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
+OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
 """Arguments after which the other memory may count for less."""
 
-IDENTITIES: Final = ("same_referent", "possibly_same_referent", DISTINCT, "not_enough_information")
-LANES: Final = ("human", "calibrated", "machine")
+IDENTITY_RELATIONS: Final = ("same_referent", "possibly_same_referent", DISTINCT_REFERENT, "not_enough_information")
+CONFIDENCE_LANES: Final = ("human", "calibrated", "machine")
 """Whose confidence counts, the first that there is."""
 
 NEEDS_CONTRADICTION_REVIEW: Final = "needs_contradiction_review"
 STALE_SESSION: Final = "stale_session"
-MOST: Final = 100
+MAX_OPERATIONS: Final = 100
 """How many operations one delta may have."""
 
 _POLARITIES: Final = ("asserted", "negated")
-_LISTS: Final = ("operations", "deltas", "delta", "ops")
+_LIST_KEYS: Final = ("operations", "deltas", "delta", "ops")
 
 
 # The nine operations --------------------------------------------------------------------------------------------------
@@ -150,36 +150,36 @@ OPERATIONS: Final[Mapping[str, type[Operation]]] = {
     "update_confidence": UpdateConfidence, "schedule_review": ScheduleReview,
     "link_derived_artifact": LinkDerivedArtifact,
 }  # fmt: skip
-_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
-IDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
+_OPERATION_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
+ID_FIELDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
 """The fields that name memories."""
 
 
-def name_of(operation: Operation) -> str:
+def get_operation_name(operation: Operation) -> str:
     """What an operation is called in JSON."""
-    return _NAMES[type(operation)]
+    return _OPERATION_NAMES[type(operation)]
 
 
-def touched(operation: Operation) -> tuple[str, ...]:
+def list_memory_ids(operation: Operation) -> tuple[str, ...]:
     """The memories an operation names."""
-    named = (getattr(operation, name, ()) for name in IDS)
-    return tuple(dict.fromkeys(one for each in named for one in ([each] if isinstance(each, str) else each)))
+    values = (getattr(operation, name, ()) for name in ID_FIELDS)
+    return tuple(dict.fromkeys(memory_id for value in values for memory_id in ([value] if isinstance(value, str) else value)))
 
 
-def as_json(operation: Operation) -> dict[str, Any]:
+def operation_to_json(operation: Operation) -> dict[str, Any]:
     """An operation as `read` reads it, without what is as usual."""
-    body: dict[str, Any] = {"op": name_of(operation)}
-    for each in fields(operation):
-        value = getattr(operation, each.name)
-        usual = None if each.default_factory is MISSING else each.default_factory()
-        if value != (usual if each.default is MISSING else each.default):
-            body[each.name] = _plain(each.name, value)
+    body: dict[str, Any] = {"op": get_operation_name(operation)}
+    for spec in fields(operation):
+        value = getattr(operation, spec.name)
+        default = None if spec.default_factory is MISSING else spec.default_factory()
+        if value != (default if spec.default is MISSING else spec.default):
+            body[spec.name] = _field_to_json(spec.name, value)
     return body
 
 
-def _plain(name: str, value: Any) -> Any:
-    if name in _TIMES:
-        return iso(value)
+def _field_to_json(name: str, value: Any) -> Any:
+    if name in _TIME_FIELDS:
+        return format_iso(value)
     return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
 
 
@@ -187,7 +187,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class DeltaClock:
     """The time at which a delta is read, and the zone of times that name none."""
 
     now: int
@@ -195,7 +195,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedOperation:
     """An operation that will not be done: its number, counted from 1, what it was, and why not."""
 
     number: int
@@ -211,71 +211,71 @@ class Delta:
     """The operations that could be read, by their numbers, and those that could not."""
 
     operations: Mapping[int, Operation]
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedOperation, ...] = ()
 
-    def whole(self) -> tuple[Operation, ...]:
+    def require_complete(self) -> tuple[Operation, ...]:
         """All operations, or an error that names every one that cannot be read: half a delta is never done."""
         if self.refused:
             reasons = "; ".join(map(str, self.refused))
-            raise InvalidInput(f"The delta was not applied. Operation {reasons}", hint=HINT)
+            raise InvalidInput(f"The delta was not applied. Operation {reasons}", hint=OPERATION_HINT)
         if not self.operations:
-            raise InvalidInput("The delta has no operation.", hint=HINT)
+            raise InvalidInput("The delta has no operation.", hint=OPERATION_HINT)
         return tuple(self.operations.values())
 
 
-HINT: Final = f'An operation is {{"op": …}} with one of {", ".join(OPERATIONS)}.'
+OPERATION_HINT: Final = f'An operation is {{"op": …}} with one of {", ".join(OPERATIONS)}.'
 
 
-def read(value: Any, clock: Clock) -> Delta:
+def parse_delta(value: Any, clock: DeltaClock) -> Delta:
     """A delta from JSON: one operation, a list of them, or an object that holds the list; each is read by itself."""
-    done: dict[int, Operation] = {}
-    refused: list[Refused] = []
-    for number, item in enumerate(items(value), 1):
+    operations: dict[int, Operation] = {}
+    refused: list[RefusedOperation] = []
+    for number, item in enumerate(split_operations(value), 1):
         op = item.get("op") if isinstance(item, Mapping) else None
         name = op if isinstance(op, str) else ""
         try:
-            done[number] = operation(item, clock)
+            operations[number] = parse_operation(item, clock)
         except ToldError as error:
-            refused.append(Refused(number, name, str(error.message)))
-    return Delta(done, tuple(refused))
+            refused.append(RefusedOperation(number, name, str(error.message)))
+    return Delta(operations, tuple(refused))
 
 
-def items(value: Any) -> Sequence[Any]:
+def split_operations(value: Any) -> Sequence[Any]:
     """The operations of a delta, still to be read."""
     if isinstance(value, str):
-        value = loads_forgiving(value)
+        value = parse_lenient_json(value)
     if isinstance(value, Mapping):
-        value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [value])
+        value = next((value[name] for name in _LIST_KEYS if isinstance(value.get(name), list)), [value])
     if not isinstance(value, list | tuple):
-        raise InvalidInput(f"A delta is a list of operations, not {shown(value)}.", hint=HINT)
-    if len(value) > MOST:
-        raise InvalidInput(f"The delta has {len(value)} operations; at most {MOST} are done at once.", hint="Cut it.")
+        raise InvalidInput(f"A delta is a list of operations, not {format_value(value)}.", hint=OPERATION_HINT)
+    if len(value) > MAX_OPERATIONS:
+        raise InvalidInput(f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.", hint="Cut it.")
     return value
 
 
-def operation(item: Any, clock: Clock) -> Operation:
+def parse_operation(item: Any, clock: DeltaClock) -> Operation:
     """One operation from JSON; a field that is missing, unknown or wrong is an error that names it."""
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"An operation is an object, not {shown(item)}.", hint=HINT)
+        raise InvalidInput(f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT)
     name = item.get("op")
     cls = OPERATIONS.get(name) if isinstance(name, str) else None
     if cls is None:
-        raise InvalidInput(f"There is no operation {shown(name)}.", hint=HINT)
-    known = {each.name: each for each in fields(cls)}
+        raise InvalidInput(f"There is no operation {format_value(name)}.", hint=OPERATION_HINT)
+    specs = {spec.name: spec for spec in fields(cls)}
     given = {name: value for name, value in item.items() if name != "op" and value is not None}
-    if unknown := [name for name in given if name not in known]:
-        raise InvalidInput(f"It has no field {shown(unknown[0])}; its fields are {', '.join(known)}.")
-    needed = (name for name, each in known.items() if each.default is MISSING and each.default_factory is MISSING)
-    if missing := [name for name in needed if name not in given]:
+    if unknown := [name for name in given if name not in specs]:
+        raise InvalidInput(f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}.")
+    required = (name for name, spec in specs.items() if spec.default is MISSING and spec.default_factory is MISSING)
+    if missing := [name for name in required if name not in given]:
         raise InvalidInput(f"It needs the field {missing[0]!r}.")
-    made = cls(**{name: _FIELDS[name](value, name, clock) for name, value in given.items()})
-    _sound(made)
-    return made
+    parsed = cls(**{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()})
+    _check_fields(parsed)
+    return parsed
 
 
-def _sound(made: Operation) -> None:
+def _check_fields(operation: Operation) -> None:
     """What must hold between the fields of an operation."""
-    match made:
+    match operation:
         case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if one == other:
             raise InvalidInput("A memory does not bear on itself.")
         case LinkDerivedArtifact(id=one, artifact=other) if one == other:
@@ -290,71 +290,71 @@ def _sound(made: Operation) -> None:
 
 # Fields ---------------------------------------------------------------------------------------------------------------
 
-Check: TypeAlias = Callable[[Any, str, Clock], Any]
-WORDS: Final = 2000
+FieldParser: TypeAlias = Callable[[Any, str, DeltaClock], Any]
+MAX_TEXT_CHARS: Final = 2000
 """The longest text of an operation, in characters."""
 
 
-def _name(value: Any, name: str, _: Clock) -> str:
-    return label(value, name, limit=ID_LIMIT)
+def _parse_name(value: Any, name: str, _: DeltaClock) -> str:
+    return validate_label(value, name, limit=ID_LIMIT)
 
 
-def _ids(value: Any, name: str, clock: Clock) -> tuple[str, ...]:
+def _parse_ids(value: Any, name: str, clock: DeltaClock) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
-        raise InvalidInput(f"{name} must be a list of ids, not {shown(value)}.")
-    return tuple(dict.fromkeys(_name(each, name, clock) for each in given))
+        raise InvalidInput(f"{name} must be a list of ids, not {format_value(value)}.")
+    return tuple(dict.fromkeys(_parse_name(item, name, clock) for item in given))
 
 
-def _text(value: Any, name: str, _: Clock) -> str:
-    return label(value, name, limit=WORDS)
+def _parse_text(value: Any, name: str, _: DeltaClock) -> str:
+    return validate_label(value, name, limit=MAX_TEXT_CHARS)
 
 
-def _share(value: Any, name: str, _: Clock) -> float:
+def _parse_fraction(value: Any, name: str, _: DeltaClock) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"{name} must be a number from 0 to 1, not {shown(value)}.")
+        raise InvalidInput(f"{name} must be a number from 0 to 1, not {format_value(value)}.")
     return float(value)
 
 
-def _one_of(choices: Sequence[str]) -> Check:
-    def check(value: Any, name: str, _: Clock) -> str:
+def _make_choice_parser(choices: Sequence[str]) -> FieldParser:
+    def parse_choice(value: Any, name: str, _: DeltaClock) -> str:
         if value not in choices:
-            raise InvalidInput(f"{name} must be one of {', '.join(choices)}, not {shown(value)}.")
+            raise InvalidInput(f"{name} must be one of {', '.join(choices)}, not {format_value(value)}.")
         return str(value)
 
-    return check
+    return parse_choice
 
 
-def _time(value: Any, name: str, clock: Clock) -> int:
+def _parse_time(value: Any, name: str, clock: DeltaClock) -> int:
     if isinstance(value, str):
-        return moment(value, now=from_us(clock.now), zone=clock.zone)
+        return parse_moment(value, now=from_us(clock.now), zone=clock.zone)
     if isinstance(value, bool):
-        raise InvalidInput(f"{name} must be a time, not {shown(value)}.")
-    return instant(value, zone=clock.zone)
+        raise InvalidInput(f"{name} must be a time, not {format_value(value)}.")
+    return parse_instant(value, zone=clock.zone)
 
 
-def _roles(value: Any, name: str, clock: Clock) -> Mapping[str, str]:
+def _parse_roles(value: Any, name: str, clock: DeltaClock) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f'{name} must be an object such as {{"who": "Ann"}}, not {shown(value)}.')
-    return dict(_pairs(value, name, clock))
+        raise InvalidInput(f'{name} must be an object such as {{"who": "Ann"}}, not {format_value(value)}.')
+    return dict(_parse_role_pairs(value, name, clock))
 
 
-def _pairs(value: Mapping[Any, Any], name: str, clock: Clock) -> Iterator[tuple[str, str]]:
+def _parse_role_pairs(value: Mapping[Any, Any], name: str, clock: DeltaClock) -> Iterator[tuple[str, str]]:
     for role, filler in value.items():
-        yield _name(role, f"A role of {name}", clock), _text(filler, f"{name}.{role}", clock)
+        yield _parse_name(role, f"A role of {name}", clock), _parse_text(filler, f"{name}.{role}", clock)
 
 
-def _meta(value: Any, name: str, _: Clock) -> Mapping[str, Any]:
+def _parse_meta(value: Any, name: str, _: DeltaClock) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InvalidInput(f"{name} must be an object, not {shown(value)}.")
+        raise InvalidInput(f"{name} must be an object, not {format_value(value)}.")
     return dict(value)
 
 
-_TIMES: Final = ("valid_from", "valid_to", "at", "due")
-_FIELDS: Final[Mapping[str, Check]] = {
-    **dict.fromkeys(IDS, _name), **dict.fromkeys(_TIMES, _time),
-    **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _name),
-    **dict.fromkeys(("text", "subject", "object"), _text), **dict.fromkeys(("confidence", "strength"), _share),
-    "sources": _ids, "roles": _roles, "meta": _meta, "rel": _one_of(ARGUMENTS), "relation": _one_of(IDENTITIES),
-    "lane": _one_of(LANES), "polarity": _one_of(_POLARITIES),
+_TIME_FIELDS: Final = ("valid_from", "valid_to", "at", "due")
+_FIELD_PARSERS: Final[Mapping[str, FieldParser]] = {
+    **dict.fromkeys(ID_FIELDS, _parse_name), **dict.fromkeys(_TIME_FIELDS, _parse_time),
+    **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _parse_name),
+    **dict.fromkeys(("text", "subject", "object"), _parse_text), **dict.fromkeys(("confidence", "strength"), _parse_fraction),
+    "sources": _parse_ids, "roles": _parse_roles, "meta": _parse_meta, "rel": _make_choice_parser(ARGUMENT_RELATIONS), "relation": _make_choice_parser(IDENTITY_RELATIONS),
+    "lane": _make_choice_parser(CONFIDENCE_LANES), "polarity": _make_choice_parser(_POLARITIES),
 }  # fmt: skip

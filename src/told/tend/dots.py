@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from told.core.topics import Dots
-from told.core.topics import dots as plain
+from told.core.topics import DotProducts
+from told.core.topics import dot_products as plain
 
-FEW = 4
+MIN_NUMPY_ROWS = 4
 """Fewer codes than this are not worth an array."""
 
-EXACT = 1 << 24
-PEAK = 127 * 127
+FLOAT32_EXACT_LIMIT = 1 << 24
+MAX_CODE_PRODUCT = 127 * 127
 
 
-def dots(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
+def numpy_dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
     """The products of a code with others; sums of whole numbers that a float holds exactly are exact."""
-    if len(others) < FEW:
+    if len(others) < MIN_NUMPY_ROWS:
         return plain(code, others)
     import numpy as np
 
-    kind = np.float32 if len(code) * PEAK < EXACT else np.float64
-    rows = np.frombuffer(b"".join(others), dtype=np.int8).reshape(len(others), len(code)).astype(kind)
-    return [int(product) for product in rows @ np.frombuffer(code, dtype=np.int8).astype(kind)]
+    dtype = np.float32 if len(code) * MAX_CODE_PRODUCT < FLOAT32_EXACT_LIMIT else np.float64
+    rows = np.frombuffer(b"".join(others), dtype=np.int8).reshape(len(others), len(code)).astype(dtype)
+    return [int(product) for product in rows @ np.frombuffer(code, dtype=np.int8).astype(dtype)]
 
 
-def best() -> Dots:
+def choose_dot_products() -> DotProducts:
     """The faster of the two that can be used here."""
-    return dots if find_spec("numpy") else plain
+    return numpy_dot_products if find_spec("numpy") else plain

@@ -8,7 +8,7 @@ from typing import Final
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Retracted
 from told.core.fact import TOPIC, Fact, Link
-from told.core.ids import Mint
+from told.core.ids import IdGenerator
 from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
 from told.core.score import quantise
@@ -17,31 +17,31 @@ from told.core.topics import (
     EXCHANGE,
     IN_TOPIC,
     SUPER,
-    Mean,
-    Shelf,
+    VectorMean,
+    TopicIndex,
     Thresholds,
-    centre_in,
-    clusters,
-    code_in,
-    join,
-    label,
-    mean_in,
-    mean_of,
-    overfull,
+    unpack_centroid,
+    cluster_codes,
+    unpack_code,
+    find_topic_to_join,
+    make_label,
+    unpack_mean,
+    compute_mean,
+    needs_split,
     pack_code,
 )
 from told.flow import Flow, call
-from told.ports import Embedder, Guard, Intact, Store, sound
-from told.read.topics import AUTHOR, CONSUMER, PAGE, held_turns, opening
+from told.ports import Embedder, Guard, EntryIntact, Store, validate_vectors
+from told.read.topics import DEFAULT_AUTHOR, CONSUMER, PAGE_SIZE, load_current_turns, pick_opening_turn
 from told.settings import Settings
 from told.tend import dots
-from told.tend.shelves import Shelves, epoch_key
+from told.tend.shelves import TopicCache, epoch_key
 
-NAMELESS: Final = "(no longer held)"
+UNNAMED_LABEL: Final = "(no longer held)"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TopicMember:
     """An exchange as a topic holds it, by its id, with the threads of its turns; its vector is noted under the id."""
 
     key: str
@@ -49,10 +49,10 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ExchangeText:
     """An exchange with what was said in it."""
 
-    member: Member
+    member: TopicMember
     facts: tuple[Fact, ...]
 
     @property
@@ -62,222 +62,222 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class TopicContext:
     """What topics are kept with; `model` is the one whose vectors they are made of."""
 
     store: Store
-    mint: Mint
+    id_generator: IdGenerator
     settings: Settings
-    limits: Thresholds
+    thresholds: Thresholds
     model: str
     embedder: Embedder | None = None
-    shelves: Shelves = field(default_factory=Shelves)
+    cache: TopicCache = field(default_factory=TopicCache)
 
 
 @dataclass(slots=True)
-class Filing:
+class TopicChanges:
     """What becomes of the topics of one scope in one commit."""
 
-    files: Files
+    ctx: TopicContext
     scope: Scope
-    shelf: Shelf
+    topic_index: TopicIndex
     drafts: list[Draft] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     notes: dict[str, bytes | None] = field(default_factory=dict)
-    means: dict[str, Mean] = field(default_factory=dict)
-    joined: dict[str, list[Member]] = field(default_factory=dict)
-    made: int = 0
-    split: int = 0
+    means: dict[str, VectorMean] = field(default_factory=dict)
+    added_members: dict[str, list[TopicMember]] = field(default_factory=dict)
+    created_count: int = 0
+    split_count: int = 0
 
-    def say(self, *verbs: Asserted | Linked | Retracted) -> None:
+    def add_drafts(self, *verbs: Asserted | Linked | Retracted) -> None:
         """Draft what is to be written."""
-        self.drafts += [Draft(verb, self.scope, AUTHOR) for verb in verbs]
+        self.drafts += [Draft(verb, self.scope, DEFAULT_AUTHOR) for verb in verbs]
 
-    def put(self, topic: str, mean: Mean) -> None:
+    def set_mean(self, topic: str, mean: VectorMean) -> None:
         """A topic has this mean now."""
         self.means[topic] = mean
-        self.notes[topic] = mean.pack(self.files.model)
-        self.shelf.put(topic, mean.code)
+        self.notes[topic] = mean.pack(self.ctx.model)
+        self.topic_index.put_topic(topic, mean.code)
 
-    def end(self, topic: str, why: str) -> None:
+    def retract_topic(self, topic: str, why: str) -> None:
         """A topic is no more; the past keeps it."""
-        self.say(Retracted(topic, why))
+        self.add_drafts(Retracted(topic, why))
         self.means.pop(topic, None)
         self.notes[topic] = None
-        self.shelf.drop(topic)
+        self.topic_index.drop_topic(topic)
 
-    def enrol(self, topic: str, members: Iterable[Member]) -> None:
+    def add_members(self, topic: str, members: Iterable[TopicMember]) -> None:
         """These are of this topic from now on."""
         for member in members:
             meta = {EXCHANGE: member.key}
-            self.say(*(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads))
-            self.joined.setdefault(topic, []).append(member)
+            self.add_drafts(*(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads))
+            self.added_members.setdefault(topic, []).append(member)
 
-    def begin(self, turn: Fact | None) -> str:
+    def create_topic(self, turn: Fact | None) -> str:
         """A new topic, named after a turn if that is still held; it goes when that turn is erased."""
-        topic = self.files.mint.id()
-        self.guards += [] if turn is None else [Intact(turn.seq)]
-        self.say(*naming(topic, turn))
-        self.made += 1
+        topic = self.ctx.id_generator.new_id()
+        self.guards += [] if turn is None else [EntryIntact(turn.seq)]
+        self.add_drafts(*draft_topic_name(topic, turn))
+        self.created_count += 1
         return topic
 
-    def renewed(self) -> bytes:
+    def renew_epoch(self) -> bytes:
         """Note that the topics of the scope changed; what they are known by from then on."""
-        epoch = self.files.mint.salt()
+        epoch = self.ctx.id_generator.new_salt()
         self.notes[epoch_key(self.scope)] = epoch
         return epoch
 
 
-def naming(topic: str, turn: Fact | None, since: int | None = None) -> tuple[Asserted | Linked, ...]:
+def draft_topic_name(topic: str, turn: Fact | None, since: int | None = None) -> tuple[Asserted | Linked, ...]:
     """That a topic is named after a turn, or after nothing."""
     if turn is None:
-        return (Asserted(topic, Claim(NAMELESS, TOPIC), since),)
-    return Asserted(topic, Claim(label(turn.text), TOPIC), since), Linked(topic, DERIVED_FROM, turn.id)
+        return (Asserted(topic, Claim(UNNAMED_LABEL, TOPIC), since),)
+    return Asserted(topic, Claim(make_label(turn.text), TOPIC), since), Linked(topic, DERIVED_FROM, turn.id)
 
 
 # What is there --------------------------------------------------------------------------------------------------------
 
 
-def opened(files: Files, scope: Scope) -> Flow[Filing]:
+def begin_changes(ctx: TopicContext, scope: Scope) -> Flow[TopicChanges]:
     """The topics of a scope, ready to be changed."""
     key = epoch_key(scope)
-    noted = yield from call(files.store.notes, scope.account, CONSUMER, [key])
-    shelf = files.shelves.take(scope, noted.get(key))
-    filing = Filing(files, scope, Shelf(products=dots.best()) if shelf is None else shelf)
-    if shelf is None:
-        yield from _load(filing)
-    return filing
+    notes = yield from call(ctx.store.read_notes, scope.account, CONSUMER, [key])
+    topic_index = ctx.cache.pop(scope, notes.get(key))
+    changes = TopicChanges(ctx, scope, TopicIndex(dot_fn=dots.choose_dot_products()) if topic_index is None else topic_index)
+    if topic_index is None:
+        yield from _load_index(changes)
+    return changes
 
 
-def held(files: Files, scope: Scope) -> Flow[Sequence[Fact]]:
+def load_topics(ctx: TopicContext, scope: Scope) -> Flow[Sequence[Fact]]:
     """The topics that exactly this scope has, oldest first; topics of topics are none."""
-    found = yield from call(files.store.held, scope, files.mint.now(), kinds=[TOPIC])
-    return [fact for fact in found if not fact.meta.get(SUPER)]
+    facts = yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
+    return [fact for fact in facts if not fact.meta.get(SUPER)]
 
 
-def _load(filing: Filing) -> Flow[None]:
+def _load_index(changes: TopicChanges) -> Flow[None]:
     """Put every topic of the scope on the shelf; what is not noted of one is made anew of its members."""
-    files, account = filing.files, filing.scope.account
-    topics = [fact.id for fact in (yield from held(files, filing.scope))]
-    for start in range(0, len(topics), PAGE):
-        page = topics[start : start + PAGE]
-        noted = yield from call(files.store.notes, account, CONSUMER, page)
+    ctx, account = changes.ctx, changes.scope.account
+    topics = [fact.id for fact in (yield from load_topics(ctx, changes.scope))]
+    for start in range(0, len(topics), PAGE_SIZE):
+        page = topics[start : start + PAGE_SIZE]
+        notes = yield from call(ctx.store.read_notes, account, CONSUMER, page)
         for topic in page:
-            centre = centre_in(noted.get(topic), files.model)
+            centre = unpack_centroid(notes.get(topic), ctx.model)
             if centre is None:
-                yield from renew(filing, topic)
+                yield from recompute_mean(changes, topic)
             else:
-                filing.shelf.put(topic, centre)
+                changes.topic_index.put_topic(topic, centre)
 
 
-def members(links: Iterable[Link], topic: str) -> list[Member]:
+def collect_members(links: Iterable[Link], topic: str) -> list[TopicMember]:
     """The exchanges that links put into a topic, in the order of the ledger."""
-    found: dict[str, dict[str, None]] = {}
+    threads_by_exchange: dict[str, dict[str, None]] = {}
     for link in links:
         if link.rel == IN_TOPIC and link.dst == topic:
-            found.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
-    return [Member(exchange, tuple(threads)) for exchange, threads in found.items()]
+            threads_by_exchange.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
+    return [TopicMember(exchange, tuple(threads)) for exchange, threads in threads_by_exchange.items()]
 
 
-def members_of(filing: Filing, topic: str) -> Flow[list[Member]]:
+def load_members(changes: TopicChanges, topic: str) -> Flow[list[TopicMember]]:
     """The exchanges of a topic: those it had, and those of this commit."""
-    links = yield from call(filing.files.store.links, filing.scope.account, [topic])
-    return [*members(sorted(links, key=lambda link: link.seq), topic), *filing.joined.get(topic, ())]
+    links = yield from call(changes.ctx.store.find_links, changes.scope.account, [topic])
+    return [*collect_members(sorted(links, key=lambda link: link.seq), topic), *changes.added_members.get(topic, ())]
 
 
-def spoken(files: Files, scope: Scope, exchanges: Iterable[Member]) -> Flow[list[Spoken]]:
+def load_exchange_texts(ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]) -> Flow[list[ExchangeText]]:
     """What was said in exchanges, as far as it is still held."""
-    several, now = list(exchanges), AsOf(LATEST, files.mint.now())
-    turns = yield from held_turns(files.store, scope, now, (thread for one in several for thread in one.threads))
-    said = (Spoken(one, tuple(turns[thread] for thread in one.threads if thread in turns)) for one in several)
-    return [one for one in said if one.facts]
+    members, now = list(exchanges), AsOf(LATEST, ctx.id_generator.now())
+    turns = yield from load_current_turns(ctx.store, scope, now, (thread for exchange in members for thread in exchange.threads))
+    texts = (ExchangeText(exchange, tuple(turns[thread] for thread in exchange.threads if thread in turns)) for exchange in members)
+    return [exchange for exchange in texts if exchange.facts]
 
 
-def codes_of(filing: Filing, exchanges: Sequence[Member]) -> Flow[dict[str, bytes]]:
+def load_codes(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[dict[str, bytes]]:
     """The vectors of exchanges by their keys, in order: as they are noted, and else as the embedder gives them."""
-    files, account = filing.files, filing.scope.account
-    noted = dict((yield from call(files.store.notes, account, CONSUMER, [member.key for member in exchanges])))
-    noted |= {key: note for key, note in filing.notes.items() if note is not None}
-    found = {member.key: code_in(noted.get(member.key), files.model) for member in exchanges}
-    missing = [member for member in exchanges if found[member.key] is None]
-    if missing and files.embedder is not None and files.embedder.model == files.model:
-        said = yield from spoken(files, filing.scope, missing)
-        filing.guards += [Intact(fact.seq) for one in said for fact in one.facts]
-        for key, code in (yield from _embedded(files.embedder, said)).items():
-            found[key], filing.notes[key] = code, pack_code(code, files.model)
-    return {key: code for key, code in found.items() if code is not None}
+    ctx, account = changes.ctx, changes.scope.account
+    notes = dict((yield from call(ctx.store.read_notes, account, CONSUMER, [member.key for member in exchanges])))
+    notes |= {key: note for key, note in changes.notes.items() if note is not None}
+    codes = {member.key: unpack_code(notes.get(member.key), ctx.model) for member in exchanges}
+    missing = [member for member in exchanges if codes[member.key] is None]
+    if missing and ctx.embedder is not None and ctx.embedder.model == ctx.model:
+        texts = yield from load_exchange_texts(ctx, changes.scope, missing)
+        changes.guards += [EntryIntact(fact.seq) for exchange in texts for fact in exchange.facts]
+        for key, code in (yield from _embed_exchanges(ctx.embedder, texts)).items():
+            codes[key], changes.notes[key] = code, pack_code(code, ctx.model)
+    return {key: code for key, code in codes.items() if code is not None}
 
 
-def _embedded(embedder: Embedder, said: Sequence[Spoken]) -> Flow[Mapping[str, bytes]]:
-    if not said:
+def _embed_exchanges(embedder: Embedder, texts: Sequence[ExchangeText]) -> Flow[Mapping[str, bytes]]:
+    if not texts:
         return {}
-    vectors = yield from call(embedder.embed, [one.text for one in said], "passage")
-    vectors = sound(embedder, vectors, len(said))
-    return {one.member.key: quantise([float(x) for x in vec]) for one, vec in zip(said, vectors, strict=True)}
+    vectors = yield from call(embedder.embed, [exchange.text for exchange in texts], "passage")
+    vectors = validate_vectors(embedder, vectors, len(texts))
+    return {exchange.member.key: quantise([float(x) for x in vec]) for exchange, vec in zip(texts, vectors, strict=True)}
 
 
-def renew(filing: Filing, topic: str) -> Flow[None]:
+def recompute_mean(changes: TopicChanges, topic: str) -> Flow[None]:
     """Make the mean of a topic anew of its members; one that has none left is no more."""
-    exchanges = yield from members_of(filing, topic)
-    codes = yield from codes_of(filing, exchanges)
+    exchanges = yield from load_members(changes, topic)
+    codes = yield from load_codes(changes, exchanges)
     if codes:
-        filing.put(topic, mean_of(codes.values()))
+        changes.set_mean(topic, compute_mean(codes.values()))
     elif not exchanges:
-        filing.end(topic, "empty")
+        changes.retract_topic(topic, "empty")
 
 
 # Filing ---------------------------------------------------------------------------------------------------------------
 
 
-def file(filing: Filing, exchanges: Sequence[Member]) -> Flow[int]:
+def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[int]:
     """Put exchanges into the topics they are near enough to, or into new ones; how many were put somewhere."""
-    codes = yield from codes_of(filing, exchanges)
-    filed = 0
+    codes = yield from load_codes(changes, exchanges)
+    count = 0
     for member in exchanges:
         if (code := codes.get(member.key)) is None:
             continue
-        topic = join(code, filing.shelf, filing.files.limits.join)
+        topic = find_topic_to_join(code, changes.topic_index, changes.ctx.thresholds.join)
         if topic is None:
-            topic, mean = filing.begin((yield from first_held(filing.files, filing.scope, [member]))), Mean()
+            topic, mean = changes.create_topic((yield from find_naming_turn(changes.ctx, changes.scope, [member]))), VectorMean()
         else:
-            mean = yield from _mean(filing, topic)
-        filing.enrol(topic, [member])
-        filing.put(topic, mean.plus(code))
-        filed += 1
-        if overfull(mean.count, mean.count + 1, filing.files.settings.topic_cap):
-            yield from divide(filing, topic)
-    return filed
+            mean = yield from _load_mean(changes, topic)
+        changes.add_members(topic, [member])
+        changes.set_mean(topic, mean.add(code))
+        count += 1
+        if needs_split(mean.count, mean.count + 1, changes.ctx.settings.topic_cap):
+            yield from split_topic(changes, topic)
+    return count
 
 
-def _mean(filing: Filing, topic: str) -> Flow[Mean]:
-    if topic not in filing.means:
-        noted = yield from call(filing.files.store.notes, filing.scope.account, CONSUMER, [topic])
-        known = mean_in(noted.get(topic), filing.files.model)
-        if known is not None:
-            return known
-        yield from renew(filing, topic)
-    return filing.means.get(topic, Mean())
+def _load_mean(changes: TopicChanges, topic: str) -> Flow[VectorMean]:
+    if topic not in changes.means:
+        notes = yield from call(changes.ctx.store.read_notes, changes.scope.account, CONSUMER, [topic])
+        stored = unpack_mean(notes.get(topic), changes.ctx.model)
+        if stored is not None:
+            return stored
+        yield from recompute_mean(changes, topic)
+    return changes.means.get(topic, VectorMean())
 
 
-def first_held(files: Files, scope: Scope, exchanges: Iterable[Member]) -> Flow[Fact | None]:
+def find_naming_turn(ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]) -> Flow[Fact | None]:
     """The turn that a topic of these is named after: that of the first of which anything is held."""
     for member in exchanges:
-        for said in (yield from spoken(files, scope, [member])):
-            return opening(said.facts)
+        for exchange in (yield from load_exchange_texts(ctx, scope, [member])):
+            return pick_opening_turn(exchange.facts)
     return None
 
 
-def divide(filing: Filing, topic: str) -> Flow[None]:
+def split_topic(changes: TopicChanges, topic: str) -> Flow[None]:
     """Make several topics of one, if its members lie in clusters that are nearer than it takes to join."""
-    exchanges = {member.key: member for member in (yield from members_of(filing, topic))}
-    codes = yield from codes_of(filing, list(exchanges.values()))
-    parts = clusters(codes, filing.files.limits.split)
-    if len(parts) < 2:
+    exchanges = {member.key: member for member in (yield from load_members(changes, topic))}
+    codes = yield from load_codes(changes, list(exchanges.values()))
+    groups = cluster_codes(codes, changes.ctx.thresholds.split)
+    if len(groups) < 2:
         return
-    filing.end(topic, "split")
-    filing.split += 1
-    for part in parts:
-        several = [exchanges[key] for key in part]
-        made = filing.begin((yield from first_held(filing.files, filing.scope, several)))
-        filing.enrol(made, several)
-        filing.put(made, mean_of(codes[key] for key in part))
+    changes.retract_topic(topic, "split")
+    changes.split_count += 1
+    for keys in groups:
+        group = [exchanges[key] for key in keys]
+        new_topic = changes.create_topic((yield from find_naming_turn(changes.ctx, changes.scope, group)))
+        changes.add_members(new_topic, group)
+        changes.set_mean(new_topic, compute_mean(codes[key] for key in keys))

@@ -12,14 +12,14 @@ from typing import Final
 
 from told.core.entry import Draft, Retracted
 from told.core.fact import Fact
-from told.core.query import LATEST, AsOf, Find, listed
+from told.core.query import LATEST, AsOf, FactQuery, exclude_unlisted
 from told.core.scope import Scope
 from told.flow import Flow, call
-from told.ledger.commit import commit, decided
-from told.ports import Batch, Still
-from told.read.fading import faded, strengths
-from told.read.gather import Eye, by_id
-from told.read.guard import denials
+from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ports import Batch, ThreadUntouched
+from told.read.fading import find_faded, measure_strengths
+from told.read.gather import ReadContext, load_facts_by_id
+from told.read.guard import find_denials
 
 CONSUMER: Final = "forgetting"
 FADED, FORGOTTEN = "faded", "forgotten"
@@ -28,42 +28,42 @@ PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ForgottenFact:
     """A memory that was given up, and what it weighed last."""
 
     fact: Fact
     weight: float
 
 
-def forget_faded(eye: Eye, scope: Scope) -> Flow[tuple[Lost, ...]]:
+def forget_faded(ctx: ReadContext, scope: Scope) -> Flow[tuple[ForgottenFact, ...]]:
     """Give up everything of a scope that has faded by now, in pages of the scope as it is at the beginning."""
-    head = yield from call(eye.store.head, scope.account)
-    find = listed(Find(scope, AsOf(head.seq, eye.store.mint.now()), show_expired=True, limit=PAGE))
-    lost: list[Lost] = []
-    while facts := (yield from call(eye.store.facts, find)):
-        denied = denials(facts, eye.guards)
-        gone = yield from faded(eye, [fact for fact in facts if fact.seq not in denied], find)
-        lost += yield from _given_up(eye, find, [fact.id for fact in facts if fact.seq in gone])
-        find = replace(find, after=facts[-1].seq)
-    return tuple(lost)
+    head = yield from call(ctx.store.get_head, scope.account)
+    query = exclude_unlisted(FactQuery(scope, AsOf(head.seq, ctx.store.mint.now()), show_expired=True, limit=PAGE))
+    forgotten: list[ForgottenFact] = []
+    while facts := (yield from call(ctx.store.find_facts, query)):
+        denied = find_denials(facts, ctx.guards)
+        faded_seqs = yield from find_faded(ctx, [fact for fact in facts if fact.seq not in denied], query)
+        forgotten += yield from _retract_faded(ctx, query, [fact.id for fact in facts if fact.seq in faded_seqs])
+        query = replace(query, after=facts[-1].seq)
+    return tuple(forgotten)
 
 
-def _given_up(eye: Eye, find: Find, threads: Sequence[str]) -> Flow[Sequence[Lost]]:
+def _retract_faded(ctx: ReadContext, query: FactQuery, threads: Sequence[str]) -> Flow[Sequence[ForgottenFact]]:
     """Give up those threads that have faded still, all of them together."""
-    latest = replace(find, as_of=AsOf(LATEST, find.as_of.at), limit=None, after=0)
+    latest = replace(query, as_of=AsOf(LATEST, query.as_of.at), limit=None, after=0)
 
-    def decide() -> Flow[Sequence[Lost]]:
-        seen = (yield from call(eye.store.head, find.scope.account)).seq
-        facts = yield from by_id(eye, latest, threads)
-        found = yield from strengths(eye, facts, latest)
-        lost = [Lost(fact, found[fact.seq].weight) for fact in facts if found[fact.seq].faded]
-        if lost:
-            yield from commit(eye.store, _batch(find.scope.account, [each.fact for each in lost], seen))
-        return lost
+    def decide() -> Flow[Sequence[ForgottenFact]]:
+        head_seq = (yield from call(ctx.store.get_head, query.scope.account)).seq
+        facts = yield from load_facts_by_id(ctx, latest, threads)
+        strength_by_seq = yield from measure_strengths(ctx, facts, latest)
+        forgotten = [ForgottenFact(fact, strength_by_seq[fact.seq].weight) for fact in facts if strength_by_seq[fact.seq].is_faded]
+        if forgotten:
+            yield from commit_batch(ctx.store, _build_batch(query.scope.account, [item.fact for item in forgotten], head_seq))
+        return forgotten
 
-    return (yield from decided(eye.settings.conflict_retries, decide)) if threads else ()
+    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)) if threads else ()
 
 
-def _batch(account: str, facts: Sequence[Fact], seen: int) -> Batch:
+def _build_batch(account: str, facts: Sequence[Fact], head_seq: int) -> Batch:
     drafts = [Draft(Retracted(fact.id, FADED), fact.scope, CONSUMER) for fact in facts]
-    return Batch(account, drafts, [Still(fact.id, seen) for fact in facts], seen)
+    return Batch(account, drafts, [ThreadUntouched(fact.id, head_seq) for fact in facts], head_seq)

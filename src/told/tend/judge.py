@@ -15,31 +15,31 @@ from told.core.entry import Draft, Entry, Linked, Observed
 from told.core.errors import InvalidInput, LLMError, ToldError
 from told.core.fact import NEVER, NODE, QUARANTINE, Fact
 from told.core.scope import Scope
-from told.core.text import loads_forgiving, snippet
+from told.core.text import parse_lenient_json, make_snippet
 from told.flow import Flow, call
-from told.ledger.commit import decided
-from told.ledger.consume import Failure, attempt
-from told.ports import LLM, Fault, Guard, Intact, Step, Store, ThreadAt
-from told.tend.silence import silent
-from told.tend.tail import consumer, returned
-from told.tend.worth import IMPORTANCE, judgements, worth
-from told.write.desk import Desk, Plan, settle
-from told.write.extract.brief import asked, fenced, page
-from told.write.understand import FOR_GOOD, UNSAID, Overtaken, one_at_a_time
+from told.ledger.commit import retry_on_conflict
+from told.ledger.consume import Failure, catch_failure
+from told.ports import LLM, Fault, Guard, EntryIntact, CursorStep, Store, ThreadAt
+from told.tend.silence import select_retracted_threads
+from told.tend.tail import get_cursor_name, build_restore_draft
+from told.tend.worth import IMPORTANCE, load_judgements, resolve_importance
+from told.write.desk import WriteContext, WritePlan, commit_plan
+from told.write.extract.brief import ask_llm, fence_as_data, load_prompt
+from told.write.understand import PERMANENT_STATUSES, REDACTED_ERROR, CursorConflict, run_exclusive
 
 CONSUMER: Final = "judging"
 PAGE: Final = 256
-MANY: Final = 1000
+MAX_WAITING: Final = 1000
 """So many turns may wait for others to be asked about with."""
 
-LONGEST: Final = 1000
+MAX_TURN_CHARS: Final = 1000
 """How many characters of a turn a model is shown; the rest rarely changes what it is worth."""
 
-MOST: Final = 1e9
-SPEAKERS: Final = ("user", "assistant")
-LISTS: Final = ("scores", "turns", "results", "judgements", "items")
-NAMES: Final = ("importance", "score", "weight", "value")
-SCHEMA: Final[Mapping[str, Any]] = {
+MAX_NUMBER: Final = 1e9
+JUDGED_ROLES: Final = ("user", "assistant")
+LIST_KEYS: Final = ("scores", "turns", "results", "judgements", "items")
+SCORE_KEYS: Final = ("importance", "score", "weight", "value")
+RESPONSE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
         "scores": {
@@ -56,7 +56,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UnjudgedTurn:
     """A turn to be judged: where its evidence stands, which it is, its scope and its words."""
 
     seq: int
@@ -67,45 +67,45 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeResult:
     """How many turns were judged, how many came back for it, and what stopped the judge."""
 
     turns: int = 0
-    returned: int = 0
+    restored: int = 0
     failure: Failure | None = None
 
-    def __add__(self, other: Judged) -> Judged:
-        return Judged(self.turns + other.turns, self.returned + other.returned, other.failure or self.failure)
+    def __add__(self, other: JudgeResult) -> JudgeResult:
+        return JudgeResult(self.turns + other.turns, self.restored + other.restored, other.failure or self.failure)
 
 
-def judge(desk: Desk, account: str, scopes: Sequence[Scope] | None = None, *, full: bool = False) -> Flow[Judged]:
+def judge_turns(ctx: WriteContext, account: str, scopes: Sequence[Scope] | None = None, *, full_only: bool = False) -> Flow[JudgeResult]:
     """Ask about every turn of some scopes, or of all, that nobody was asked about yet, never about two in one question.
 
     It stops where the model is down and passes over what it garbles. With `full` only as many turns at a time as one
     question may hold: fewer are left for later, until too many wait. Whoever else in this process would ask the same
     waits until it is answered.
     """
-    llm = desk.mind.thinking
-    if llm is None or not desk.settings.judge or (scopes is not None and not scopes):
-        return Judged()
-    return (yield from one_at_a_time(desk.mind.alone, _drained(desk, llm, account, scopes, full=full)))
+    llm = ctx.extraction.background_llm
+    if llm is None or not ctx.settings.judge or (scopes is not None and not scopes):
+        return JudgeResult()
+    return (yield from run_exclusive(ctx.extraction.mutex, _judge_backlog(ctx, llm, account, scopes, full_only=full_only)))
 
 
-def _drained(desk: Desk, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full: bool) -> Flow[Judged]:
-    total, more = Judged(), True
-    after = yield from _start(desk.store, account, scopes)
-    while more:
-        found = yield from _waiting(desk.store, account, scopes, after)
-        questions = found.questions(desk.settings.judge_batch, full=full and not found.more)
+def _judge_backlog(ctx: WriteContext, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full_only: bool) -> Flow[JudgeResult]:
+    total, has_more = JudgeResult(), True
+    after = yield from _load_start_cursor(ctx.store, account, scopes)
+    while has_more:
+        backlog = yield from _load_backlog(ctx.store, account, scopes, after)
+        questions = backlog.build_questions(ctx.settings.judge_batch, full_only=full_only and not backlog.has_more)
         try:
-            done = yield from _round(desk, llm, questions)
-        except Overtaken:
+            result = yield from _ask_questions(ctx, llm, questions)
+        except CursorConflict:
             continue
-        total += done
-        if done.failure is not None:
+        total += result
+        if result.failure is not None:
             return total
-        yield from _passed(desk.store, account, scopes, found.end(questions))
-        after, more = found.last, found.more
+        yield from _advance_cursors(ctx.store, account, scopes, backlog.compute_cursor(questions))
+        after, has_more = backlog.last_seq, backlog.has_more
     return total
 
 
@@ -113,100 +113,100 @@ def _drained(desk: Desk, llm: LLM, account: str, scopes: Sequence[Scope] | None,
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeQuestion:
     """Turns of one scope that are asked about together, and the step that goes past them."""
 
-    turns: Sequence[Said]
-    step: Step
+    turns: Sequence[UnjudgedTurn]
+    step: CursorStep
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class JudgeBacklog:
     """The turns that wait, by scope, with how far each has come; how far was looked, and whether there may be more."""
 
-    turns: Mapping[Scope, Sequence[Said]]
+    turns: Mapping[Scope, Sequence[UnjudgedTurn]]
     cursors: Mapping[Scope, int]
-    last: int
-    more: bool
+    last_seq: int
+    has_more: bool
 
-    def questions(self, most: int, *, full: bool) -> list[Question]:
+    def build_questions(self, max_turns: int, *, full_only: bool) -> list[JudgeQuestion]:
         """What to ask, so many turns at a time, or only questions that are as long as that."""
-        found: list[Question] = []
+        questions: list[JudgeQuestion] = []
         for scope, turns in self.turns.items():
             before = self.cursors[scope]
-            for start in range(0, len(turns) - most + 1 if full else len(turns), most):
-                page = turns[start : start + most]
-                found.append(Question(page, Step(consumer(CONSUMER, scope), before, page[-1].seq)))
+            for start in range(0, len(turns) - max_turns + 1 if full_only else len(turns), max_turns):
+                page = turns[start : start + max_turns]
+                questions.append(JudgeQuestion(page, CursorStep(get_cursor_name(CONSUMER, scope), before, page[-1].seq)))
                 before = page[-1].seq
-        return found
+        return questions
 
-    def end(self, asked: Sequence[Question]) -> int:
+    def compute_cursor(self, answered: Sequence[JudgeQuestion]) -> int:
         """The position up to which nothing waits any more once these are answered."""
-        done = {turn.seq for question in asked for turn in question.turns}
-        left = (turn.seq for turns in self.turns.values() for turn in turns if turn.seq not in done)
-        return min(left, default=self.last + 1) - 1
+        answered_seqs = {turn.seq for question in answered for turn in question.turns}
+        remaining = (turn.seq for turns in self.turns.values() for turn in turns if turn.seq not in answered_seqs)
+        return min(remaining, default=self.last_seq + 1) - 1
 
 
-def _start(store: Store, account: str, scopes: Sequence[Scope] | None) -> Flow[int]:
+def _load_start_cursor(store: Store, account: str, scopes: Sequence[Scope] | None) -> Flow[int]:
     """The position up to which nothing waits in any of these scopes."""
-    after = yield from call(store.cursor, account, CONSUMER)
-    own = NEVER
+    after = yield from call(store.get_cursor, account, CONSUMER)
+    scope_cursor = NEVER
     for scope in scopes or ():
-        own = min(own, (yield from call(store.cursor, account, consumer(CONSUMER, scope))))
-    return max(after, own) if scopes else after
+        scope_cursor = min(scope_cursor, (yield from call(store.get_cursor, account, get_cursor_name(CONSUMER, scope))))
+    return max(after, scope_cursor) if scopes else after
 
 
-def _waiting(store: Store, account: str, scopes: Sequence[Scope] | None, after: int) -> Flow[Waiting]:
+def _load_backlog(store: Store, account: str, scopes: Sequence[Scope] | None, after: int) -> Flow[JudgeBacklog]:
     """The next turns that wait to be judged, no more than a good many."""
-    wanted = None if scopes is None else frozenset(scopes)
-    turns: dict[Scope, list[Said]] = {}
+    scope_filter = None if scopes is None else frozenset(scopes)
+    turns: dict[Scope, list[UnjudgedTurn]] = {}
     cursors: dict[Scope, int] = {}
     count = 0
-    while count < MANY and (entries := (yield from call(store.scan, account, after, PAGE))):
-        for turn in _turns(entries):
-            if wanted is not None and turn.scope not in wanted:
+    while count < MAX_WAITING and (entries := (yield from call(store.scan_entries, account, after, PAGE))):
+        for turn in _parse_turns(entries):
+            if scope_filter is not None and turn.scope not in scope_filter:
                 continue
             if turn.scope not in cursors:
-                cursors[turn.scope] = yield from call(store.cursor, account, consumer(CONSUMER, turn.scope))
+                cursors[turn.scope] = yield from call(store.get_cursor, account, get_cursor_name(CONSUMER, turn.scope))
             if turn.seq > cursors[turn.scope]:
                 turns.setdefault(turn.scope, []).append(turn)
                 count += 1
         after = entries[-1].seq
-    return Waiting(turns, cursors, after, count >= MANY)
+    return JudgeBacklog(turns, cursors, after, count >= MAX_WAITING)
 
 
-def _round(desk: Desk, llm: LLM, questions: Sequence[Question]) -> Flow[Judged]:
+def _ask_questions(ctx: WriteContext, llm: LLM, questions: Sequence[JudgeQuestion]) -> Flow[JudgeResult]:
     """Ask one question after the other, until the model fails in a way that may pass."""
-    total = Judged()
+    total = JudgeResult()
     for question in questions:
-        done = yield from attempt(_judged(desk, llm, question.turns, question.step))
-        if isinstance(done, Judged):
-            total += done
-        elif isinstance(done.error, Overtaken):
-            raise done.error
+        outcome = yield from catch_failure(_judge_batch(ctx, llm, question.turns, question.step))
+        if isinstance(outcome, JudgeResult):
+            total += outcome
+        elif isinstance(outcome.error, CursorConflict):
+            raise outcome.error
         else:
             account = question.turns[0].scope.account
-            tried = yield from _failed(desk.store, account, question.turns[0].seq, done)
-            if tried < desk.settings.consumer_attempts and _passing(done):
-                return total + Judged(failure=done)
-            yield from call(desk.store.advance, account, question.step.consumer, question.step.after)
+            attempts = yield from _record_failure(ctx.store, account, question.turns[0].seq, outcome)
+            if attempts < ctx.settings.consumer_attempts and _is_transient(outcome):
+                return total + JudgeResult(failure=outcome)
+            yield from call(ctx.store.advance_cursor, account, question.step.consumer, question.step.after)
     return total
 
 
-def _passed(store: Store, account: str, scopes: Sequence[Scope] | None, end: int) -> Flow[None]:
+def _advance_cursors(store: Store, account: str, scopes: Sequence[Scope] | None, end: int) -> Flow[None]:
     """Remember that nothing waits up to a position, in some scopes or in all."""
-    names = [CONSUMER] if scopes is None else [consumer(CONSUMER, scope) for scope in scopes]
+    names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
     for name in names:
-        if (yield from call(store.cursor, account, name)) < end:
-            yield from call(store.advance, account, name, end)
+        if (yield from call(store.get_cursor, account, name)) < end:
+            yield from call(store.advance_cursor, account, name, end)
 
 
-def _turns(entries: Sequence[Entry]) -> Iterator[Said]:
+def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
     for entry in entries:
         match entry.draft:
-            case Draft(verb=Observed(id=id_, evidence=said), scope=Scope() as scope) if said.role in SPEAKERS:
-                if said.sort == "turn":
-                    yield Said(entry.seq, id_, scope, said.role, said.content)
+            case Draft(verb=Observed(id=id_, evidence=evidence), scope=Scope() as scope) if evidence.role in JUDGED_ROLES:
+                if evidence.sort == "turn":
+                    yield UnjudgedTurn(entry.seq, id_, scope, evidence.role, evidence.content)
             case _:
                 pass
 
@@ -214,174 +214,174 @@ def _turns(entries: Sequence[Entry]) -> Iterator[Said]:
 # Asking ---------------------------------------------------------------------------------------------------------------
 
 
-def _judged(desk: Desk, llm: LLM, turns: Sequence[Said], step: Step | None) -> Flow[Judged]:
+def _judge_batch(ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], step: CursorStep | None) -> Flow[JudgeResult]:
     """Ask about those turns that stand for something, and keep what the model says, together with the step."""
     account = turns[0].scope.account
-    known = yield from _threads(desk.store, account, turns)
-    before = yield from judgements(desk.store, account, [fact.id for fact in known.values()])
-    open_ = [_as_held(turn, fact) for turn in turns if (fact := known.get(turn.evidence)) and fact.id not in before]
-    scores = (yield from _asked(llm, open_)) if open_ else {}
+    facts_by_evidence = yield from _load_turn_facts(ctx.store, account, turns)
+    existing_scores = yield from load_judgements(ctx.store, account, [fact.id for fact in facts_by_evidence.values()])
+    unjudged = [_use_current_text(turn, fact) for turn in turns if (fact := facts_by_evidence.get(turn.evidence)) and fact.id not in existing_scores]
+    scores = (yield from _ask_for_scores(llm, unjudged)) if unjudged else {}
 
-    def decide() -> Flow[Judged]:
-        if step is not None and (yield from call(desk.store.cursor, account, step.consumer)) != step.before:
-            raise Overtaken
-        plan, count, back = yield from _planned(desk, llm, open_, scores)
-        yield from settle(desk, turns[0].scope, plan, step=step)
-        return Judged(count, back)
+    def decide() -> Flow[JudgeResult]:
+        if step is not None and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before:
+            raise CursorConflict
+        plan, score_count, restored = yield from _plan_scores(ctx, llm, unjudged, scores)
+        yield from commit_plan(ctx, turns[0].scope, plan, step=step)
+        return JudgeResult(score_count, restored)
 
-    done = yield from decided(desk.settings.conflict_retries, decide)
-    yield from _settled(desk.store, account, [turn.seq for turn in turns])
-    return done
+    result = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    yield from _resolve_faults(ctx.store, account, [turn.seq for turn in turns])
+    return result
 
 
-def _as_held(turn: Said, fact: Fact) -> Said:
+def _use_current_text(turn: UnjudgedTurn, fact: Fact) -> UnjudgedTurn:
     """A turn in the words it has now; who corrected them does not want the old ones judged."""
     return turn if fact.evidence == turn.evidence else replace(turn, text=fact.text)
 
 
-def _asked(llm: LLM, turns: Sequence[Said]) -> Flow[Mapping[str, float]]:
+def _ask_for_scores(llm: LLM, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str, float]]:
     """What the model says each of these turns is worth, by evidence; an answer that gives no score is an error."""
-    lines = [f"{number}. {turn.role}: {snippet(turn.text, LONGEST)}" for number, turn in enumerate(turns, 1)]
-    reply, _ = yield from asked(llm, page("judge"), fenced("turns", lines), SCHEMA)
-    scores = read(str(reply), len(turns))
+    lines = [f"{number}. {turn.role}: {make_snippet(turn.text, MAX_TURN_CHARS)}" for number, turn in enumerate(turns, 1)]
+    reply, _ = yield from ask_llm(llm, load_prompt("judge"), fence_as_data("turns", lines), RESPONSE_SCHEMA)
+    scores = parse_scores(str(reply), len(turns))
     if not scores:
         raise LLMError(f"{llm.model} gave no score that can be read.", raw=str(reply))
     return {turns[number - 1].evidence: score for number, score in scores.items()}
 
 
-def read(reply: str, count: int) -> dict[int, float]:
+def parse_scores(reply: str, count: int) -> dict[int, float]:
     """The scores of an answer by the number of the turn, in whichever of the usual shapes, each from 0 to 1."""
     try:
-        said = loads_forgiving(reply)
+        data = parse_lenient_json(reply)
     except InvalidInput:
         return {}
-    if isinstance(said, Mapping):
-        listed = next((said[name] for name in LISTS if isinstance(said.get(name), list)), None)
-        said = [said] if listed is None and any(name in said for name in NAMES) else said if listed is None else listed
-    pairs = said.items() if isinstance(said, Mapping) else enumerate(said, 1) if isinstance(said, list) else ()
-    found = (_score(place, item) for place, item in pairs)
-    return {number: score for number, score in filter(None, found) if 0 < number <= count}
+    if isinstance(data, Mapping):
+        items = next((data[name] for name in LIST_KEYS if isinstance(data.get(name), list)), None)
+        data = [data] if items is None and any(name in data for name in SCORE_KEYS) else data if items is None else items
+    pairs = data.items() if isinstance(data, Mapping) else enumerate(data, 1) if isinstance(data, list) else ()
+    scores = (_parse_score(position, item) for position, item in pairs)
+    return {number: score for number, score in filter(None, scores) if 0 < number <= count}
 
 
-def _score(place: object, item: object) -> tuple[int, float] | None:
+def _parse_score(position: object, item: object) -> tuple[int, float] | None:
     """One score with the number of its turn, which is its place unless it says another."""
     value = item
     if isinstance(item, Mapping):
-        place = next((item[name] for name in ("turn", "id", "number", "index") if name in item), place)
-        value = next((item[name] for name in NAMES if name in item), None)
-    number, score = _number(place), _number(value)
+        position = next((item[name] for name in ("turn", "id", "number", "index") if name in item), position)
+        value = next((item[name] for name in SCORE_KEYS if name in item), None)
+    number, score = _parse_number(position), _parse_number(value)
     return None if number is None or score is None else (int(number), min(max(score, 0.0), 1.0))
 
 
-def _number(value: object) -> float | None:
+def _parse_number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         number = float(str(value).strip().lstrip("#"))
     except ValueError:
         return None
-    return number if abs(number) < MOST else None
+    return number if abs(number) < MAX_NUMBER else None
 
 
 # Keeping what it says -------------------------------------------------------------------------------------------------
 
 
-def _threads(store: Store, account: str, turns: Sequence[Said]) -> Flow[Mapping[str, Fact]]:
+def _load_turn_facts(store: Store, account: str, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str, Fact]]:
     """The latest version of the thread that stands for each of these turns, held or not, by evidence.
 
     A turn that the gate kept out has none, nor has one that was erased, nor one of which everything was given up.
     """
-    taken = yield from call(store.taken, account, [turn.evidence for turn in turns])
-    hidden = silent(taken)
-    first: dict[str, str] = {}
-    for fact in taken:
+    versions = yield from call(store.facts_from_evidence, account, [turn.evidence for turn in turns])
+    retracted = select_retracted_threads(versions)
+    thread_by_evidence: dict[str, str] = {}
+    for fact in versions:
         if fact.evidence is not None and fact.kind not in (NODE, QUARANTINE):
-            first.setdefault(fact.evidence, fact.id)
-    latest = {fact.id: fact for fact in taken}
-    wanted = {turn.evidence for turn in turns}
+            thread_by_evidence.setdefault(fact.evidence, fact.id)
+    latest = {fact.id: fact for fact in versions}
+    evidence_ids = {turn.evidence for turn in turns}
     return {
-        evidence: latest[thread] for evidence, thread in first.items() if evidence in wanted and thread not in hidden
+        evidence: latest[thread] for evidence, thread in thread_by_evidence.items() if evidence in evidence_ids and thread not in retracted
     }
 
 
-def _planned(
-    desk: Desk, llm: LLM, turns: Sequence[Said], scores: Mapping[str, float]
-) -> Flow[tuple[Plan, int, int]]:
+def _plan_scores(
+    ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], scores: Mapping[str, float]
+) -> Flow[tuple[WritePlan, int, int]]:
     """The links that keep the scores, and the threads that come back for theirs; how many there are of each.
 
     What somebody gave up for another reason than being unimportant is nobody's to judge any more.
     """
-    plan, count, back = Plan([], [], []), 0, 0
+    plan, count, restored = WritePlan([], [], []), 0, 0
     if not turns:
         return plan, 0, 0
     account = turns[0].scope.account
-    known = yield from _threads(desk.store, account, turns)
-    before = yield from judgements(desk.store, account, [fact.id for fact in known.values()])
-    judged = [turn for turn in turns if turn.evidence in known and turn.evidence in scores]
-    new = [turn for turn in judged if known[turn.evidence].id not in before]
-    for turn in new:
-        fact, score = known[turn.evidence], scores[turn.evidence]
-        held = yield from call(desk.store.fact, account, fact.id)
-        again = None if held else returned((yield from call(desk.store.thread, account, fact.id)))
-        if held is None and again is None:
+    facts_by_evidence = yield from _load_turn_facts(ctx.store, account, turns)
+    existing_scores = yield from load_judgements(ctx.store, account, [fact.id for fact in facts_by_evidence.values()])
+    scored = [turn for turn in turns if turn.evidence in facts_by_evidence and turn.evidence in scores]
+    pending = [turn for turn in scored if facts_by_evidence[turn.evidence].id not in existing_scores]
+    for turn in pending:
+        fact, score = facts_by_evidence[turn.evidence], scores[turn.evidence]
+        current = yield from call(ctx.store.get_fact, account, fact.id)
+        restore_draft = None if current else build_restore_draft((yield from call(ctx.store.thread_entries, account, fact.id)))
+        if current is None and restore_draft is None:
             continue
         plan.drafts.append(Draft(Linked(turn.evidence, IMPORTANCE, fact.id, score), turn.scope, llm.model))
-        guards: list[Guard] = [Intact(turn.seq), ThreadAt(fact.id, None if held is None else held.seq)]
+        guards: list[Guard] = [EntryIntact(turn.seq), ThreadAt(fact.id, None if current is None else current.seq)]
         plan.guards += guards
         count += 1
-        if again is not None and worth(fact, score) >= desk.settings.keep_importance:
-            plan.drafts.append(again)
-            back += 1
-    return plan, count, back
+        if restore_draft is not None and resolve_importance(fact, score) >= ctx.settings.keep_importance:
+            plan.drafts.append(restore_draft)
+            restored += 1
+    return plan, count, restored
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------
 
 
-def _passing(failure: Failure) -> bool:
+def _is_transient(failure: Failure) -> bool:
     """Whether the cause may pass by itself; a request that a provider refuses as such will be refused again."""
     error = failure.error
-    return not isinstance(error, ToldError) or error.detail.get("status") not in FOR_GOOD
+    return not isinstance(error, ToldError) or error.detail.get("status") not in PERMANENT_STATUSES
 
 
-def _failed(store: Store, account: str, seq: int, failure: Failure) -> Flow[int]:
+def _record_failure(store: Store, account: str, seq: int, failure: Failure) -> Flow[int]:
     """Keep a failure; how often it has failed by now."""
     detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
-    yield from call(store.fault, account, CONSUMER, seq, str(failure), str(detail.get("raw") or ""))
-    return max((fault.attempts for fault in (yield from _faults(store, account, [seq]))), default=1)
+    yield from call(store.record_fault, account, CONSUMER, seq, str(failure), str(detail.get("raw") or ""))
+    return max((fault.attempts for fault in (yield from _load_faults(store, account, [seq]))), default=1)
 
 
-def _settled(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
-    done = yield from _faults(store, account, seqs)
-    if done:
-        yield from call(store.settle, account, [fault.id for fault in done])
+def _resolve_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
+    faults = yield from _load_faults(store, account, seqs)
+    if faults:
+        yield from call(store.clear_faults, account, [fault.id for fault in faults])
 
 
-def _faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list[Fault]]:
-    faults = yield from call(store.faults, account)
+def _load_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list[Fault]]:
+    faults = yield from call(store.list_faults, account)
     return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
 
 
-def retry(desk: Desk, account: str, chosen: Sequence[int]) -> Flow[tuple[int, int]]:
+def retry_faults(ctx: WriteContext, account: str, fault_ids: Sequence[int]) -> Flow[tuple[int, int]]:
     """Ask again about what was passed over; how many of these faults are mended, and how many are not."""
-    known = yield from call(desk.store.faults, account)
-    wanted = [fault for fault in known if fault.consumer == CONSUMER and (not chosen or fault.id in chosen)]
-    left, llm = 0, desk.mind.thinking
-    for fault in wanted:
-        entries = yield from call(desk.store.scan, account, fault.seq - 1, PAGE)
-        found = list(_turns(entries))
-        turns = [turn for turn in found if turn.scope == found[0].scope][: desk.settings.judge_batch]
+    faults = yield from call(ctx.store.list_faults, account)
+    selected = [fault for fault in faults if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)]
+    unresolved, llm = 0, ctx.extraction.background_llm
+    for fault in selected:
+        entries = yield from call(ctx.store.scan_entries, account, fault.seq - 1, PAGE)
+        candidates = list(_parse_turns(entries))
+        turns = [turn for turn in candidates if turn.scope == candidates[0].scope][: ctx.settings.judge_batch]
         if not turns or turns[0].seq != fault.seq:
-            yield from call(desk.store.settle, account, [fault.id])
-        elif llm is None or isinstance((yield from attempt(_judged(desk, llm, turns, None))), Failure):
-            left += 1
-    return len(wanted) - left, left
+            yield from call(ctx.store.clear_faults, account, [fault.id])
+        elif llm is None or isinstance((yield from catch_failure(_judge_batch(ctx, llm, turns, None))), Failure):
+            unresolved += 1
+    return len(selected) - unresolved, unresolved
 
 
-def unsay(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
+def redact_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
     """Take a model's answer out of every fault that may speak of entries that are to be erased."""
     last = max(seqs, default=0)
-    for fault in (yield from call(store.faults, account)):
+    for fault in (yield from call(store.list_faults, account)):
         if fault.consumer == CONSUMER and fault.raw and fault.seq <= last:
-            yield from call(store.settle, account, [fault.id])
-            yield from call(store.fault, account, CONSUMER, fault.seq, UNSAID)
+            yield from call(store.clear_faults, account, [fault.id])
+            yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)

@@ -13,178 +13,178 @@ from typing import Any, Final
 from told.core.belief import CONTRADICTS
 from told.core.errors import ToldError
 from told.core.fact import NEVER, Fact, Link
-from told.core.ids import canonical, sha256
-from told.core.recall import Reason, Task
+from told.core.ids import canonical_json, sha256
+from told.core.recall import ReviewReason, ReviewTask
 from told.core.trust import Trust
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
+from told.ledger.consume import Failure, catch_failure
 from told.ports import LLM, Fault, Store, Usage
-from told.tend.apply import NEEDS_REVIEW, Applied, Hand, apply
+from told.tend.apply import NEEDS_REVIEW, DeltaResult, DeltaAuthor, apply_operations
 from told.tend.delta import NEEDS_CONTRADICTION_REVIEW, Operation
-from told.tend.propose import propose
-from told.tend.reflect import AUTHOR, DAY, reflect
-from told.tend.rows import Rows, gather
-from told.write.desk import Desk
-from told.write.understand import GARBLED, UNSAID
+from told.tend.propose import propose_operations
+from told.tend.reflect import AUTHOR, DAY_US, reflect_by_rules
+from told.tend.rows import ReflectionInput, load_reflection_input
+from told.write.desk import WriteContext
+from told.write.understand import UNREADABLE_REPLY, REDACTED_ERROR
 
 CONSUMER: Final = "reconsolidation"
-AGAIN: Final = 7 * DAY
+REVIEW_INTERVAL_US: Final = 7 * DAY_US
 """After how long a review that nobody has settled is due again."""
 
-SECOND: Final = 1_000_000
+SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReconsolidationResult:
     """What a look into the queue came to: how many memories were thought over, what was done, and what went wrong."""
 
     tasks: int = 0
     failed: int = 0
-    done: tuple[Operation, ...] = ()
+    operations: tuple[Operation, ...] = ()
     events: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
-    def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(
-            self.tasks + other.tasks, self.failed + other.failed, self.done + other.done, self.events + other.events,
+    def __add__(self, other: ReconsolidationResult) -> ReconsolidationResult:
+        return ReconsolidationResult(
+            self.tasks + other.tasks, self.failed + other.failed, self.operations + other.operations, self.events + other.events,
             self.warnings + other.warnings, self.usage + other.usage,
         )  # fmt: skip
 
 
-def reconsolidate(desk: Desk, account: str, limit: int) -> Flow[Outcome]:
+def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[ReconsolidationResult]:
     """Think over what is due, the most urgent first and at most so many, a few at a time."""
-    total, taken = Outcome(), 0
-    lease = desk.settings.reconsolidate_lease * SECOND
-    while taken < limit:
-        some = min(desk.settings.reconsolidate_batch, limit - taken)
-        tasks = yield from call(desk.store.claim, account, desk.mint.now(), some, lease)
+    total, count = ReconsolidationResult(), 0
+    lease = ctx.settings.reconsolidate_lease * SECOND_US
+    while count < limit:
+        batch_size = min(ctx.settings.reconsolidate_batch, limit - count)
+        tasks = yield from call(ctx.store.claim_tasks, account, ctx.id_generator.now(), batch_size, lease)
         if not tasks:
             break
-        taken += len(tasks)
+        count += len(tasks)
         for task in tasks:
-            total += yield from _tried(desk, account, task)
+            total += yield from _process_task(ctx, account, task)
     return total
 
 
-def _tried(desk: Desk, account: str, task: Task) -> Flow[Outcome]:
+def _process_task(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[ReconsolidationResult]:
     """Think a memory over; a failure leaves it taken until its lease is over, the last one makes it a fault."""
-    found = yield from attempt(think(desk, account, task))
-    if not isinstance(found, Failure):
-        yield from call(desk.store.done, account, [task.id])
-        return replace(found, tasks=1)
-    if task.attempts >= desk.settings.consumer_attempts:
-        yield from _fault(desk.store, account, task.thread, str(found), _raw(found))
-        yield from call(desk.store.done, account, [task.id])
-    return Outcome(failed=1, warnings=(f"The memory {task.thread} could not be thought over: {found}",))
+    outcome = yield from catch_failure(review_memory(ctx, account, task))
+    if not isinstance(outcome, Failure):
+        yield from call(ctx.store.complete_tasks, account, [task.id])
+        return replace(outcome, tasks=1)
+    if task.attempts >= ctx.settings.consumer_attempts:
+        yield from _record_fault(ctx.store, account, task.thread, str(outcome), _get_raw_reply(outcome))
+        yield from call(ctx.store.complete_tasks, account, [task.id])
+    return ReconsolidationResult(failed=1, warnings=(f"The memory {task.thread} could not be thought over: {outcome}",))
 
 
-def _raw(failure: Failure) -> str:
+def _get_raw_reply(failure: Failure) -> str:
     detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
     return str(detail.get("raw") or "")
 
 
-def _fault(store: Store, account: str, thread: str, error: str, raw: str) -> Flow[None]:
-    fact = yield from call(store.fact, account, thread)
+def _record_fault(store: Store, account: str, thread: str, error: str, raw: str) -> Flow[None]:
+    fact = yield from call(store.get_fact, account, thread)
     if fact is not None:
-        yield from call(store.fault, account, CONSUMER, fact.seq, error, raw)
+        yield from call(store.record_fault, account, CONSUMER, fact.seq, error, raw)
 
 
-def think(desk: Desk, account: str, task: Task) -> Flow[Outcome]:
+def review_memory(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[ReconsolidationResult]:
     """Reflect on a memory and apply what comes of it: by rules, then by a model if one is to be asked."""
-    fact = yield from call(desk.store.fact, account, task.thread)
+    fact = yield from call(ctx.store.get_fact, account, task.thread)
     if fact is None:
-        return Outcome()
-    now, zone = desk.mint.now(), desk.settings.zone or None
-    rows = yield from gather(desk.store, fact, now, zone)
-    ruled = yield from _ruled(desk, account, rows, now)
-    asked = yield from _asked(desk, account, fact, rows, now)
-    if task.reason is Reason.SCHEDULED_REVIEW:
-        yield from _again(desk, account, fact, now)
-    return ruled + asked
+        return ReconsolidationResult()
+    now, zone = ctx.id_generator.now(), ctx.settings.zone or None
+    inputs = yield from load_reflection_input(ctx.store, fact, now, zone)
+    rule_result = yield from _apply_rules(ctx, account, inputs, now)
+    llm_result = yield from _apply_proposals(ctx, account, fact, inputs, now)
+    if task.reason is ReviewReason.SCHEDULED_REVIEW:
+        yield from _requeue_review(ctx, account, fact, now)
+    return rule_result + llm_result
 
 
-def _ruled(desk: Desk, account: str, rows: Rows, now: int) -> Flow[Outcome]:
-    operations = reflect(rows, desk.mind.ontology, now)
+def _apply_rules(ctx: WriteContext, account: str, inputs: ReflectionInput, now: int) -> Flow[ReconsolidationResult]:
+    operations = reflect_by_rules(inputs, ctx.extraction.ontology, now)
     if not operations:
-        return Outcome()
-    applied = yield from apply(desk, account, operations, Hand(AUTHOR, Trust.INFERENCE))
-    return _outcome(applied)
+        return ReconsolidationResult()
+    result = yield from apply_operations(ctx, account, operations, DeltaAuthor(AUTHOR, Trust.INFERENCE))
+    return _to_result(result)
 
 
-def _outcome(applied: Applied) -> Outcome:
-    return Outcome(done=applied.done, events=applied.receipt.events, warnings=applied.receipt.warnings)
+def _to_result(delta_result: DeltaResult) -> ReconsolidationResult:
+    return ReconsolidationResult(operations=delta_result.applied, events=delta_result.receipt.events, warnings=delta_result.receipt.warnings)
 
 
 # With a model ---------------------------------------------------------------------------------------------------------
 
 
-def model_of(desk: Desk) -> LLM | None:
+def choose_reflection_llm(ctx: WriteContext) -> LLM | None:
     """The model that reflects, if one is to."""
-    return None if desk.settings.reflect == "rules" else desk.mind.curating or desk.mind.llm
+    return None if ctx.settings.reflect == "rules" else ctx.extraction.curation_llm or ctx.extraction.llm
 
 
-def _asked(desk: Desk, account: str, fact: Fact, rows: Rows, now: int) -> Flow[Outcome]:
+def _apply_proposals(ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, now: int) -> Flow[ReconsolidationResult]:
     """Ask a model about several memories that it has not seen as they are now."""
-    llm = model_of(desk)
-    if llm is None or len(rows.facts) < 2 or (yield from _seen(desk, account, fact, rows, llm)):
-        return Outcome()
-    proposed = yield from propose(llm, rows.facts, now, desk.settings.zone or None)
-    done = Outcome(usage=proposed.usage, warnings=tuple(f"Refused: operation {each}" for each in proposed.refused))
-    if proposed.garbled:
-        yield from call(desk.store.fault, account, CONSUMER, fact.seq, GARBLED, proposed.garbled)
-        return done + Outcome(warnings=(GARBLED,))
-    if proposed.operations:
-        hand = Hand(f"{AUTHOR}:{llm.model}", Trust.INFERENCE)
-        done += _outcome((yield from apply(desk, account, proposed.operations, hand)))
-    after = yield from gather(desk.store, fact, now, desk.settings.zone or None)
-    yield from call(desk.store.note, account, CONSUMER, {fact.id: _digest(after, llm)})
-    return done
+    llm = choose_reflection_llm(ctx)
+    if llm is None or len(inputs.facts) < 2 or (yield from _is_already_reviewed(ctx, account, fact, inputs, llm)):
+        return ReconsolidationResult()
+    proposal = yield from propose_operations(llm, inputs.facts, now, ctx.settings.zone or None)
+    result = ReconsolidationResult(usage=proposal.usage, warnings=tuple(f"Refused: operation {refusal}" for refusal in proposal.refused))
+    if proposal.unreadable_reply:
+        yield from call(ctx.store.record_fault, account, CONSUMER, fact.seq, UNREADABLE_REPLY, proposal.unreadable_reply)
+        return result + ReconsolidationResult(warnings=(UNREADABLE_REPLY,))
+    if proposal.operations:
+        author = DeltaAuthor(f"{AUTHOR}:{llm.model}", Trust.INFERENCE)
+        result += _to_result((yield from apply_operations(ctx, account, proposal.operations, author)))
+    inputs_after = yield from load_reflection_input(ctx.store, fact, now, ctx.settings.zone or None)
+    yield from call(ctx.store.write_notes, account, CONSUMER, {fact.id: _compute_digest(inputs_after, llm)})
+    return result
 
 
-def _seen(desk: Desk, account: str, fact: Fact, rows: Rows, llm: LLM) -> Flow[bool]:
-    noted = yield from call(desk.store.notes, account, CONSUMER, [fact.id])
-    return noted.get(fact.id) == _digest(rows, llm)
+def _is_already_reviewed(ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, llm: LLM) -> Flow[bool]:
+    noted = yield from call(ctx.store.read_notes, account, CONSUMER, [fact.id])
+    return noted.get(fact.id) == _compute_digest(inputs, llm)
 
 
-def _digest(rows: Rows, llm: LLM) -> bytes:
+def _compute_digest(inputs: ReflectionInput, llm: LLM) -> bytes:
     """What a model was shown, as a hash of positions."""
-    return sha256(canonical([llm.model, [fact.seq for fact in rows.facts]]))
+    return sha256(canonical_json([llm.model, [fact.seq for fact in inputs.facts]]))
 
 
 # Reviews --------------------------------------------------------------------------------------------------------------
 
 
-def _again(desk: Desk, account: str, fact: Fact, now: int) -> Flow[None]:
+def _requeue_review(ctx: WriteContext, account: str, fact: Fact, now: int) -> Flow[None]:
     """Keep a review in the queue for as long as there is a reason for it."""
-    links = yield from call(desk.store.links, account, [fact.id])
-    whys = reasons(links).get(fact.id, ())
+    links = yield from call(ctx.store.find_links, account, [fact.id])
+    review_reasons = collect_review_reasons(links).get(fact.id, ())
     rivals = {end for link in links if link.rel == CONTRADICTS and link.until == NEVER for end in (link.src, link.dst)}
-    standing = [why for why in whys if why != NEEDS_CONTRADICTION_REVIEW]
+    open_reasons = [reason for reason in review_reasons if reason != NEEDS_CONTRADICTION_REVIEW]
     for rival in sorted(rivals - {fact.id}):
-        if not standing and (yield from call(desk.store.fact, account, rival)) is not None:
-            standing = [NEEDS_CONTRADICTION_REVIEW]
-    if standing:
-        later = Task(fact.id, Reason.SCHEDULED_REVIEW, 0.0, now + AGAIN)
-        yield from call(desk.store.enqueue, account, [later], 0)
+        if not open_reasons and (yield from call(ctx.store.get_fact, account, rival)) is not None:
+            open_reasons = [NEEDS_CONTRADICTION_REVIEW]
+    if open_reasons:
+        task = ReviewTask(fact.id, ReviewReason.SCHEDULED_REVIEW, 0.0, now + REVIEW_INTERVAL_US)
+        yield from call(ctx.store.enqueue_tasks, account, [task], 0)
 
 
-def reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...]]:
+def collect_review_reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...]]:
     """Why somebody is to look at each of some memories."""
-    found: dict[str, tuple[str, ...]] = {}
+    reasons_by_fact: dict[str, tuple[str, ...]] = {}
     for link in links:
         if link.rel == NEEDS_REVIEW and link.until == NEVER:
-            found[link.dst] = (*found.get(link.dst, ()), str(link.meta.get("why", "")))
-    return found
+            reasons_by_fact[link.dst] = (*reasons_by_fact.get(link.dst, ()), str(link.meta.get("why", "")))
+    return reasons_by_fact
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------
 
 
-def unsay(store: Store, account: str) -> Flow[None]:
+def redact_reflection_faults(store: Store, account: str) -> Flow[None]:
     """Take every answer of a model out of the faults of reflection: it may speak of what is to be erased."""
-    faults: Sequence[Fault] = yield from call(store.faults, account)
+    faults: Sequence[Fault] = yield from call(store.list_faults, account)
     for fault in faults:
         if fault.consumer == CONSUMER and fault.raw:
-            yield from call(store.settle, account, [fault.id])
-            yield from call(store.fault, account, CONSUMER, fault.seq, UNSAID)
+            yield from call(store.clear_faults, account, [fault.id])
+            yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)

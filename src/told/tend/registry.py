@@ -13,18 +13,18 @@ from typing import Any, TypeGuard
 
 from told.core.entry import Draft, Linked, Verb
 from told.core.fact import NEVER, Fact
-from told.core.importance import TELLING
+from told.core.importance import INFORMATIVE_SCORE
 from told.core.scope import Scope
-from told.core.tiers import MINUTE_US, cold
-from told.core.when import iso
+from told.core.tiers import MINUTE_US, is_cold
+from told.core.when import format_iso
 from told.flow import Flow, call
-from told.ledger.commit import decided
-from told.ports import Guard, Step, Store, ThreadAt, Turn
-from told.tend.silence import given_up
-from told.tend.summarise import summaries, summary
-from told.tend.tail import AUTHOR, consumer, edge
-from told.tend.worth import worths
-from told.write.desk import Desk, Plan, settle
+from told.ledger.commit import retry_on_conflict
+from told.ports import Guard, CursorStep, Store, ThreadAt, StoredTurn
+from told.tend.silence import find_retracted_turns
+from told.tend.summarise import load_summaries, get_summary
+from told.tend.tail import AUTHOR, get_cursor_name, find_tail_start
+from told.tend.worth import load_importance
+from told.write.desk import WriteContext, WritePlan, commit_plan
 
 STAGE, CAP = "registry", "cap"
 IN_EXCHANGE = "in_exchange"
@@ -33,23 +33,23 @@ IN_EXCHANGE = "in_exchange"
 Exchange = tuple[Fact, ...]
 
 
-def exchanges(turns: Iterable[Fact], minutes: float) -> list[Exchange]:
+def pair_turns(turns: Iterable[Fact], minutes: float) -> list[Exchange]:
     """Turns in order as exchanges: each user's turn with the agent's next one, if that comes soon enough.
 
     Of several turns of the same side in a row, the two that stand next to each other are a pair and the others alone.
     """
-    found: list[Exchange] = []
+    exchanges: list[Exchange] = []
     for turn in turns:
-        before = found[-1] if found else ()
-        answers = turn.role == "assistant" and len(before) == 1 and before[0].role == "user"
-        if answers and abs(when(turn) - when(before[0])) <= minutes * MINUTE_US:
-            found[-1] = (before[0], turn)
+        previous = exchanges[-1] if exchanges else ()
+        is_reply = turn.role == "assistant" and len(previous) == 1 and previous[0].role == "user"
+        if is_reply and abs(get_said_at(turn) - get_said_at(previous[0])) <= minutes * MINUTE_US:
+            exchanges[-1] = (previous[0], turn)
         else:
-            found.append((turn,))
-    return found
+            exchanges.append((turn,))
+    return exchanges
 
 
-def when(turn: Fact) -> int:
+def get_said_at(turn: Fact) -> int:
     """When a turn was said, as far as anybody knows."""
     return turn.created_at if turn.said_at is None else turn.said_at
 
@@ -57,127 +57,127 @@ def when(turn: Fact) -> int:
 # Filing ---------------------------------------------------------------------------------------------------------------
 
 
-def file(desk: Desk, scope: Scope, *, force: bool = False) -> Flow[int]:
+def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flow[int]:
     """File every exchange that is cold and has left the tail, or with force all there are; how many were new."""
-    settings, now = desk.settings, desk.mint.now()
-    end = NEVER if force else (yield from edge(desk.store, scope, settings.tail_size))
+    settings, now = ctx.settings, ctx.id_generator.now()
+    end = NEVER if force else (yield from find_tail_start(ctx.store, scope, settings.tail_size))
 
-    def ready(turn: Turn) -> bool:
+    def is_ready(turn: StoredTurn) -> bool:
         age = now - turn.fact.created_at
-        aged = force or cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
-        return turn.place < end and aged
+        is_aged = force or is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
+        return turn.said_seq < end and is_aged
 
     total = 0
-    while (done := (yield from decided(settings.conflict_retries, lambda: _page(desk, scope, ready)))) is not None:
-        total += done
+    while (page_count := (yield from retry_on_conflict(settings.conflict_retries, lambda: _file_page(ctx, scope, is_ready)))) is not None:
+        total += page_count
     return total
 
 
-def _page(desk: Desk, scope: Scope, ready: Callable[[Turn], bool]) -> Flow[int | None]:
+def _file_page(ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn], bool]) -> Flow[int | None]:
     """File the exchanges of the next few turns that are ready; None where nothing is left to go past.
 
     A user's turn at the very end of a full page waits for the page after it, which may begin with the answer.
     """
-    store, account, name = desk.store, scope.account, consumer(STAGE, scope)
-    size = max(desk.settings.consumer_batch, 2)
-    before = yield from call(store.cursor, account, name)
-    turns = yield from call(store.turns, scope, before, NEVER, size)
-    open_ = yield from _unfiled(store, account, turns)
-    found = exchanges(open_, desk.settings.pair_minutes)
-    if len(turns) == size and found and found[-1] == (turns[-1].fact,) and turns[-1].fact.role == "user":
-        del found[-1]
-    may = {turn.fact.id for turn in turns if ready(turn)}
-    chosen = list(takewhile(lambda exchange: all(turn.id in may for turn in exchange), found))
-    left = {turn.id for turn in open_} - {turn.id for exchange in chosen for turn in exchange}
-    passed = list(takewhile(lambda turn: turn.fact.id in may - left, turns))
-    if not passed:
+    store, account, name = ctx.store, scope.account, get_cursor_name(STAGE, scope)
+    page_size = max(ctx.settings.consumer_batch, 2)
+    before = yield from call(store.get_cursor, account, name)
+    turns = yield from call(store.list_turns, scope, before, NEVER, page_size)
+    unfiled = yield from _load_unfiled(store, account, turns)
+    exchanges = pair_turns(unfiled, ctx.settings.pair_minutes)
+    if len(turns) == page_size and exchanges and exchanges[-1] == (turns[-1].fact,) and turns[-1].fact.role == "user":
+        del exchanges[-1]
+    ready_ids = {turn.fact.id for turn in turns if is_ready(turn)}
+    chosen = list(takewhile(lambda exchange: all(turn.id in ready_ids for turn in exchange), exchanges))
+    unfiled_ids = {turn.id for turn in unfiled} - {turn.id for exchange in chosen for turn in exchange}
+    completed = list(takewhile(lambda turn: turn.fact.id in ready_ids - unfiled_ids, turns))
+    if not completed:
         return None
-    step = Step(name, before, passed[-1].place)
-    yield from _file(desk, scope, chosen, step)
+    step = CursorStep(name, before, completed[-1].said_seq)
+    yield from _commit_exchanges(ctx, scope, chosen, step)
     return len(chosen)
 
 
-def _file(desk: Desk, scope: Scope, chosen: Sequence[Exchange], step: Step | None) -> Flow[None]:
+def _commit_exchanges(ctx: WriteContext, scope: Scope, chosen: Sequence[Exchange], step: CursorStep | None) -> Flow[None]:
     """Commit the links of some exchanges, together with the step that goes past them."""
     turns = [turn for exchange in chosen for turn in exchange]
-    worth = yield from worths(desk.store, scope.account, turns)
+    importance_by_id = yield from load_importance(ctx.store, scope.account, turns)
     drafts: list[Draft] = []
     for exchange in chosen:
-        id_ = desk.mint.id()
-        drafts += [Draft(Linked(turn.id, IN_EXCHANGE, id_, worth[turn.id]), scope, AUTHOR) for turn in exchange]
+        id_ = ctx.id_generator.new_id()
+        drafts += [Draft(Linked(turn.id, IN_EXCHANGE, id_, importance_by_id[turn.id]), scope, AUTHOR) for turn in exchange]
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in turns]
-    yield from settle(desk, scope, Plan(drafts, guards, []), step=step)
+    yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
 
 
-def _unfiled(store: Store, account: str, turns: Sequence[Turn]) -> Flow[list[Fact]]:
+def _load_unfiled(store: Store, account: str, turns: Sequence[StoredTurn]) -> Flow[list[Fact]]:
     """Those of these turns that wait to be filed: they are in no exchange, and not passed over in silence."""
     facts = [turn.fact for turn in turns]
-    known = yield from filed(store, account, facts)
-    silent = yield from given_up(store, account, facts)
-    return [fact for fact in facts if fact.id not in known and fact.id not in silent]
+    exchange_ids = yield from load_exchange_ids(store, account, facts)
+    retracted = yield from find_retracted_turns(store, account, facts)
+    return [fact for fact in facts if fact.id not in exchange_ids and fact.id not in retracted]
 
 
-def filed(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
+def load_exchange_ids(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
     """The exchange of each of these turns that has one."""
     threads = {turn.id for turn in turns}
-    links = yield from call(store.links, account, list(threads))
+    links = yield from call(store.find_links, account, list(threads))
     return {link.src: link.dst for link in links if link.rel == IN_EXCHANGE and link.src in threads}
 
 
 # The cap of the index -------------------------------------------------------------------------------------------------
 
 
-def squeeze(desk: Desk, scope: Scope) -> Flow[int]:
+def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
     """File what the index holds beyond its cap before it is cold, the oldest unimportant exchanges first."""
-    most = desk.settings.index_most
-    if not most:
+    max_turns = ctx.settings.index_most
+    if not max_turns:
         return 0
-    end = yield from edge(desk.store, scope, desk.settings.tail_size)
+    end = yield from find_tail_start(ctx.store, scope, ctx.settings.tail_size)
     total = 0
-    for below in (TELLING, 2.0):
-        over = (yield from waiting(desk, scope, end))[0] - most
-        total += yield from _squeezed(desk, scope, end, over, below)
+    for max_importance in (INFORMATIVE_SCORE, 2.0):
+        excess = (yield from count_unfiled(ctx, scope, end))[0] - max_turns
+        total += yield from _file_oldest(ctx, scope, end, excess, max_importance)
     return total
 
 
-def _squeezed(desk: Desk, scope: Scope, end: int, over: int, below: float) -> Flow[int]:
+def _file_oldest(ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float) -> Flow[int]:
     """File the oldest exchanges worth less than this until so many turns are out of the index."""
-    store, account, size = desk.store, scope.account, max(desk.settings.consumer_batch, 2)
-    after, total = (yield from call(store.cursor, account, consumer(STAGE, scope))), 0
-    while over > 0 and (turns := (yield from call(store.turns, scope, after, end, size))):
-        found = exchanges((yield from _unfiled(store, account, turns)), desk.settings.pair_minutes)
-        if len(turns) == size and found and found[-1] == (turns[-1].fact,):
+    store, account, page_size = ctx.store, scope.account, max(ctx.settings.consumer_batch, 2)
+    after, total = (yield from call(store.get_cursor, account, get_cursor_name(STAGE, scope))), 0
+    while excess > 0 and (turns := (yield from call(store.list_turns, scope, after, end, page_size))):
+        exchanges = pair_turns((yield from _load_unfiled(store, account, turns)), ctx.settings.pair_minutes)
+        if len(turns) == page_size and exchanges and exchanges[-1] == (turns[-1].fact,):
             turns = turns[:-1]
-            del found[-1]
-        worth = yield from worths(store, account, [turn for exchange in found for turn in exchange])
-        low = [exchange for exchange in found if max(worth[turn.id] for turn in exchange) < below]
+            del exchanges[-1]
+        importance_by_id = yield from load_importance(store, account, [turn for exchange in exchanges for turn in exchange])
+        unimportant = [exchange for exchange in exchanges if max(importance_by_id[turn.id] for turn in exchange) < max_importance]
         chosen: list[Exchange] = []
-        while low and over > 0:
-            chosen.append(low.pop(0))
-            over -= len(chosen[-1])
-        yield from _file(desk, scope, chosen, None)
-        total, after = total + len(chosen), turns[-1].place
+        while unimportant and excess > 0:
+            chosen.append(unimportant.pop(0))
+            excess -= len(chosen[-1])
+        yield from _commit_exchanges(ctx, scope, chosen, None)
+        total, after = total + len(chosen), turns[-1].said_seq
     return total
 
 
-def waiting(desk: Desk, scope: Scope, end: int) -> Flow[tuple[int, int]]:
+def count_unfiled(ctx: WriteContext, scope: Scope, end: int) -> Flow[tuple[int, int]]:
     """How many turns before a position are in the index and not filed yet, and how many of them are cold."""
-    settings, now, name = desk.settings, desk.mint.now(), consumer(STAGE, scope)
-    after = yield from call(desk.store.cursor, scope.account, name)
-    count = chilled = 0
-    while turns := (yield from call(desk.store.turns, scope, after, end, settings.consumer_batch)):
-        left = yield from _unfiled(desk.store, scope.account, turns)
-        ages = (now - turn.created_at for turn in left)
-        chilled += sum(cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes) for age in ages)
-        count, after = count + len(left), turns[-1].place
-    return count, chilled
+    settings, now, name = ctx.settings, ctx.id_generator.now(), get_cursor_name(STAGE, scope)
+    after = yield from call(ctx.store.get_cursor, scope.account, name)
+    count = cold_count = 0
+    while turns := (yield from call(ctx.store.list_turns, scope, after, end, settings.consumer_batch)):
+        unfiled = yield from _load_unfiled(ctx.store, scope.account, turns)
+        ages = (now - turn.created_at for turn in unfiled)
+        cold_count += sum(is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes) for age in ages)
+        count, after = count + len(unfiled), turns[-1].said_seq
+    return count, cold_count
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class FiledExchange:
     """An exchange as it is held now: its turns, the user's first, what the best of them is worth, and in short."""
 
     id: str
@@ -187,69 +187,69 @@ class Filed:
 
     def as_dict(self) -> dict[str, Any]:
         """The exchange as JSON."""
-        said = {turn.role: turn.text for turn in reversed(self.turns)}
+        text_by_role = {turn.role: turn.text for turn in reversed(self.turns)}
         return {
-            "id": self.id, "user": said.get("user"), "agent": said.get("assistant"), "summary": self.summary,
-            "importance": self.importance, "at": iso(when(self.turns[0])),
+            "id": self.id, "user": text_by_role.get("user"), "agent": text_by_role.get("assistant"), "summary": self.summary,
+            "importance": self.importance, "at": format_iso(get_said_at(self.turns[0])),
             "memories": [turn.id for turn in self.turns],
         }  # fmt: skip
 
 
-def newest(desk: Desk, scopes: Sequence[Scope], limit: int) -> Flow[list[Filed]]:
+def load_newest(ctx: WriteContext, scopes: Sequence[Scope], limit: int) -> Flow[list[FiledExchange]]:
     """The exchanges of these scopes that were said last, the newest first."""
     ids: dict[str, int] = {}
     for scope in scopes:
-        ids.update((yield from _last(desk, scope, limit)))
-    best = sorted(ids, key=lambda id_: -ids[id_])[:limit]
-    return (yield from _read(desk, scopes[0].account, best)) if best else []
+        ids.update((yield from _load_last_exchanges(ctx, scope, limit)))
+    newest_ids = sorted(ids, key=lambda id_: -ids[id_])[:limit]
+    return (yield from _load_exchanges(ctx, scopes[0].account, newest_ids)) if newest_ids else []
 
 
-def count(desk: Desk, scope: Scope) -> Flow[int]:
+def count_exchanges(ctx: WriteContext, scope: Scope) -> Flow[int]:
     """How many exchanges exactly this scope has of which something is held."""
-    return len((yield from _last(desk, scope, NEVER)))
+    return len((yield from _load_last_exchanges(ctx, scope, NEVER)))
 
 
-def _last(desk: Desk, scope: Scope, limit: int) -> Flow[Mapping[str, int]]:
+def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Mapping[str, int]]:
     """The exchanges of a scope that were said last, each with the position of its newest turn."""
     ids: dict[str, int] = {}
-    before, size = NEVER, desk.settings.consumer_batch
-    while len(ids) < limit and (turns := (yield from call(desk.store.turns, scope, 0, before, size, newest=True))):
+    before, page_size = NEVER, ctx.settings.consumer_batch
+    while len(ids) < limit and (turns := (yield from call(ctx.store.list_turns, scope, 0, before, page_size, newest=True))):
         facts = [turn.fact for turn in turns]
-        known = yield from filed(desk.store, scope.account, facts)
-        silent = yield from given_up(desk.store, scope.account, facts)
+        exchange_ids = yield from load_exchange_ids(ctx.store, scope.account, facts)
+        retracted = yield from find_retracted_turns(ctx.store, scope.account, facts)
         for place, fact in reversed(turns):
-            if fact.id in known and fact.id not in silent:
-                ids.setdefault(known[fact.id], place)
-        before = turns[0].place
+            if fact.id in exchange_ids and fact.id not in retracted:
+                ids.setdefault(exchange_ids[fact.id], place)
+        before = turns[0].said_seq
     return dict(list(ids.items())[:limit])
 
 
-def _read(desk: Desk, account: str, ids: Sequence[str]) -> Flow[list[Filed]]:
+def _load_exchanges(ctx: WriteContext, account: str, ids: Sequence[str]) -> Flow[list[FiledExchange]]:
     """Exchanges as their links tell them; what is no longer held is left out."""
     members: dict[str, list[Fact]] = {}
     for id_ in ids:
-        for entry in (yield from call(desk.store.thread, account, id_)):
-            fact = (yield from call(desk.store.fact, account, entry.verb.src)) if _files(entry.verb) else None
+        for entry in (yield from call(ctx.store.thread_entries, account, id_)):
+            fact = (yield from call(ctx.store.get_fact, account, entry.verb.src)) if _is_exchange_link(entry.verb) else None
             members.setdefault(id_, []).extend([] if fact is None else [fact])
-    turns = [turn for each in members.values() for turn in each]
-    silent = yield from given_up(desk.store, account, turns)
-    members = {id_: [turn for turn in each if turn.id not in silent] for id_, each in members.items()}
-    worth = yield from worths(desk.store, account, turns)
-    written = yield from summaries(desk.store, account, turns)
-    most = desk.settings.summary_chars
-    return [_filed(id_, each, worth, {turn.id: summary(turn, written, most) for turn in each})
-            for id_, each in members.items() if each]  # fmt: skip
+    turns = [turn for exchange in members.values() for turn in exchange]
+    retracted = yield from find_retracted_turns(ctx.store, account, turns)
+    members = {id_: [turn for turn in exchange if turn.id not in retracted] for id_, exchange in members.items()}
+    importance_by_id = yield from load_importance(ctx.store, account, turns)
+    summaries_by_thread = yield from load_summaries(ctx.store, account, turns)
+    max_chars = ctx.settings.summary_chars
+    return [_build_exchange(id_, exchange, importance_by_id, {turn.id: get_summary(turn, summaries_by_thread, max_chars) for turn in exchange})
+            for id_, exchange in members.items() if exchange]  # fmt: skip
 
 
-def _files(verb: Verb | None) -> TypeGuard[Linked]:
+def _is_exchange_link(verb: Verb | None) -> TypeGuard[Linked]:
     """Whether an entry says which exchange a turn belongs to."""
     return isinstance(verb, Linked) and verb.rel == IN_EXCHANGE
 
 
-def _filed(id_: str, turns: Sequence[Fact], worth: Mapping[str, float], short: Mapping[str, str]) -> Filed:
-    said = " → ".join(f"{_side(turn)}: {short[turn.id]}" for turn in turns)
-    return Filed(id_, tuple(turns), max(worth[turn.id] for turn in turns), said)
+def _build_exchange(id_: str, turns: Sequence[Fact], importance_by_id: Mapping[str, float], summaries: Mapping[str, str]) -> FiledExchange:
+    text = " → ".join(f"{_get_speaker_label(turn)}: {summaries[turn.id]}" for turn in turns)
+    return FiledExchange(id_, tuple(turns), max(importance_by_id[turn.id] for turn in turns), text)
 
 
-def _side(turn: Fact) -> str:
+def _get_speaker_label(turn: Fact) -> str:
     return "Agent" if turn.role == "assistant" else "User"

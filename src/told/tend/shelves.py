@@ -6,36 +6,36 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from told.core.fork import freed
-from told.core.ids import canonical, sha256
+from told.core.fork import reset_on_fork
+from told.core.ids import canonical_json, sha256
 from told.core.scope import Scope
-from told.core.topics import Shelf
+from told.core.topics import TopicIndex
 
-MOST: Final = 16
+MAX_CACHED_SCOPES: Final = 16
 """How many scopes are kept; the one idle longest leaves."""
 
 
 def epoch_key(scope: Scope) -> str:
     """The note that changes whenever the topics of a scope do."""
-    return f"epoch {sha256(canonical(scope.as_json())).hex()}"
+    return f"epoch {sha256(canonical_json(scope.as_json())).hex()}"
 
 
-class Shelves:
+class TopicCache:
     """Shelves by scope, each good as long as nobody else changed its topics."""
 
     def __init__(self) -> None:
-        self._lock = freed(threading.Lock())
-        self._kept: OrderedDict[Scope, tuple[bytes, Shelf]] = OrderedDict()
+        self._lock = reset_on_fork(threading.Lock())
+        self._entries: OrderedDict[Scope, tuple[bytes, TopicIndex]] = OrderedDict()
 
-    def take(self, scope: Scope, epoch: bytes | None) -> Shelf | None:
+    def pop(self, scope: Scope, epoch: bytes | None) -> TopicIndex | None:
         """The shelf of a scope, for one who gives it back; none if it is not of this epoch."""
         with self._lock:
-            known, shelf = self._kept.pop(scope, (None, None))
-        return shelf if known == epoch else None
+            cached_epoch, topic_index = self._entries.pop(scope, (None, None))
+        return topic_index if cached_epoch == epoch else None
 
-    def keep(self, scope: Scope, epoch: bytes, shelf: Shelf) -> None:
+    def put(self, scope: Scope, epoch: bytes, topic_index: TopicIndex) -> None:
         """The shelf of a scope as it is from this epoch on."""
         with self._lock:
-            self._kept[scope] = epoch, shelf
-            if len(self._kept) > MOST:
-                self._kept.popitem(last=False)
+            self._entries[scope] = epoch, topic_index
+            if len(self._entries) > MAX_CACHED_SCOPES:
+                self._entries.popitem(last=False)

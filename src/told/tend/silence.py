@@ -11,18 +11,18 @@ from told.core.fact import TURN, Fact
 from told.core.query import LATEST, AsOf
 from told.flow import Flow, call
 from told.ports import Store
-from told.read.fold import kindred
+from told.read.fold import group_by_evidence
 
-NOW = AsOf(LATEST, 0)
+AS_OF_LATEST = AsOf(LATEST, 0)
 
 
-def given_up(store: Store, account: str, turns: Iterable[Fact]) -> Flow[frozenset[str]]:
+def find_retracted_turns(store: Store, account: str, turns: Iterable[Fact]) -> Flow[frozenset[str]]:
     """The threads of those turns of which nothing is held any more that was taken from them."""
     evidence = {turn.evidence for turn in turns if turn.kind == TURN and turn.evidence is not None}
-    return silent((yield from call(store.taken, account, sorted(evidence)))) if evidence else frozenset()
+    return select_retracted_threads((yield from call(store.facts_from_evidence, account, sorted(evidence)))) if evidence else frozenset()
 
 
-def silent(lives: Iterable[Fact]) -> frozenset[str]:
+def select_retracted_threads(versions: Iterable[Fact]) -> frozenset[str]:
     """The threads of such turns among all versions of all that was taken from some evidence."""
-    kins = kindred(lives, NOW, {}).values()
-    return frozenset(kin.turn.id for kin in kins if kin.turn is not None and kin.emptied)
+    groups = group_by_evidence(versions, AS_OF_LATEST, {}).values()
+    return frozenset(group.turn.id for group in groups if group.turn is not None and group.is_fully_retracted)

@@ -9,19 +9,19 @@ from typing import Any
 from told.core.fact import NEVER, TOPIC, Fact
 from told.core.scope import Scope
 from told.core.topics import SUPER
-from told.core.when import iso
+from told.core.when import format_iso
 from told.flow import Flow, call
-from told.ports import Turn
+from told.ports import StoredTurn
 from told.tend import registry
-from told.tend.silence import given_up
-from told.tend.sweep import covered
-from told.tend.tail import edge
-from told.tend.worth import worths
-from told.write.desk import Desk
+from told.tend.silence import find_retracted_turns
+from told.tend.sweep import load_covered_scopes
+from told.tend.tail import find_tail_start
+from told.tend.worth import load_importance
+from told.write.desk import WriteContext
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class ScoredTurn:
     """A turn and what it is worth."""
 
     turn: Fact
@@ -29,20 +29,20 @@ class Weighed:
 
     def as_dict(self) -> dict[str, Any]:
         """The turn as JSON."""
-        said = self.turn.created_at if self.turn.said_at is None else self.turn.said_at
+        said_at = self.turn.created_at if self.turn.said_at is None else self.turn.said_at
         row = {"id": self.turn.id, "memory": self.turn.text, "role": self.turn.role}
-        return {**row, "importance": self.importance, "at": iso(said)}
+        return {**row, "importance": self.importance, "at": format_iso(said_at)}
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TierState:
     """Where the turns of a scope are.
 
     `tail` is oldest first, `hot` what was recalled last, newest first; `index` counts the turns that have left the tail
     and are not filed, and those of them that are cold.
     """
 
-    tail: tuple[Weighed, ...]
+    tail: tuple[ScoredTurn, ...]
     index: tuple[int, int]
     hot: tuple[Fact, ...]
     exchanges: int
@@ -52,35 +52,35 @@ class State:
     def as_dict(self) -> dict[str, Any]:
         """The state as JSON."""
         return {
-            "tail": [each.as_dict() for each in self.tail],
+            "tail": [turn.as_dict() for turn in self.tail],
             "index": {"count": self.index[0], "cold": self.index[1]},
             "hot": [{"id": fact.id, "memory": fact.text} for fact in self.hot],
-            "registry": {"exchanges": self.exchanges, "newest": None if self.newest is None else iso(self.newest)},
+            "registry": {"exchanges": self.exchanges, "newest": None if self.newest is None else format_iso(self.newest)},
             "topics": {"count": self.topics},
         }  # fmt: skip
 
 
-def state(desk: Desk, scope: Scope, hot: Sequence[int]) -> Flow[State]:
+def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow[TierState]:
     """Where everything is that a scope covers; `hot` are the positions it recalled last."""
-    store, account, size = desk.store, scope.account, desk.settings.tail_size
-    scopes = yield from covered(desk, account, scope)
-    said: list[Turn] = []
-    count = chilled = exchanges = topics = 0
-    for each in scopes:
-        said += yield from call(store.turns, each, limit=size, newest=True)
-        waiting = yield from registry.waiting(desk, each, (yield from edge(store, each, size)))
-        count, chilled = count + waiting[0], chilled + waiting[1]
-        exchanges += yield from registry.count(desk, each)
-        held = yield from call(store.held, each, desk.mint.now(), kinds=[TOPIC])
-        topics += sum(not topic.meta.get(SUPER) for topic in held)
-    last = [turn.fact for turn in sorted(said, key=lambda turn: turn.place)[-size:]]
-    worth = yield from worths(store, account, last)
-    filed = (yield from registry.newest(desk, scopes, 1)) if exchanges else []
-    versions = yield from call(store.versions, account, list(hot))
-    warm = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
-    silent = yield from given_up(store, account, [*last, *warm])
-    return State(
-        tuple(Weighed(turn, worth[turn.id]) for turn in last if turn.id not in silent), (count, chilled),
-        tuple(fact for fact in warm if fact.id not in silent), exchanges,
-        registry.when(filed[0].turns[0]) if filed else None, topics,
+    store, account, size = ctx.store, scope.account, ctx.settings.tail_size
+    scopes = yield from load_covered_scopes(ctx, account, scope)
+    stored_turns: list[StoredTurn] = []
+    count = cold_count = exchanges = topics = 0
+    for covered_scope in scopes:
+        stored_turns += yield from call(store.list_turns, covered_scope, limit=size, newest=True)
+        unfiled = yield from registry.count_unfiled(ctx, covered_scope, (yield from find_tail_start(store, covered_scope, size)))
+        count, cold_count = count + unfiled[0], cold_count + unfiled[1]
+        exchanges += yield from registry.count_exchanges(ctx, covered_scope)
+        topic_facts = yield from call(store.current_facts, covered_scope, ctx.id_generator.now(), kinds=[TOPIC])
+        topics += sum(not topic.meta.get(SUPER) for topic in topic_facts)
+    tail = [turn.fact for turn in sorted(stored_turns, key=lambda turn: turn.said_seq)[-size:]]
+    importance_by_id = yield from load_importance(store, account, tail)
+    newest_exchanges = (yield from registry.load_newest(ctx, scopes, 1)) if exchanges else []
+    versions = yield from call(store.facts_by_seq, account, list(hot))
+    hot_facts = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
+    retracted = yield from find_retracted_turns(store, account, [*tail, *hot_facts])
+    return TierState(
+        tuple(ScoredTurn(turn, importance_by_id[turn.id]) for turn in tail if turn.id not in retracted), (count, cold_count),
+        tuple(fact for fact in hot_facts if fact.id not in retracted), exchanges,
+        registry.get_said_at(newest_exchanges[0].turns[0]) if newest_exchanges else None, topics,
     )  # fmt: skip

@@ -13,210 +13,210 @@ from functools import partial
 from told.core.entry import Asserted, Draft, Entry, Linked
 from told.core.fact import TOPIC, Link
 from told.core.scope import Scope
-from told.core.topics import EXCHANGE, IN_EXCHANGE, IN_TOPIC, SUPER, is_mean
+from told.core.topics import EXCHANGE, IN_EXCHANGE, IN_TOPIC, SUPER, is_packed_mean
 from told.flow import Flow, call
-from told.ledger.commit import commit, decided
-from told.ledger.consume import Failure, attempt
-from told.ports import Batch, Guard, Step
-from told.read.topics import CONSUMER, PAGE
-from told.tend.filing import Files, Filing, Member, file, opened
-from told.tend.naming import rename
+from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.consume import Failure, catch_failure
+from told.ports import Batch, Guard, CursorStep
+from told.read.topics import CONSUMER, PAGE_SIZE
+from told.tend.filing import TopicContext, TopicChanges, TopicMember, assign_exchanges, begin_changes
+from told.tend.naming import rename_topics
 from told.tend.shelves import epoch_key
 
-NO_EMBEDDER = "No embedder is in use, so no topics are made; `told models install` adds one."
+NO_EMBEDDER_WARNING = "No embedder is in use, so no topics are made; `told models install` adds one."
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class TopicAssignmentResult:
     """What the consumer did: exchanges put into topics, topics made and split, and what was not as it should be."""
 
     exchanges: int = 0
-    made: int = 0
+    created: int = 0
     split: int = 0
     warnings: tuple[str, ...] = ()
 
-    def __add__(self, other: Filed) -> Filed:
-        return Filed(
-            self.exchanges + other.exchanges, self.made + other.made, self.split + other.split,
+    def __add__(self, other: TopicAssignmentResult) -> TopicAssignmentResult:
+        return TopicAssignmentResult(
+            self.exchanges + other.exchanges, self.created + other.created, self.split + other.split,
             (*self.warnings, *other.warnings),
         )  # fmt: skip
 
 
-def consume(files: Files, account: str) -> Flow[Filed]:
+def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult]:
     """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
-    done = Filed()
+    result = TopicAssignmentResult()
     while True:
-        page = yield from attempt(decided(files.settings.conflict_retries, lambda: _page(files, account)))
-        if isinstance(page, Failure):
-            return done + Filed(warnings=(f"Not put into topics yet: {page}",))
-        if page is None:
-            return done
-        done += page
-        if page.warnings:
-            return done
+        page_result = yield from catch_failure(retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account)))
+        if isinstance(page_result, Failure):
+            return result + TopicAssignmentResult(warnings=(f"Not put into topics yet: {page_result}",))
+        if page_result is None:
+            return result
+        result += page_result
+        if page_result.warnings:
+            return result
 
 
-def _page(files: Files, account: str) -> Flow[Filed | None]:
+def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult | None]:
     """What the next page of the ledger comes to; none when there is none."""
-    before = yield from call(files.store.cursor, account, CONSUMER)
-    head = yield from call(files.store.head, account)
-    limit = files.settings.consumer_batch
-    entries = yield from call(files.store.scan, account, before, limit)
-    while entries and len(entries) == limit and not _whole(entries):
+    before = yield from call(ctx.store.get_cursor, account, CONSUMER)
+    head = yield from call(ctx.store.get_head, account)
+    limit = ctx.settings.consumer_batch
+    entries = yield from call(ctx.store.scan_entries, account, before, limit)
+    while entries and len(entries) == limit and not _drop_last_transaction(entries):
         limit *= 2
-        entries = yield from call(files.store.scan, account, before, limit)
+        entries = yield from call(ctx.store.scan_entries, account, before, limit)
     if not entries:
         return None
-    whole = _whole(entries) if len(entries) == limit else entries
-    if (yield from rename(files, account, whole, head.seq)):
-        head = yield from call(files.store.head, account)
-    waiting = yield from _unfiled(files, account, _exchanges(whole))
-    if not waiting:
-        yield from call(files.store.advance, account, CONSUMER, whole[-1].seq)
-        return Filed()
-    if files.embedder is None:
-        return Filed(warnings=(NO_EMBEDDER,))
-    filings, filed = [], 0
-    for scope, exchanges in waiting.items():
-        filing = yield from opened(files, scope)
-        filed += yield from file(filing, exchanges)
-        filings.append(filing)
-    yield from settle(files, filings, Step(CONSUMER, before, whole[-1].seq), head.seq)
-    return Filed(filed, sum(f.made for f in filings), sum(f.split for f in filings))
+    complete = _drop_last_transaction(entries) if len(entries) == limit else entries
+    if (yield from rename_topics(ctx, account, complete, head.seq)):
+        head = yield from call(ctx.store.get_head, account)
+    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(complete))
+    if not unassigned:
+        yield from call(ctx.store.advance_cursor, account, CONSUMER, complete[-1].seq)
+        return TopicAssignmentResult()
+    if ctx.embedder is None:
+        return TopicAssignmentResult(warnings=(NO_EMBEDDER_WARNING,))
+    changesets, count = [], 0
+    for scope, exchanges in unassigned.items():
+        changes = yield from begin_changes(ctx, scope)
+        count += yield from assign_exchanges(changes, exchanges)
+        changesets.append(changes)
+    yield from commit_changes(ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq)
+    return TopicAssignmentResult(count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets))
 
 
-def _whole(entries: Sequence[Entry]) -> Sequence[Entry]:
+def _drop_last_transaction(entries: Sequence[Entry]) -> Sequence[Entry]:
     """The entries without those of the last transaction, of which more may follow."""
     return [entry for entry in entries if entry.tx != entries[-1].tx]
 
 
-def _exchanges(entries: Iterable[Entry]) -> dict[Scope, list[Member]]:
+def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember]]:
     """The exchanges that entries tell of, by scope."""
-    found: dict[tuple[Scope, str], dict[str, None]] = {}
+    threads_by_exchange: dict[tuple[Scope, str], dict[str, None]] = {}
     for entry in entries:
         match entry.draft:
             case Draft(verb=Linked(src=src, rel=rel, dst=dst), scope=Scope() as scope) if rel == IN_EXCHANGE:
-                found.setdefault((scope, dst), {})[src] = None
+                threads_by_exchange.setdefault((scope, dst), {})[src] = None
             case _:
                 pass
-    members: dict[Scope, list[Member]] = {}
-    for (scope, exchange), threads in found.items():
-        members.setdefault(scope, []).append(Member(exchange, tuple(threads)))
+    members: dict[Scope, list[TopicMember]] = {}
+    for (scope, exchange), threads in threads_by_exchange.items():
+        members.setdefault(scope, []).append(TopicMember(exchange, tuple(threads)))
     return members
 
 
-def _unfiled(files: Files, account: str, found: dict[Scope, list[Member]]) -> Flow[dict[Scope, list[Member]]]:
+def _filter_unassigned(ctx: TopicContext, account: str, exchanges: dict[Scope, list[TopicMember]]) -> Flow[dict[Scope, list[TopicMember]]]:
     """Those that no topic holds: who reads a ledger again, or one from elsewhere, files nothing twice."""
-    threads = [thread for members in found.values() for member in members for thread in member.threads]
-    links = yield from _links(files, account, threads)
-    filed = {link.meta.get(EXCHANGE) for link in links if link.rel == IN_TOPIC}
-    left = {scope: [one for one in members if one.key not in filed] for scope, members in found.items()}
-    return {scope: members for scope, members in left.items() if members}
+    threads = [thread for members in exchanges.values() for member in members for thread in member.threads]
+    links = yield from _load_links(ctx, account, threads)
+    assigned = {link.meta.get(EXCHANGE) for link in links if link.rel == IN_TOPIC}
+    remaining = {scope: [exchange for exchange in members if exchange.key not in assigned] for scope, members in exchanges.items()}
+    return {scope: members for scope, members in remaining.items() if members}
 
 
-def settle(files: Files, filings: Sequence[Filing], step: Step, seen: int = -1) -> Flow[None]:
+def commit_changes(ctx: TopicContext, changesets: Sequence[TopicChanges], step: CursorStep, head_seq: int = -1) -> Flow[None]:
     """Commit what became of the topics of some scopes, and keep their shelves for the next time."""
-    epochs = [filing.renewed() for filing in filings]
+    epochs = [changes.renew_epoch() for changes in changesets]
     drafts: list[Draft] = []
     guards: list[Guard] = []
     notes: dict[str, bytes | None] = {}
-    for filing in filings:
-        drafts += filing.drafts
-        guards += filing.guards
-        notes |= filing.notes
-    account = filings[0].scope.account
-    yield from commit(files.store, Batch(account, drafts, guards, seen, step=step, notes=notes))
-    for filing, epoch in zip(filings, epochs, strict=True):
-        files.shelves.keep(filing.scope, epoch, filing.shelf)
+    for changes in changesets:
+        drafts += changes.drafts
+        guards += changes.guards
+        notes |= changes.notes
+    account = changesets[0].scope.account
+    yield from commit_batch(ctx.store, Batch(account, drafts, guards, head_seq, step=step, notes=notes))
+    for changes, epoch in zip(changesets, epochs, strict=True):
+        ctx.cache.put(changes.scope, epoch, changes.topic_index)
 
 
-def standing(files: Files, account: str) -> Flow[Step]:
+def load_current_step(ctx: TopicContext, account: str) -> Flow[CursorStep]:
     """A step on the spot: what changes topics without a page of the ledger takes its turn with what does."""
-    cursor = yield from call(files.store.cursor, account, CONSUMER)
-    return Step(CONSUMER, cursor, cursor)
+    cursor = yield from call(ctx.store.get_cursor, account, CONSUMER)
+    return CursorStep(CONSUMER, cursor, cursor)
 
 
-def changing(files: Files, scope: Scope, change: Callable[[Filing], Flow[None]]) -> Flow[Filing]:
+def change_topics(ctx: TopicContext, scope: Scope, change: Callable[[TopicChanges], Flow[None]]) -> Flow[TopicChanges]:
     """Change the topics of a scope in one commit, again if another was quicker."""
 
-    def decide() -> Flow[Filing]:
-        step = yield from standing(files, scope.account)
-        head = yield from call(files.store.head, scope.account)
-        filing = yield from opened(files, scope)
-        yield from change(filing)
-        yield from settle(files, [filing], step, head.seq)
-        return filing
+    def decide() -> Flow[TopicChanges]:
+        step = yield from load_current_step(ctx, scope.account)
+        head = yield from call(ctx.store.get_head, scope.account)
+        changes = yield from begin_changes(ctx, scope)
+        yield from change(changes)
+        yield from commit_changes(ctx, [changes], step, head.seq)
+        return changes
 
-    return (yield from decided(files.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
 # Erasure --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Wound:
+class ErasureDamage:
     """What an erasure takes from the topics of a scope: members of some, and others altogether."""
 
     topics: dict[str, None] = field(default_factory=dict)
-    keys: dict[str, None] = field(default_factory=dict)
+    exchange_keys: dict[str, None] = field(default_factory=dict)
     orphans: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
-def forsake(files: Files, account: str, threads: Iterable[str]) -> Flow[dict[Scope, Wound]]:
+def prepare_erasure(ctx: TopicContext, account: str, threads: Iterable[str]) -> Flow[dict[Scope, ErasureDamage]]:
     """Forget every mean and vector that threads are in, before they are erased; what is to be mended afterwards."""
-    doomed = set(threads)
-    wounds: dict[Scope, Wound] = {}
-    links = yield from _links(files, account, sorted(doomed))
+    erased = set(threads)
+    damage_by_scope: dict[Scope, ErasureDamage] = {}
+    links = yield from _load_links(ctx, account, sorted(erased))
     for link in (link for link in links if link.rel in (IN_TOPIC, IN_EXCHANGE)):
-        wound = wounds.setdefault(link.scope, Wound())
-        if link.rel == IN_TOPIC and link.dst in doomed:
-            wound.orphans.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
+        damage = damage_by_scope.setdefault(link.scope, ErasureDamage())
+        if link.rel == IN_TOPIC and link.dst in erased:
+            damage.orphans.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
         elif link.rel == IN_TOPIC:
-            wound.topics[link.dst] = None
-            wound.keys[str(link.meta.get(EXCHANGE, link.src))] = None
+            damage.topics[link.dst] = None
+            damage.exchange_keys[str(link.meta.get(EXCHANGE, link.src))] = None
         else:
-            wound.keys[link.dst] = None
-    yield from _forget(files, account, wounds)
-    return wounds
+            damage.exchange_keys[link.dst] = None
+    yield from _delete_notes(ctx, account, damage_by_scope)
+    return damage_by_scope
 
 
-def _links(files: Files, account: str, nodes: Sequence[str]) -> Flow[list[Link]]:
-    found: list[Link] = []
-    for start in range(0, len(nodes), PAGE):
-        found += yield from call(files.store.links, account, nodes[start : start + PAGE])
-    return sorted({link.seq: link for link in found}.values(), key=lambda link: link.seq)
+def _load_links(ctx: TopicContext, account: str, nodes: Sequence[str]) -> Flow[list[Link]]:
+    links: list[Link] = []
+    for start in range(0, len(nodes), PAGE_SIZE):
+        links += yield from call(ctx.store.find_links, account, nodes[start : start + PAGE_SIZE])
+    return sorted({link.seq: link for link in links}.values(), key=lambda link: link.seq)
 
 
-def _forget(files: Files, account: str, wounds: dict[Scope, Wound]) -> Flow[None]:
-    gone: dict[str, bytes | None] = {}
-    for scope, wound in wounds.items():
-        gone |= dict.fromkeys((*wound.topics, *wound.keys, epoch_key(scope)))
-    if gone:
-        yield from call(files.store.note, account, CONSUMER, gone)
+def _delete_notes(ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage]) -> Flow[None]:
+    notes: dict[str, bytes | None] = {}
+    for scope, damage in damage_by_scope.items():
+        notes |= dict.fromkeys((*damage.topics, *damage.exchange_keys, epoch_key(scope)))
+    if notes:
+        yield from call(ctx.store.write_notes, account, CONSUMER, notes)
 
 
-def mend(files: Files, account: str, wounds: dict[Scope, Wound], threads: Iterable[str]) -> Flow[None]:
+def repair_after_erasure(ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage], threads: Iterable[str]) -> Flow[None]:
     """Make anew, after an erasure, what it took something from: means of what is left, topics for what has none."""
-    gone = set(threads)
-    yield from _forget(files, account, wounds)
-    for scope, wound in wounds.items():
-        left = (Member(name, tuple(t for t in threads if t not in gone)) for name, threads in wound.orphans.items())
-        orphans = [member for member in left if member.threads]
-        if orphans or (yield from call(files.store.held, scope, files.mint.now(), kinds=[TOPIC])):
-            yield from changing(files, scope, partial(_adopted, orphans))
+    erased = set(threads)
+    yield from _delete_notes(ctx, account, damage_by_scope)
+    for scope, damage in damage_by_scope.items():
+        members = (TopicMember(exchange_key, tuple(t for t in threads if t not in erased)) for exchange_key, threads in damage.orphans.items())
+        orphans = [member for member in members if member.threads]
+        if orphans or (yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])):
+            yield from change_topics(ctx, scope, partial(_assign_orphans, orphans))
 
 
-def _adopted(orphans: Sequence[Member], filing: Filing) -> Flow[None]:
+def _assign_orphans(orphans: Sequence[TopicMember], changes: TopicChanges) -> Flow[None]:
     """Put exchanges that lost their topic into another; the means of the others were made anew when they were read."""
-    yield from file(filing, orphans)
+    yield from assign_exchanges(changes, orphans)
 
 
-def doubt(files: Files, account: str, after: int) -> Flow[None]:
+def invalidate_after_import(ctx: TopicContext, account: str, after: int) -> Flow[None]:
     """Forget all that is noted if entries from elsewhere erased anything; it is made anew when it is needed."""
-    while page := (yield from call(files.store.scan, account, after, PAGE * 4)):
+    while page := (yield from call(ctx.store.scan_entries, account, after, PAGE_SIZE * 4)):
         if any(entry.sort == "erased" for entry in page):
-            noted = yield from call(files.store.notes, account, CONSUMER)
-            yield from call(files.store.note, account, CONSUMER, dict.fromkeys(noted))
+            notes = yield from call(ctx.store.read_notes, account, CONSUMER)
+            yield from call(ctx.store.write_notes, account, CONSUMER, dict.fromkeys(notes))
             return
         after = page[-1].seq
 
@@ -224,29 +224,29 @@ def doubt(files: Files, account: str, after: int) -> Flow[None]:
 # Rebuilding -----------------------------------------------------------------------------------------------------------
 
 
-def rebuild(files: Files, account: str) -> Flow[int]:
+def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
     """Throw every mean away and make it anew of the links and the noted vectors; how many topics there are."""
-    topics = yield from _told(files, account)
+    topics = yield from _load_topic_scopes(ctx, account)
     scopes = dict.fromkeys(topics.values())
-    noted = yield from call(files.store.notes, account, CONSUMER)
-    gone: dict[str, bytes | None] = {key: None for key, note in noted.items() if is_mean(note)}
-    gone |= dict.fromkeys(map(epoch_key, scopes))
-    if gone:
-        yield from call(files.store.note, account, CONSUMER, gone)
+    notes = yield from call(ctx.store.read_notes, account, CONSUMER)
+    stale: dict[str, bytes | None] = {key: None for key, note in notes.items() if is_packed_mean(note)}
+    stale |= dict.fromkeys(map(epoch_key, scopes))
+    if stale:
+        yield from call(ctx.store.write_notes, account, CONSUMER, stale)
     for scope in scopes:
-        yield from changing(files, scope, partial(_adopted, ()))
+        yield from change_topics(ctx, scope, partial(_assign_orphans, ()))
     return len(topics)
 
 
-def _told(files: Files, account: str) -> Flow[dict[str, Scope]]:
+def _load_topic_scopes(ctx: TopicContext, account: str) -> Flow[dict[str, Scope]]:
     """Every topic that is held, by its id, with its scope."""
-    found: dict[str, Scope] = {}
+    scopes: dict[str, Scope] = {}
     seq = 0
-    while page := (yield from call(files.store.scan, account, seq, PAGE * 4)):
+    while page := (yield from call(ctx.store.scan_entries, account, seq, PAGE_SIZE * 4)):
         for entry in page:
             if isinstance(entry.verb, Asserted) and entry.verb.claim.kind == TOPIC:
-                fact = yield from call(files.store.fact, account, entry.verb.thread)
+                fact = yield from call(ctx.store.get_fact, account, entry.verb.thread)
                 if fact is not None and not fact.meta.get(SUPER):
-                    found[fact.id] = fact.scope
+                    scopes[fact.id] = fact.scope
         seq = page[-1].seq
-    return found
+    return scopes

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from told.core.errors import ConfigError, EmbeddingError, LLMError
-from told.core.fork import freed
-from told.core.ids import Mint
-from told.core.text import terms
-from told.ports import SPREAD, Embedder, Line, Purpose, Tool, ToolReply, Vector, usage_of
+from told.core.fork import reset_on_fork
+from told.core.ids import IdGenerator
+from told.core.text import extract_terms
+from told.ports import DEFAULT_SPREAD, Embedder, ChatLine, Purpose, Tool, ToolReply, Vector, get_usage
 
-A_MONDAY = 1_767_600_000_000_000
+DEFAULT_START = 1_767_600_000_000_000
 """2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
 
 
 class ManualClock:
     """A clock that stands still until it is moved; set `now` to any microsecond, earlier ones too."""
 
-    def __init__(self, now: int = A_MONDAY) -> None:
+    def __init__(self, now: int = DEFAULT_START) -> None:
         self.now = now
 
     def __call__(self) -> int:
@@ -34,17 +34,17 @@ class ManualClock:
         return self.now
 
 
-def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> Mint:
+def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> IdGenerator:
     """A mint whose ids and salts are the same on every run; threads may share it."""
     numbers = itertools.count()
 
     def entropy(size: int) -> bytes:
         return hashlib.shake_128(f"{seed}/{next(numbers)}".encode()).digest(size)
 
-    return Mint(clock or ManualClock(), entropy)
+    return IdGenerator(clock or ManualClock(), entropy)
 
 
-MOST_DIMENSIONS = 4096
+MAX_DIMENSIONS = 4096
 
 
 class HashingEmbedder:
@@ -58,20 +58,20 @@ class HashingEmbedder:
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002 - one space for both
         """One unit vector for each text; a text without a word points in a direction of its own."""
-        return [self._vector(text) for text in texts]
+        return [self._embed_text(text) for text in texts]
 
-    def _vector(self, text: str) -> Vector:
+    def _embed_text(self, text: str) -> Vector:
         sums = [0.0] * self.dim
-        for feature, weight in _features(text):
+        for feature, weight in _extract_features(text):
             number = int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest())
             sums[(number >> 1) % self.dim] += weight if number & 1 else -weight
         length = math.sqrt(sum(value * value for value in sums))
         return [value / length for value in sums] if length else [1.0, *[0.0] * (self.dim - 1)]
 
 
-def _features(text: str) -> Iterator[tuple[str, float]]:
+def _extract_features(text: str) -> Iterator[tuple[str, float]]:
     """The words of a text, and with less weight their trigrams."""
-    for word in terms(text):
+    for word in extract_terms(text):
         yield f"word {word}", 1.0
         framed = f"<{word}>"
         yield from ((f"part {framed[start : start + 3]}", 0.25) for start in range(len(framed) - 2))
@@ -81,7 +81,7 @@ def hashing_embedder(dim: str | int | None = None, **options: Any) -> HashingEmb
     """The embedder behind `embedder="hash"` and `embedder="hash:128"`; options are those of `HashingEmbedder`."""
     if dim is None:
         return HashingEmbedder(**options)
-    if not str(dim).isdecimal() or not 0 < int(dim) <= MOST_DIMENSIONS:
+    if not str(dim).isdecimal() or not 0 < int(dim) <= MAX_DIMENSIONS:
         raise ConfigError(f"hash:{dim} names no number of dimensions.", hint="Such as hash:64.")
     return HashingEmbedder(int(dim), **options)
 
@@ -96,7 +96,7 @@ class FlakyEmbedder:
         self.local = local
         self.model = self.inner.model
         self.dim = self.inner.dim
-        self.spread: float = getattr(self.inner, "spread", SPREAD)
+        self.spread: float = getattr(self.inner, "spread", DEFAULT_SPREAD)
         self.usual: float = getattr(self.inner, "usual", 0.0)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
@@ -120,26 +120,26 @@ class ScriptedLLM:
         self.local = local
         self.asked: list[tuple[str, str]] = []
         self.schemas: list[Mapping[str, Any] | None] = []
-        self.conversations: list[tuple[str, tuple[Line, ...], tuple[Tool, ...]]] = []
+        self.conversations: list[tuple[str, tuple[ChatLine, ...], tuple[Tool, ...]]] = []
         self._replies = iter(replies)
-        self._lock = freed(threading.Lock())
+        self._lock = reset_on_fork(threading.Lock())
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The next line of the script; past its end, `LLMError`."""
         with self._lock:
             self.asked.append((system, user))
             self.schemas.append(schema)
-            reply = self._next(len(self.asked))
+            reply = self._next_reply(len(self.asked))
         return reply.text if isinstance(reply, ToolReply) else reply
 
-    def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The next line of the script; past its end, `LLMError`."""
         with self._lock:
             self.conversations.append((system, tuple(lines), tuple(tools)))
-            reply = self._next(len(self.conversations))
-        return reply if isinstance(reply, ToolReply) else ToolReply(reply, usage=usage_of(reply))
+            reply = self._next_reply(len(self.conversations))
+        return reply if isinstance(reply, ToolReply) else ToolReply(reply, usage=get_usage(reply))
 
-    def _next(self, number: int) -> str | ToolReply:
+    def _next_reply(self, number: int) -> str | ToolReply:
         reply = next(self._replies, None)
         if reply is None:
             raise LLMError(f"The script has no reply to question {number}.", hint="Script one more reply.")

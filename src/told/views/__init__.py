@@ -8,25 +8,25 @@ from told.core.entry import VERBS, Entry
 from told.ports import VIEWS, Fold, RowOp, View
 from told.views import evidence, facts, links, passages, ticks
 
-FOLDS: Mapping[View, tuple[Callable[[Entry], Sequence[RowOp]], tuple[str, ...]]] = {
-    "evidence": (evidence.fold, ("observed",)),
-    "facts": (facts.fold, ("asserted", "retracted")),
-    "links": (links.fold, ("linked",)),
-    "passages": (passages.fold, ("asserted",)),
-    "ticks": (ticks.fold, ("observed",)),
+VIEW_FOLDS: Mapping[View, tuple[Callable[[Entry], Sequence[RowOp]], tuple[str, ...]]] = {
+    "evidence": (evidence.fold_evidence, ("observed",)),
+    "facts": (facts.fold_facts, ("asserted", "retracted")),
+    "links": (links.fold_links, ("linked",)),
+    "passages": (passages.fold_passages, ("asserted",)),
+    "ticks": (ticks.fold_ticks, ("observed",)),
 }
 """How each view is folded, and from which sorts of entries."""
 
 
-def folding(views: Sequence[View] = VIEWS) -> Fold:
+def build_fold(views: Sequence[View] = VIEWS) -> Fold:
     """The fold that grows some of the views, an operation at a time: a store that is done with one can let it go."""
-    wanted = [FOLDS[view] for view in VIEWS if view in views]
-    folds = {sort: [fold for fold, sorts in wanted if sort in sorts] for sort in VERBS}
+    selected = [VIEW_FOLDS[view] for view in VIEWS if view in views]
+    folds = {sort: [fold for fold, sorts in selected if sort in sorts] for sort in VERBS}
 
-    def fold(entries: Sequence[Entry]) -> Iterator[RowOp]:
-        return (op for entry in entries for each in folds.get(entry.sort, ()) for op in each(entry))
+    def fold_entries(entries: Sequence[Entry]) -> Iterator[RowOp]:
+        return (op for entry in entries for view_fold in folds.get(entry.sort, ()) for op in view_fold(entry))
 
-    return fold
+    return fold_entries
 
 
-fold_all: Fold = folding()
+fold_all: Fold = build_fold()

@@ -9,10 +9,10 @@ from told.core.fact import Link
 from told.ports import RowOp
 
 
-def fold(entry: Entry) -> Sequence[RowOp]:
+def fold_links(entry: Entry) -> Sequence[RowOp]:
     """A stated link."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Linked):
         return ()
-    said = draft.verb
-    return (Link(entry.seq, said.src, said.rel, said.dst, draft.scope, said.weight, meta=said.meta),)
+    link = draft.verb
+    return (Link(entry.seq, link.src, link.rel, link.dst, draft.scope, link.weight, meta=link.meta),)

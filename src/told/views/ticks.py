@@ -10,26 +10,26 @@ from typing import Any
 
 from told.core.entry import Entry, Observed
 from told.core.fact import Tick
-from told.core.size import tokens
+from told.core.size import estimate_tokens
 from told.ports import RowOp
 
-TICK, TURNS, TOKENS = "tick", "turns", "tokens"
+TICK_SORT, TURNS_KEY, TOKENS_KEY = "tick", "turns", "tokens"
 
 
-def fold(entry: Entry) -> Sequence[RowOp]:
+def fold_ticks(entry: Entry) -> Sequence[RowOp]:
     """A user's turn, or the word that some passed, moves the clock."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
         return ()
-    said = draft.verb.evidence
-    if said.sort == TICK:
-        turns, size = _count(said.meta, TURNS, 1), _count(said.meta, TOKENS, 0)
-        return (Tick(entry.seq, draft.scope, entry.at, turns, size),)
-    if said.sort == "turn" and said.role == "user":
-        return (Tick(entry.seq, draft.scope, entry.at, 1, tokens(said.content)),)
+    evidence = draft.verb.evidence
+    if evidence.sort == TICK_SORT:
+        turns, token_count = _read_count(evidence.meta, TURNS_KEY, 1), _read_count(evidence.meta, TOKENS_KEY, 0)
+        return (Tick(entry.seq, draft.scope, entry.at, turns, token_count),)
+    if evidence.sort == "turn" and evidence.role == "user":
+        return (Tick(entry.seq, draft.scope, entry.at, 1, estimate_tokens(evidence.content)),)
     return ()
 
 
-def _count(meta: Mapping[str, Any], name: str, unsaid: int) -> int:
-    value = meta.get(name, unsaid)
-    return value if type(value) is int and value >= 0 else unsaid
+def _read_count(meta: Mapping[str, Any], name: str, default: int) -> int:
+    value = meta.get(name, default)
+    return value if type(value) is int and value >= 0 else default

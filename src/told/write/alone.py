@@ -7,7 +7,7 @@ import threading
 from told.core.fork import at_fork
 
 
-class Turnstile:
+class Mutex:
     """Lets one in; whoever finds it taken may wait a while and try again.
 
     Nobody owns it while waiting, so a task that is cancelled there leaves nothing locked; nor does a fork, for whoever
@@ -20,23 +20,23 @@ class Turnstile:
 
     def renew(self) -> None:
         """Begin with nobody inside, as a child process does."""
-        self._changed = threading.Condition()
-        self._taken = False
+        self._condition = threading.Condition()
+        self._locked = False
 
-    def enter(self) -> bool:
+    def try_acquire(self) -> bool:
         """Go in, if nobody is inside."""
-        with self._changed:
-            entered, self._taken = not self._taken, True
-            return entered
+        with self._condition:
+            acquired, self._locked = not self._locked, True
+            return acquired
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Let the next one in."""
-        with self._changed:
-            self._taken = False
-            self._changed.notify_all()
+        with self._condition:
+            self._locked = False
+            self._condition.notify_all()
 
-    def wait(self, seconds: float) -> None:
+    def wait_released(self, seconds: float) -> None:
         """Wait until nobody is inside, but no longer than this."""
-        with self._changed:
-            if self._taken:
-                self._changed.wait(seconds)
+        with self._condition:
+            if self._locked:
+                self._condition.wait(seconds)

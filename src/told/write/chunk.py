@@ -14,17 +14,17 @@ from itertools import pairwise
 from math import sqrt
 
 from told.core.entry import Entry, Observed
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 from told.core.scope import Scope
-from told.core.size import tokens, weight
-from told.core.text import pieces, terms
+from told.core.size import estimate_tokens, estimate_fractional_tokens
+from told.core.text import split_pieces, extract_terms
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow
 from told.ports import Usage
 from told.settings import Settings
-from told.write.messages import SILENT_ROLES, Turn
-from told.write.shape import Dropped, Extracted, Extractor, Found, Heard, Relation
-from told.write.talk import MINUTE
+from told.write.messages import SILENT_ROLES, InputTurn
+from told.write.shape import RejectedClaim, ExtractionResult, Extractor, ExtractedClaim, ExtractionInput, Relation
+from told.write.talk import MINUTE_US
 
 WINDOW = 3
 """How many turns on each side of a cut are compared."""
@@ -34,7 +34,7 @@ WINDOW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class TurnSlice:
     """A part of a turn, or all of it, and about how many tokens it has."""
 
     turn: int
@@ -47,7 +47,7 @@ class Slice:
 class Chunk:
     """Slices that are heard together, in order."""
 
-    slices: tuple[Slice, ...]
+    slices: tuple[TurnSlice, ...]
 
     @property
     def tokens(self) -> int:
@@ -55,205 +55,205 @@ class Chunk:
         return sum(part.tokens for part in self.slices)
 
 
-def chunks(turns: Sequence[Turn], settings: Settings) -> tuple[Chunk, ...]:
+def split_into_chunks(turns: Sequence[InputTurn], settings: Settings) -> tuple[Chunk, ...]:
     """Turns in chunks of at most about `chunk_tokens`, together everything that was said and nothing twice."""
-    most = settings.chunk_tokens
-    parts = [list(_slices(number, turn, most)) for number, turn in enumerate(turns)]
-    fits = sum(part.tokens for each in parts for part in each) <= most
-    bounds = pairwise((*((0,) if fits else topics(turns, settings)), len(turns)))
-    talks = ([part for each in parts[first:last] for part in each] for first, last in bounds)
-    return tuple(Chunk(tuple(pack)) for pack in _packed(talks, most))
+    max_tokens = settings.chunk_tokens
+    parts = [list(_slice_turn(number, turn, max_tokens)) for number, turn in enumerate(turns)]
+    fits = sum(part.tokens for slices in parts for part in slices) <= max_tokens
+    bounds = pairwise((*((0,) if fits else find_topic_starts(turns, settings)), len(turns)))
+    topic_slices = ([part for slices in parts[first:last] for part in slices] for first, last in bounds)
+    return tuple(Chunk(tuple(pack)) for pack in _pack_slices(topic_slices, max_tokens))
 
 
-def _packed(talks: Iterable[Sequence[Slice]], most: int) -> Iterator[Sequence[Slice]]:
+def _pack_slices(groups: Iterable[Sequence[TurnSlice]], max_tokens: int) -> Iterator[Sequence[TurnSlice]]:
     """As many talks together as fit; one that fits nowhere is packed slice by slice."""
-    pack: list[Slice] = []
-    room = most
-    for talk in talks:
-        cost = sum(part.tokens for part in talk)
-        for part in talk:
-            if pack and (part.tokens > room or (part is talk[0] and room < cost <= most)):
+    pack: list[TurnSlice] = []
+    room = max_tokens
+    for group in groups:
+        cost = sum(part.tokens for part in group)
+        for part in group:
+            if pack and (part.tokens > room or (part is group[0] and room < cost <= max_tokens)):
                 yield pack
-                pack, room = [], most
+                pack, room = [], max_tokens
             pack.append(part)
             room -= part.tokens
     if pack:
         yield pack
 
 
-_PARAGRAPH = regex(r"\n[^\S\n]*(?:\n\s*)+")
+_PARAGRAPH = lazy_regex(r"\n[^\S\n]*(?:\n\s*)+")
 
 
-def _slices(number: int, turn: Turn, most: int) -> Iterator[Slice]:
+def _slice_turn(number: int, turn: InputTurn, max_tokens: int) -> Iterator[TurnSlice]:
     """A turn as it is, or cut between paragraphs, then sentences, then words, each part as full as it can be."""
     text = turn.evidence.content
-    if (whole := tokens(text)) <= most:
-        yield Slice(number, 0, len(text), whole)
+    if (token_count := estimate_tokens(text)) <= max_tokens:
+        yield TurnSlice(number, 0, len(text), token_count)
         return
     start = end = 0
     cost = 0.0
-    for first, last in _atoms(text, most):
-        cost += weight(text[end:last])
-        if end > start and cost > most:
-            yield Slice(number, start, end, tokens(text[start:end]))
-            start, cost = first, weight(text[first:last])
+    for first, last in _split_paragraphs(text, max_tokens):
+        cost += estimate_fractional_tokens(text[end:last])
+        if end > start and cost > max_tokens:
+            yield TurnSlice(number, start, end, estimate_tokens(text[start:end]))
+            start, cost = first, estimate_fractional_tokens(text[first:last])
         end = last
     if end > start:
-        yield Slice(number, start, end, tokens(text[start:end]))
+        yield TurnSlice(number, start, end, estimate_tokens(text[start:end]))
 
 
-def _atoms(text: str, most: int) -> Iterator[tuple[int, int]]:
+def _split_paragraphs(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
     """Paragraphs, and the pieces of those that are too long; white space between them belongs to none."""
     start = 0
     for gap in (*_PARAGRAPH.finditer(text), None):
         end = gap.start() if gap else len(text)
-        yield from _sentences(text, start, end, most)
+        yield from _split_sentences(text, start, end, max_tokens)
         start = gap.end() if gap else end
 
 
-def _sentences(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+def _split_sentences(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int, int]]:
     part = text[start:end]
-    cost = tokens(part)
+    cost = estimate_tokens(part)
     if not part.strip():
         return
-    if cost <= most:
+    if cost <= max_tokens:
         yield start, end
         return
-    at = start
-    for piece in pieces(part, max(len(part) * most * 2 // (cost * 3), 1)):
-        at = text.index(piece, at)
-        yield at, at + len(piece)
-        at += len(piece)
+    offset = start
+    for piece in split_pieces(part, max(len(part) * max_tokens * 2 // (cost * 3), 1)):
+        offset = text.index(piece, offset)
+        yield offset, offset + len(piece)
+        offset += len(piece)
 
 
 # --------------------------------------------------------------------------------------------------------------- topics
 
 
-def topics(turns: Sequence[Turn], settings: Settings) -> tuple[int, ...]:
+def find_topic_starts(turns: Sequence[InputTurn], settings: Settings) -> tuple[int, ...]:
     """Where topics begin: at the first turn, after a long pause, and where the words before and after differ most."""
     if not turns:
         return ()
-    bags = [Counter(terms(turn.evidence.content)) for turn in turns]
-    alike = [_alike(bags, place) for place in range(len(turns))]
-    shifts = (place for place in range(1, len(turns)) if _is_valley(alike, place, settings.topic_shift))
-    pauses = (place for place, pair in enumerate(pairwise(turns), 1) if _paused(*pair, settings.pause_minutes))
+    bags = [Counter(extract_terms(turn.evidence.content)) for turn in turns]
+    similarities = [_compute_similarity(bags, position) for position in range(len(turns))]
+    shifts = (position for position in range(1, len(turns)) if _is_valley(similarities, position, settings.topic_shift))
+    pauses = (position for position, pair in enumerate(pairwise(turns), 1) if _is_pause(*pair, settings.pause_minutes))
     return tuple(sorted({0, *shifts, *pauses}))
 
 
-def _paused(before: Turn, turn: Turn, minutes: float) -> bool:
+def _is_pause(before: InputTurn, turn: InputTurn, minutes: float) -> bool:
     then, now = before.evidence.said_at, turn.evidence.said_at
-    return then is not None and now is not None and abs(now - then) > minutes * MINUTE
+    return then is not None and now is not None and abs(now - then) > minutes * MINUTE_US
 
 
-def _alike(bags: Sequence[Counter[str]], place: int) -> float:
+def _compute_similarity(bags: Sequence[Counter[str]], position: int) -> float:
     """How much the turns before a place and those after it have in common, from 0 to 1; 1 where there is too little."""
-    if place < 2 or place > len(bags) - 2:
+    if position < 2 or position > len(bags) - 2:
         return 1.0
-    before = sum(bags[max(place - WINDOW, 0) : place], Counter[str]())
-    after = sum(bags[place : place + WINDOW], Counter[str]())
+    before = sum(bags[max(position - WINDOW, 0) : position], Counter[str]())
+    after = sum(bags[position : position + WINDOW], Counter[str]())
     length = sqrt(sum(n * n for n in before.values()) * sum(n * n for n in after.values()))
     return sum(n * after[word] for word, n in before.items()) / length if length else 1.0
 
 
-def _is_valley(alike: Sequence[float], place: int, most: float) -> bool:
+def _is_valley(similarities: Sequence[float], position: int, threshold: float) -> bool:
     """Whether less is in common here than on either side, and little at all; of equals the first."""
-    here = alike[place]
-    after = alike[place + 1] if place + 1 < len(alike) else 1.0
-    return here < most and here < alike[place - 1] and here <= after
+    similarity = similarities[position]
+    after = similarities[position + 1] if position + 1 < len(similarities) else 1.0
+    return similarity < threshold and similarity < similarities[position - 1] and similarity <= after
 
 
 # ----------------------------------------------------------------------------------------------------------- extracting
 
 
-def hearing(heard: Heard, chunk: Chunk) -> Heard:
+def select_chunk(inputs: ExtractionInput, chunk: Chunk) -> ExtractionInput:
     """What an extractor is given of one chunk."""
-    return replace(heard, turns=tuple(_cut(heard.turns[part.turn], part) for part in chunk.slices))
+    return replace(inputs, turns=tuple(_cut_turn(inputs.turns[part.turn], part) for part in chunk.slices))
 
 
-def _cut(turn: Turn, part: Slice) -> Turn:
-    said = turn.evidence
-    if (part.start, part.end) == (0, len(said.content)):
+def _cut_turn(turn: InputTurn, part: TurnSlice) -> InputTurn:
+    evidence = turn.evidence
+    if (part.start, part.end) == (0, len(evidence.content)):
         return turn
-    return replace(turn, evidence=replace(said, content=said.content[part.start : part.end]))
+    return replace(turn, evidence=replace(evidence, content=evidence.content[part.start : part.end]))
 
 
-def placed(chunk: Chunk, found: Extracted) -> Extracted:
+def restore_positions(chunk: Chunk, result: ExtractionResult) -> ExtractionResult:
     """What was found in a chunk, with turns and spans of the whole."""
     return replace(
-        found,
-        claims=tuple(_found(chunk, one) for one in found.claims),
-        relations=tuple(_relation(chunk, one) for one in found.relations),
-        dropped=tuple(_dropped(chunk, one) for one in found.dropped),
+        result,
+        claims=tuple(_restore_claim(chunk, item) for item in result.claims),
+        relations=tuple(_restore_relation(chunk, item) for item in result.relations),
+        rejected=tuple(_restore_rejected(chunk, item) for item in result.rejected),
     )
 
 
-def _found(chunk: Chunk, found: Found) -> Found:
-    part = chunk.slices[found.turn]
-    span = found.claim.span
+def _restore_claim(chunk: Chunk, extracted: ExtractedClaim) -> ExtractedClaim:
+    part = chunk.slices[extracted.turn]
+    span = extracted.claim.span
     moved = None if span is None else (span[0] + part.start, span[1] + part.start)
-    return Found(replace(found.claim, span=moved), part.turn)
+    return ExtractedClaim(replace(extracted.claim, span=moved), part.turn)
 
 
-def _relation(chunk: Chunk, relation: Relation) -> Relation:
+def _restore_relation(chunk: Chunk, relation: Relation) -> Relation:
     return replace(relation, turn=chunk.slices[relation.turn].turn)
 
 
-def _dropped(chunk: Chunk, dropped: Dropped) -> Dropped:
-    return dropped if dropped.turn is None else replace(dropped, turn=chunk.slices[dropped.turn].turn)
+def _restore_rejected(chunk: Chunk, rejected: RejectedClaim) -> RejectedClaim:
+    return rejected if rejected.turn is None else replace(rejected, turn=chunk.slices[rejected.turn].turn)
 
 
-def merged(parts: Iterable[Extracted]) -> Extracted:
+def merge_results(parts: Iterable[ExtractionResult]) -> ExtractionResult:
     """What was found in several chunks, as if in one; an entity that is met again is the same."""
-    all_ = list(parts)
-    return Extracted(
-        tuple(claim for part in all_ for claim in part.claims),
-        tuple(dict.fromkeys(entity for part in all_ for entity in part.entities)),
-        tuple(dict.fromkeys(relation for part in all_ for relation in part.relations)),
-        tuple(dropped for part in all_ for dropped in part.dropped),
-        tuple(dict.fromkeys(warning for part in all_ for warning in part.warnings)),
-        tuple(fault for part in all_ for fault in part.faults),
-        sum((part.usage for part in all_), Usage()),
+    results = list(parts)
+    return ExtractionResult(
+        tuple(claim for part in results for claim in part.claims),
+        tuple(dict.fromkeys(entity for part in results for entity in part.entities)),
+        tuple(dict.fromkeys(relation for part in results for relation in part.relations)),
+        tuple(rejected for part in results for rejected in part.rejected),
+        tuple(dict.fromkeys(warning for part in results for warning in part.warnings)),
+        tuple(fault for part in results for fault in part.unreadable_replies),
+        sum((part.usage for part in results), Usage()),
     )
 
 
-def extract(extractor: Extractor, heard: Heard, settings: Settings) -> Flow[Extracted]:
+def extract_claims(extractor: Extractor, inputs: ExtractionInput, settings: Settings) -> Flow[ExtractionResult]:
     """What an extractor finds in turns of any length; one that asks a model hears them chunk by chunk.
 
     Rules hear a turn whole: only so can they see that something in it is quoted; facts that were given are read once.
     Where nobody says anything of their own, nobody is asked.
     """
-    if not heard.facts and not any(turn.evidence.content for turn in heard.turns):
-        return Extracted()
-    if heard.facts or extractor.local:
-        return (yield from extractor.extract(heard))
-    parts: list[Extracted] = []
-    for chunk in chunks(heard.turns, settings):
-        found = yield from extractor.extract(hearing(heard, chunk))
-        parts.append(placed(chunk, found))
-    return parts[0] if len(parts) == 1 else merged(parts)
+    if not inputs.facts and not any(turn.evidence.content for turn in inputs.turns):
+        return ExtractionResult()
+    if inputs.facts or extractor.local:
+        return (yield from extractor.extract(inputs))
+    results: list[ExtractionResult] = []
+    for chunk in split_into_chunks(inputs.turns, settings):
+        result = yield from extractor.extract(select_chunk(inputs, chunk))
+        results.append(restore_positions(chunk, result))
+    return results[0] if len(results) == 1 else merge_results(results)
 
 
 # -------------------------------------------------------------------------------------------------------------- pending
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingTurns:
     """What was said in a session since claims were last extracted from it, and whether that is enough to do it again.
 
     `cursor` is where extraction stands once these turns are done. Whoever extracts moves it after it succeeded: what
     failed is pending still.
     """
 
-    evidence: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    evidence_ids: tuple[str, ...]
+    turns: tuple[InputTurn, ...]
     tokens: int
     cursor: int
-    ready: bool
+    is_ready: bool
 
 
-def pending(entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int, *, flush: bool = False) -> Pending:
+def collect_pending(entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int, *, flush: bool = False) -> PendingTurns:
     """What entries after the cursor were said in exactly this scope; with `flush`, any of it is enough."""
-    said = [
+    observed = [
         (entry.seq, verb)
         for entry in entries
         if entry.seq > cursor
@@ -262,15 +262,15 @@ def pending(entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int,
         and isinstance(verb := entry.draft.verb, Observed)
         and verb.evidence.role not in SILENT_ROLES
     ]
-    size = sum(tokens(verb.evidence.content) for _, verb in said)
-    return Pending(
-        tuple(verb.id for _, verb in said),
-        tuple(Turn(verb.evidence, {}, _since(verb.evidence.said_at)) for _, verb in said),
+    size = sum(estimate_tokens(verb.evidence.content) for _, verb in observed)
+    return PendingTurns(
+        tuple(verb.id for _, verb in observed),
+        tuple(InputTurn(verb.evidence, {}, _make_valid_since(verb.evidence.said_at)) for _, verb in observed),
         size,
-        max((seq for seq, _ in said), default=cursor),
-        bool(said) and (flush or size >= threshold),
+        max((seq for seq, _ in observed), default=cursor),
+        bool(observed) and (flush or size >= threshold),
     )
 
 
-def _since(said_at: int | None) -> Interval:
+def _make_valid_since(said_at: int | None) -> Interval:
     return ALWAYS if said_at is None else Interval(said_at, None, "instant")

@@ -15,36 +15,36 @@ from told.core.concepts import (
     FADED,
     FORGOTTEN,
     NEGATED,
-    VALUE,
-    Belief,
-    Rules,
-    Shelf,
-    Weighed,
-    leaving,
+    VALUE_KEY,
+    ConceptBelief,
+    ConceptRules,
+    ConceptScopes,
+    WeightedValue,
+    select_evicted,
 )
 from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
 from told.core.errors import NotFoundError
 from told.core.kind import Kind
 from told.core.query import Event, Receipt
-from told.core.salience import said_anew
+from told.core.salience import reinforce
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger import concepts
-from told.ledger.commit import commit, decided
+from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.erase import SUPPORTS
-from told.ports import Batch, NoNews, Still, Store, ThreadAt
-from told.views.ticks import TICK, TOKENS, TURNS
-from told.write.curate.plan import AGAIN
-from told.write.desk import Desk, Plan, settle
-from told.write.embed import catch_up
-from told.write.extract.ground import SPEAKER
+from told.ports import Batch, UnchangedSlot, ThreadUntouched, Store, ThreadAt
+from told.views.ticks import TICK_SORT, TOKENS_KEY, TURNS_KEY
+from told.write.curate.plan import REPEAT_META
+from told.write.desk import WriteContext, WritePlan, commit_plan
+from told.write.embed import embed_after_commit
+from told.write.extract.ground import DEFAULT_SPEAKER
 
 QUOTE: Final = "quote"
 """The sort of evidence that is a sentence somebody took from a turn; it is no turn of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConceptStatement:
     """A value of a concept, whether it is asserted or negated, and the sentence that says so."""
 
     kind: Kind
@@ -54,115 +54,115 @@ class Said:
 
 
 @dataclass(slots=True)
-class _Move:
+class _ConceptUpdate:
     """What one thing that was said comes to."""
 
-    desk: Desk
+    ctx: WriteContext
     scope: Scope
-    said: Said
-    seen: int
-    plan: Plan = field(default_factory=lambda: Plan([], [], []))
+    statement: ConceptStatement
+    head_seq: int
+    plan: WritePlan = field(default_factory=lambda: WritePlan([], [], []))
 
-    def observe(self) -> str:
+    def add_evidence(self) -> str:
         """Plan the evidence, and give its id."""
-        evidence = self.desk.mint.id()
-        self._draft(Observed(evidence, Evidence(self.said.quote, said_at=self.desk.mint.now(), sort=QUOTE)))
+        evidence = self.ctx.id_generator.new_id()
+        self._add_draft(Observed(evidence, Evidence(self.statement.quote, said_at=self.ctx.id_generator.now(), sort=QUOTE)))
         return evidence
 
-    def hold(self, thread: str, evidence: str) -> None:
+    def add_belief(self, thread: str, evidence: str) -> None:
         """Plan a belief of its own."""
-        kind, value = self.said.kind, self.said.value
+        kind, value = self.statement.kind, self.statement.value
         text = f"{kind.label or kind.name}: {value}"
-        meta = {VALUE: value}
-        claim = Claim(text, kind.name, SPEAKER, kind.name, value, evidence=evidence, role="user", meta=meta)
-        self._draft(Asserted(thread, claim))
-        self.plan.guards.append(NoNews(self.scope, SPEAKER, (kind.name,), self.seen))
+        meta = {VALUE_KEY: value}
+        claim = Claim(text, kind.name, DEFAULT_SPEAKER, kind.name, value, evidence=evidence, role="user", meta=meta)
+        self._add_draft(Asserted(thread, claim))
+        self.plan.guards.append(UnchangedSlot(self.scope, DEFAULT_SPEAKER, (kind.name,), self.head_seq))
         self.plan.events.append(Event("ADD", thread, text))
 
-    def support(self, belief: Belief, evidence: str) -> None:
+    def add_support(self, belief: ConceptBelief, evidence: str) -> None:
         """Plan one more witness for a belief."""
         thread = belief.fact.id
-        self._draft(Linked(evidence, SUPPORTS, thread, meta=AGAIN))
+        self._add_draft(Linked(evidence, SUPPORTS, thread, meta=REPEAT_META))
         self.plan.guards.append(ThreadAt(thread, belief.fact.seq))
         self.plan.events.append(Event("NONE", thread))
 
-    def give_up(self, thread: str, why: str) -> None:
+    def retract_belief(self, thread: str, why: str) -> None:
         """Plan the end of a belief, unless something is said of it meanwhile."""
-        self._draft(Retracted(thread, why))
-        self.plan.guards.append(Still(thread, self.seen))
+        self._add_draft(Retracted(thread, why))
+        self.plan.guards.append(ThreadUntouched(thread, self.head_seq))
         self.plan.events.append(Event("DELETE", thread))
 
-    def _draft(self, verb: Verb) -> None:
-        self.plan.drafts.append(Draft(verb, self.scope, self.desk.author))
+    def _add_draft(self, verb: Verb) -> None:
+        self.plan.drafts.append(Draft(verb, self.scope, self.ctx.author))
 
 
-def upsert(desk: Desk, shelf: Shelf, rules: Rules, said: Said) -> Flow[Receipt]:
+def upsert_value(ctx: WriteContext, concept_scopes: ConceptScopes, rules: ConceptRules, statement: ConceptStatement) -> Flow[Receipt]:
     """Hold a value, hold it more firmly, or give it up; its event names the thread."""
-    scope = shelf.of(said.kind.tier)
+    scope = concept_scopes.scope_for(statement.kind.tier)
 
     def decide() -> Flow[Receipt]:
-        head = yield from call(desk.store.head, scope.account)
-        here = yield from concepts.held(desk.store, shelf, rules, desk.settings, [said.kind.name])
-        plan = _decided(_Move(desk, scope, said, head.seq), rules, here)
-        return (yield from settle(desk, scope, plan, head.seq))
+        head = yield from call(ctx.store.get_head, scope.account)
+        beliefs = yield from concepts.load_beliefs(ctx.store, concept_scopes, rules, ctx.settings, [statement.kind.name])
+        plan = _plan_update(_ConceptUpdate(ctx, scope, statement, head.seq), rules, beliefs)
+        return (yield from commit_plan(ctx, scope, plan, head.seq))
 
-    receipt = yield from decided(desk.settings.conflict_retries, decide)
-    return (yield from catch_up(desk.store, desk.embedder, scope.account, receipt, desk.settings))
+    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    return (yield from embed_after_commit(ctx.store, ctx.embedder, scope.account, receipt, ctx.settings))
 
 
-def _decided(move: _Move, rules: Rules, here: Sequence[Belief]) -> Plan:
-    said, evidence = move.said, move.observe()
-    alive = [belief.weighed() for belief in here if not belief.strength.faded]
-    for belief in here:
-        if belief.strength.faded:
-            move.give_up(belief.fact.id, FADED)
-    meant = rules.matcher.meant(said.value, alive)
-    if said.polarity == NEGATED:
-        if meant is not None:
-            move.give_up(meant.id, NEGATED)
-    elif meant is not None:
-        move.support(next(belief for belief in here if belief.fact.id == meant.id), evidence)
+def _plan_update(update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[ConceptBelief]) -> WritePlan:
+    statement, evidence = update.statement, update.add_evidence()
+    active = [belief.to_weighted_value() for belief in beliefs if not belief.strength.is_faded]
+    for belief in beliefs:
+        if belief.strength.is_faded:
+            update.retract_belief(belief.fact.id, FADED)
+    matched = rules.matcher.find_match(statement.value, active)
+    if statement.polarity == NEGATED:
+        if matched is not None:
+            update.retract_belief(matched.id, NEGATED)
+    elif matched is not None:
+        update.add_support(next(belief for belief in beliefs if belief.fact.id == matched.id), evidence)
     else:
-        _make_room(move, rules, alive, evidence)
-    return move.plan
+        _make_room(update, rules, active, evidence)
+    return update.plan
 
 
-def _make_room(move: _Move, rules: Rules, alive: Sequence[Weighed], evidence: str) -> None:
+def _make_room(update: _ConceptUpdate, rules: ConceptRules, active: Sequence[WeightedValue], evidence: str) -> None:
     """Plan a new belief and the end of those it leaves no room for; one too weak to stay is not held at all."""
-    kind, thread = move.said.kind, move.desk.mint.id()
-    weight = said_anew(rules.curve(kind.name, kind.tier), 0.0)
-    last = max((one.place for one in alive), default=0)
-    going = [one.id for one in leaving(kind, [*alive, Weighed(thread, move.said.value, weight, last + 1)])]
-    for one in going:
-        if one != thread:
-            move.give_up(one, EVICTED)
-    if thread not in going:
-        move.hold(thread, evidence)
+    kind, thread = update.statement.kind, update.ctx.id_generator.new_id()
+    weight = reinforce(rules.build_curve(kind.name, kind.tier), 0.0)
+    last_place = max((candidate.position for candidate in active), default=0)
+    evicted = [candidate.id for candidate in select_evicted(kind, [*active, WeightedValue(thread, update.statement.value, weight, last_place + 1)])]
+    for candidate in evicted:
+        if candidate != thread:
+            update.retract_belief(candidate, EVICTED)
+    if thread not in evicted:
+        update.add_belief(thread, evidence)
 
 
-def tick(desk: Desk, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
+def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
     """Let some turns pass, of so many tokens together; of the usual size if nobody says."""
-    size = turns * desk.settings.turn_tokens if tokens is None else tokens
-    said = Evidence("", "system", said_at=desk.mint.now(), sort=TICK, meta={TURNS: turns, TOKENS: size})
-    draft = Draft(Observed(desk.mint.id(), said), scope, desk.author)
-    entries = yield from commit(desk.store, Batch(scope.account, [draft]))
+    size = turns * ctx.settings.turn_tokens if tokens is None else tokens
+    evidence = Evidence("", "system", said_at=ctx.id_generator.now(), sort=TICK_SORT, meta={TURNS_KEY: turns, TOKENS_KEY: size})
+    draft = Draft(Observed(ctx.id_generator.new_id(), evidence), scope, ctx.author)
+    entries = yield from commit_batch(ctx.store, Batch(scope.account, [draft]))
     return Receipt(tx=entries[0].tx)
 
 
-def forget(desk: Desk, shelf: Shelf, threads: Sequence[str]) -> Flow[Receipt]:
+def forget_beliefs(ctx: WriteContext, concept_scopes: ConceptScopes, threads: Sequence[str]) -> Flow[Receipt]:
     """Give up beliefs, held or faded, so that nothing recalls them; the past keeps them."""
-    account = shelf.lasting.account
+    account = concept_scopes.lasting.account
     drafts: list[Draft] = []
     for thread in threads:
-        scope = yield from _scope(desk.store, account, thread)
-        if scope not in shelf.scopes:
+        scope = yield from _load_thread_scope(ctx.store, account, thread)
+        if scope not in concept_scopes.distinct:
             raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with about().")
-        drafts.append(Draft(Retracted(thread, FORGOTTEN), scope, desk.author))
-    entries = yield from commit(desk.store, Batch(account, drafts))
+        drafts.append(Draft(Retracted(thread, FORGOTTEN), scope, ctx.author))
+    entries = yield from commit_batch(ctx.store, Batch(account, drafts))
     return Receipt(tuple(Event("DELETE", thread) for thread in threads), tx=entries[0].tx)
 
 
-def _scope(store: Store, account: str, thread: str) -> Flow[Scope | None]:
+def _load_thread_scope(store: Store, account: str, thread: str) -> Flow[Scope | None]:
     """Whose a thread is, held or not."""
-    entries = yield from call(store.thread, account, thread)
+    entries = yield from call(store.thread_entries, account, thread)
     return next((entry.draft.scope for entry in entries if entry.draft is not None), None)

@@ -6,32 +6,32 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from told.core.errors import ModelMismatch
-from told.core.fact import NODE, SILENT, Fact
-from told.core.ids import text_hash
-from told.core.query import LATEST, AsOf, Find, Mark, Probe, Ranked
-from told.core.same import is_deictic, same_content
+from told.core.fact import NODE, UNINDEXED_KINDS, Fact
+from told.core.ids import hash_text
+from told.core.query import LATEST, AsOf, FactQuery, Candidate, IndexQuery, IndexResult
+from told.core.same import is_deictic, has_same_content
 from told.core.scope import Scope
-from told.core.text import query_terms
+from told.core.text import extract_query_terms
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
+from told.ledger.consume import Failure, catch_failure
 from told.ports import Embedder, Store, Vector
 from told.settings import Settings
-from told.views.passages import wording as spelt
-from told.write.embed import embedded
+from told.views.passages import format_indexed_text as spelt
+from told.write.embed import embed_texts
 
-NEAREST = 8
+SEARCH_DEPTH = 8
 """How many of the nearest are compared; what says the same is among the very first."""
 
-MOST_TERMS = 32
-LONGEST = 2000
+MAX_TERMS = 32
+MAX_TEXT_CHARS = 2000
 """A longer text is never the same as another by chance, and its exact double is found by its hash."""
 
-DAY = 86_400_000_000
-APART = SILENT | {NODE}
+DAY_US = 86_400_000_000
+EXCLUDED_KINDS = UNINDEXED_KINDS | {NODE}
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class NewText:
     """A text that may be held already: who says it, when, and its vector as a passage under a model."""
 
     text: str
@@ -47,68 +47,68 @@ class Wording:
         return spelt(self.actor or self.role, self.text)
 
 
-def with_vectors(embedder: Embedder | None, wordings: Sequence[Wording]) -> Flow[Sequence[Wording]]:
+def attach_vectors(embedder: Embedder | None, new_texts: Sequence[NewText]) -> Flow[Sequence[NewText]]:
     """The wordings with their vectors, asked for at once; without them where there is no embedder or it fails."""
-    if embedder is None or not wordings:
-        return wordings
-    texts = {text_hash(wording.passage): wording.passage for wording in wordings}
-    vectors = yield from attempt(embedded(embedder, texts))
+    if embedder is None or not new_texts:
+        return new_texts
+    texts = {hash_text(new_text.passage): new_text.passage for new_text in new_texts}
+    vectors = yield from catch_failure(embed_texts(embedder, texts))
     if isinstance(vectors, Failure):
-        return wordings
-    return [replace(one, vector=vectors[text_hash(one.passage)], model=embedder.model) for one in wordings]
+        return new_texts
+    return [replace(item, vector=vectors[hash_text(item.passage)], model=embedder.model) for item in new_texts]
 
 
-def near_duplicate(
-    store: Store, scope: Scope, wording: Wording, now: int, settings: Settings, *, kinds: Collection[str] | None = None
+def find_near_duplicate(
+    store: Store, scope: Scope, new_text: NewText, now: int, settings: Settings, *, kinds: Collection[str] | None = None
 ) -> Flow[Fact | None]:
     """The held fact of exactly this scope that says the same, the nearest first; of these kinds only, if any are given.
 
     With a vector it must be as near as `near_duplicate` says; a turn that was embedded with the one before it, and one
     without a vector, is compared by its words alone.
     """
-    if len(wording.text) > LONGEST:
+    if len(new_text.text) > MAX_TEXT_CHARS:
         return None
-    ranked = yield from _nearest(store, _probe(scope, wording, now))
-    marks = sorted(_candidates(ranked, settings.near_duplicate), key=lambda mark: -(mark.cosine or 0.0))
-    facts = yield from call(store.versions, scope.account, [mark.seq for mark in marks])
-    cosines = {mark.seq: mark.cosine for mark in marks}
-    for seq in dict.fromkeys(mark.seq for mark in marks):
+    index_result = yield from _search_nearest(store, _build_index_query(scope, new_text, now))
+    candidates = sorted(_select_candidates(index_result, settings.near_duplicate), key=lambda candidate: -(candidate.cosine or 0.0))
+    facts = yield from call(store.facts_by_seq, scope.account, [candidate.seq for candidate in candidates])
+    cosines = {candidate.seq: candidate.cosine for candidate in candidates}
+    for seq in dict.fromkeys(candidate.seq for candidate in candidates):
         fact = facts.get(seq)
-        if fact is None or fact.scope != scope or fact.kind in APART or (kinds is not None and fact.kind not in kinds):
+        if fact is None or fact.scope != scope or fact.kind in EXCLUDED_KINDS or (kinds is not None and fact.kind not in kinds):
             continue
         cosine = None if fact.after else cosines[seq]
-        if (cosine is None or cosine >= settings.near_duplicate) and says_the_same(wording, fact):
+        if (cosine is None or cosine >= settings.near_duplicate) and is_same_statement(new_text, fact):
             return fact
     return None
 
 
-def says_the_same(wording: Wording, fact: Fact) -> bool:
+def is_same_statement(new_text: NewText, fact: Fact) -> bool:
     """Whether the same one says the same; "today" said on another day is something else."""
-    if (wording.role, wording.actor) != (fact.role, fact.actor) or not same_content(wording.text, fact.text):
+    if (new_text.role, new_text.actor) != (fact.role, fact.actor) or not has_same_content(new_text.text, fact.text):
         return False
-    return wording.said_at == fact.said_at or not is_deictic(wording.text) or _same_day(wording.said_at, fact)
+    return new_text.said_at == fact.said_at or not is_deictic(new_text.text) or _is_same_day(new_text.said_at, fact)
 
 
-def _same_day(said_at: int | None, fact: Fact) -> bool:
-    return said_at is not None and fact.said_at is not None and said_at // DAY == fact.said_at // DAY
+def _is_same_day(said_at: int | None, fact: Fact) -> bool:
+    return said_at is not None and fact.said_at is not None and said_at // DAY_US == fact.said_at // DAY_US
 
 
-def _probe(scope: Scope, wording: Wording, now: int) -> Probe:
-    terms = tuple(dict.fromkeys(query_terms(wording.text)))[:MOST_TERMS]
-    return Probe(Find(scope, AsOf(LATEST, now)), terms, wording.vector, NEAREST, wording.model)
+def _build_index_query(scope: Scope, new_text: NewText, now: int) -> IndexQuery:
+    terms = tuple(dict.fromkeys(extract_query_terms(new_text.text)))[:MAX_TERMS]
+    return IndexQuery(FactQuery(scope, AsOf(LATEST, now)), terms, new_text.vector, SEARCH_DEPTH, new_text.model)
 
 
-def _nearest(store: Store, probe: Probe) -> Flow[Ranked]:
+def _search_nearest(store: Store, index_query: IndexQuery) -> Flow[IndexResult]:
     """What the index offers; by words alone where the store has moved on to another model."""
     try:
-        return (yield from call(store.index.search, probe))
+        return (yield from call(store.index.search, index_query))
     except ModelMismatch:
-        by_words = Probe(probe.find, probe.terms, None, probe.depth)
-        return (yield from call(store.index.search, by_words))
+        words_query = IndexQuery(index_query.query, index_query.terms, None, index_query.depth)
+        return (yield from call(store.index.search, words_query))
 
 
-def _candidates(ranked: Ranked, near: float) -> Iterator[Mark]:
+def _select_candidates(index_result: IndexResult, min_cosine: float) -> Iterator[Candidate]:
     """The passages that may be doubles: whole texts, near enough or found by their words."""
-    for mark in ranked.marks:
-        if mark.slot == 0 and (mark.words is not None or (mark.cosine is not None and mark.cosine >= near)):
-            yield mark
+    for candidate in index_result.candidates:
+        if candidate.slot == 0 and (candidate.words is not None or (candidate.cosine is not None and candidate.cosine >= min_cosine)):
+            yield candidate

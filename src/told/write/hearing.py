@@ -10,65 +10,65 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from told.core.echo import Own
+from told.core.echo import OwnText
 from told.core.entry import Evidence
-from told.core.hearsay import OWN
-from told.core.value import quick
-from told.write.messages import DOCUMENT, Turn
+from told.core.hearsay import OWN_CHARS_KEY
+from told.core.value import fast_frozen_init
+from told.write.messages import DOCUMENT, InputTurn
 
-HEARD: Final = "heard"
+OWN_SPANS_KEY: Final = "heard"
 """The metadata of evidence that says where its speaker's own words stand, where they are not all of it."""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TurnSegment:
     """A part of a turn as extractors hear it, which turn it is of, and where its words stand there."""
 
-    place: int
-    turn: Turn
-    own: Own
+    turn_index: int
+    turn: InputTurn
+    own_text: OwnText
 
 
-def pieces(turns: Iterable[tuple[int, Turn, Own]]) -> list[Piece]:
+def segment_turns(turns: Iterable[tuple[int, InputTurn, OwnText]]) -> list[TurnSegment]:
     """What is heard of turns, each with its place and its speaker's own words: nothing, one piece, or two."""
-    found: list[Piece] = []
-    for place, turn, own in turns:
-        if own.text.strip():
-            found.append(Piece(place, _spoken(turn, own.text), own))
-        if (seen := _seen(turn.evidence)) is not None:
-            found.append(Piece(place, _document(turn, seen.text), seen))
-    return found
+    segments: list[TurnSegment] = []
+    for turn_index, turn, own_text in turns:
+        if own_text.text.strip():
+            segments.append(TurnSegment(turn_index, _keep_own_text(turn, own_text.text), own_text))
+        if (image_text := _find_image_text(turn.evidence)) is not None:
+            segments.append(TurnSegment(turn_index, _to_document_turn(turn, image_text.text), image_text))
+    return segments
 
 
-def _spoken(turn: Turn, text: str) -> Turn:
+def _keep_own_text(turn: InputTurn, text: str) -> InputTurn:
     """A turn with its speaker's own words only."""
-    said = turn.evidence
-    return turn if said.content == text else replace(turn, evidence=replace(said, content=text))
+    evidence = turn.evidence
+    return turn if evidence.content == text else replace(turn, evidence=replace(evidence, content=text))
 
 
-def _seen(said: Evidence) -> Own | None:
+def _find_image_text(evidence: Evidence) -> OwnText | None:
     """What stands in the images of a turn."""
-    start = said.meta.get(OWN)
-    if not isinstance(start, int) or not said.content[start:].strip():
+    start = evidence.meta.get(OWN_CHARS_KEY)
+    if not isinstance(start, int) or not evidence.content[start:].strip():
         return None
-    return Own(said.content[start:], ((start, len(said.content)),))
+    return OwnText(evidence.content[start:], ((start, len(evidence.content)),))
 
 
-def _document(turn: Turn, text: str) -> Turn:
+def _to_document_turn(turn: InputTurn, text: str) -> InputTurn:
     """What a turn shows as what it is: something nobody here said, and nothing vouches for."""
     return replace(turn, evidence=replace(turn.evidence, content=text, role=DOCUMENT, sort=DOCUMENT, name=None))
 
 
-def marked(own: Own, content: str) -> Mapping[str, Any]:
+def build_span_meta(own_text: OwnText, content: str) -> Mapping[str, Any]:
     """The metadata that lets somebody hear the same later; none where everything is the speaker's own."""
-    return {} if own.text == content else {HEARD: [list(part) for part in own.parts]}
+    return {} if own_text.text == content else {OWN_SPANS_KEY: [list(part) for part in own_text.spans]}
 
 
-def recalled(said: Evidence) -> Own:
+def restore_own_text(evidence: Evidence) -> OwnText:
     """The speaker's own words of kept evidence."""
-    parts: Sequence[Sequence[int]] | None = said.meta.get(HEARD)
+    parts: Sequence[Sequence[int]] | None = evidence.meta.get(OWN_SPANS_KEY)
     if parts is None:
-        return Own.whole(said.content)
+        return OwnText.from_text(evidence.content)
     spans = tuple((start, end) for start, end in parts)
-    return Own("\n".join(said.content[start:end] for start, end in spans), spans)
+    return OwnText("\n".join(evidence.content[start:end] for start, end in spans), spans)

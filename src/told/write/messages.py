@@ -10,16 +10,16 @@ from typing import Any
 from told.core.blob import Blob
 from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
-from told.core.hearsay import MARK, OWN, pictured
-from told.core.ids import canonical
-from told.core.text import clean, label, plain, shown
-from told.core.value import quick
-from told.core.when import ALWAYS, Interval, interval
+from told.core.hearsay import IMAGE_MARK, OWN_CHARS_KEY, find_image_text_start
+from told.core.ids import canonical_json
+from told.core.text import validate_text, validate_label, to_plain_str, format_value
+from told.core.value import fast_frozen_init
+from told.core.when import ALWAYS, Interval, parse_interval
 from told.settings import Settings
-from told.write.media.parts import Image, image, is_image
+from told.write.media.parts import Image, parse_image, is_image
 
 ROLES = ("user", "assistant", "tool", "system", "developer", "document")
-EXAMPLE = 'Such as {"topic": "travel"}.'
+METADATA_EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
 """The role, and the sort, of what comes from a document: nobody here said it, and nothing vouches for it."""
@@ -32,9 +32,9 @@ MAX_DEPTH = 16
 """How many objects and lists of metadata may stand one inside another."""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Turn:
+class InputTurn:
     """One message as evidence, with what the caller wants attached to the memory made of it."""
 
     evidence: Evidence
@@ -43,75 +43,75 @@ class Turn:
     images: tuple[Image, ...] = ()
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Said:
+class ParsedMessages:
     """What an add was given, read and checked; `blobs` and `warnings` come from looking at so many `images`."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[InputTurn, ...]
     skipped: tuple[Mapping[str, Any], ...]
-    images: int = 0
+    image_count: int = 0
     blobs: tuple[Blob, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def read(
+def parse_messages(
     messages: Any, *, metadata: Any, timestamp: Any, source: Any, settings: Settings
-) -> Said:
+) -> ParsedMessages:
     """Turn a string, a message or a list of messages into evidence; nothing is half-read.
 
     Nobody has looked at the images yet: a mark stands for each of them until `told.write.media.see.seen` does.
     """
-    rows = _rows(messages, settings)
+    rows = _parse_rows(messages, settings)
     origin = None if source is None else check_source(source)
-    shared = check_metadata(metadata, settings)
-    turns: list[Turn] = []
+    shared_meta = check_metadata(metadata, settings)
+    turns: list[InputTurn] = []
     skipped: list[Mapping[str, Any]] = []
-    count, valid = 0, ALWAYS
-    moment: Any = None
+    image_count, valid = 0, ALWAYS
+    last_timestamp: Any = None
     for number, row in enumerate(rows):
-        role = _role(row, number)
-        content, images = _content(row, number, settings)
+        role = _parse_role(row, number)
+        content, images = _parse_content(row, number, settings)
         reason = "system message" if role in SILENT_ROLES else "" if content.strip() or images else "empty message"
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
-        own = row.get("metadata")
-        meta = shared if own is None else {**shared, **check_metadata(own, settings)}
-        if (given := row.get("timestamp", timestamp)) is not moment:
-            moment, valid = given, since(given, settings)
-        name = None if (given := row.get("name")) is None else _name(given, number)
+        own_meta = row.get("metadata")
+        meta = shared_meta if own_meta is None else {**shared_meta, **check_metadata(own_meta, settings)}
+        if (given := row.get("timestamp", timestamp)) is not last_timestamp:
+            last_timestamp, valid = given, parse_valid_since(given, settings)
+        name = None if (given := row.get("name")) is None else _parse_name(given, number)
         evidence = Evidence(content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin)
-        if images or MARK in content:
-            evidence = _marked(evidence, images)
-            count += len(images)
-        turns.append(Turn(evidence, meta, valid, images))
-    if count > settings.images_limit:
-        raise TooLarge(f"{count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
-    return Said(tuple(turns), tuple(skipped), count)
+        if images or IMAGE_MARK in content:
+            evidence = _add_image_marks(evidence, images)
+            image_count += len(images)
+        turns.append(InputTurn(evidence, meta, valid, images))
+    if image_count > settings.images_limit:
+        raise TooLarge(f"{image_count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
+    return ParsedMessages(tuple(turns), tuple(skipped), image_count)
 
 
-def _marked(said: Evidence, images: Sequence[Image]) -> Evidence:
+def _add_image_marks(evidence: Evidence, images: Sequence[Image]) -> Evidence:
     """Evidence with a mark after its words for each image, and where its words end.
 
     Whoever reads images before told sees them sends their words under told's own heading: those are an image's too.
     """
     if not images:
-        end = pictured(said.content, {})
-        return said if end == len(said.content) else replace(said, meta={OWN: end})
+        end = find_image_text_start(evidence.content, {})
+        return evidence if end == len(evidence.content) else replace(evidence, meta={OWN_CHARS_KEY: end})
     marks = "\n".join(f"[image #{image.number}]" for image in images)
-    content = f"{said.content}\n{marks}" if said.content else marks
-    return replace(said, content=content, meta={OWN: len(said.content)})
+    content = f"{evidence.content}\n{marks}" if evidence.content else marks
+    return replace(evidence, content=content, meta={OWN_CHARS_KEY: len(evidence.content)})
 
 
-def own_words(evidence: Evidence) -> str:
+def get_own_words(evidence: Evidence) -> str:
     """What of a turn its speaker said, without what stands in the images that came with it."""
-    own = evidence.meta.get(OWN)
-    return evidence.content[:own] if isinstance(own, int) else evidence.content
+    end = evidence.meta.get(OWN_CHARS_KEY)
+    return evidence.content[:end] if isinstance(end, int) else evidence.content
 
 
-def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
-    rows = [_row(row) for row in (messages if isinstance(messages, list | tuple) else (messages,))]
+def _parse_rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
+    rows = [_to_message(row) for row in (messages if isinstance(messages, list | tuple) else (messages,))]
     if not rows:
         raise InvalidInput("messages is empty.", hint="Give at least one message.")
     if len(rows) > settings.batch_limit:
@@ -120,7 +120,7 @@ def _rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
     return rows
 
 
-def _row(given: Any) -> Mapping[str, Any]:
+def _to_message(given: Any) -> Mapping[str, Any]:
     """A message; a text or an image alone is the user's."""
     if isinstance(given, dict) and "content" in given:
         return given
@@ -132,56 +132,56 @@ def _row(given: Any) -> Mapping[str, Any]:
                        hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
 
 
-def _role(row: Mapping[str, Any], number: int) -> str:
+def _parse_role(row: Mapping[str, Any], number: int) -> str:
     role = row.get("role", "user")
     if not isinstance(role, str) or role not in ROLES:
-        raise InvalidInput(f"Message {number} has the role {shown(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
-    return plain(role)
+        raise InvalidInput(f"Message {number} has the role {format_value(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
+    return to_plain_str(role)
 
 
-def _content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[str, tuple[Image, ...]]:
+def _parse_content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[str, tuple[Image, ...]]:
     """The words of a message, and its images by number."""
     if "content" not in row:
         raise InvalidInput(f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.')
     content = row["content"]
     if content is None or isinstance(content, str):
-        return clean(content or "", limit=settings.text_limit), ()
+        return validate_text(content or "", limit=settings.text_limit), ()
     if not isinstance(content, list | Mapping) and not is_image(content):
         raise InvalidInput(f"The content of message {number} is {type(content).__name__}, not text.")
     parts = content if isinstance(content, list) else [content]
-    words = "\n".join(_part(part, number) for part in parts if not is_image(part))
-    shown_ = [part for part in parts if is_image(part)]
-    images = tuple(image(part, place, limit=settings.image_limit) for place, part in enumerate(shown_, 1))
-    return clean(words, limit=settings.text_limit), images
+    text = "\n".join(_parse_text_part(part, number) for part in parts if not is_image(part))
+    image_parts = [part for part in parts if is_image(part)]
+    images = tuple(parse_image(part, position, limit=settings.image_limit) for position, part in enumerate(image_parts, 1))
+    return validate_text(text, limit=settings.text_limit), images
 
 
-def _part(part: Any, number: int) -> str:
+def _parse_text_part(part: Any, number: int) -> str:
     if isinstance(part, str):
-        return plain(part)
+        return to_plain_str(part)
     if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
-        return plain(part["text"])
-    sort = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise Unsupported(f"Message {number} holds {shown(sort)} content; text and images are remembered.",
+        return to_plain_str(part["text"])
+    part_type = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+    raise Unsupported(f"Message {number} holds {format_value(part_type)} content; text and images are remembered.",
                       hint="Give documents to upload(); describe the rest in words, or leave it out.")  # fmt: skip
 
 
-def _name(value: Any, number: int) -> str:
-    return label(value, f"The name of message {number}", limit=NAME_LIMIT)
+def _parse_name(value: Any, number: int) -> str:
+    return validate_label(value, f"The name of message {number}", limit=NAME_LIMIT)
 
 
 def check_source(value: Any) -> str:
     """Where something comes from, by name."""
-    return label(value, "source", limit=SOURCE_LIMIT)
+    return validate_label(value, "source", limit=SOURCE_LIMIT)
 
 
-def since(value: Any, settings: Settings) -> Interval:
+def parse_valid_since(value: Any, settings: Settings) -> Interval:
     """From when something said at a time holds, with the precision it was given in; always, when none was given."""
     if value is None:
         return ALWAYS
-    said = interval(value, zone=settings.zone or None)
-    if said.start is None:
-        raise TimeError(f"{shown(value)} has no beginning.")
-    return Interval(said.start, None, said.precision)
+    span = parse_interval(value, zone=settings.zone or None)
+    if span.start is None:
+        raise TimeError(f"{format_value(value)} has no beginning.")
+    return Interval(span.start, None, span.precision)
 
 
 def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
@@ -189,13 +189,13 @@ def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"metadata must be an object, not {type(value).__name__}.", hint=EXAMPLE)
-    given = dict(value)
-    _check_keys(given, MAX_DEPTH)
-    written = canonical(given)
-    if len(written) > settings.metadata_limit:
-        raise TooLarge(f"metadata is {len(written)} bytes of JSON; the limit is {settings.metadata_limit}.")
-    copy: dict[str, Any] = json.loads(written)
+        raise InvalidInput(f"metadata must be an object, not {type(value).__name__}.", hint=METADATA_EXAMPLE)
+    metadata = dict(value)
+    _check_keys(metadata, MAX_DEPTH)
+    encoded = canonical_json(metadata)
+    if len(encoded) > settings.metadata_limit:
+        raise TooLarge(f"metadata is {len(encoded)} bytes of JSON; the limit is {settings.metadata_limit}.")
+    copy: dict[str, Any] = json.loads(encoded)
     return copy
 
 
@@ -207,15 +207,15 @@ def _check_keys(value: Any, depth: int) -> None:
         raise InvalidInput(f"metadata is nested more than {MAX_DEPTH} deep.", hint="Flatten it.")
     for key in value if isinstance(value, dict) else ():
         if not isinstance(key, str):
-            raise InvalidInput(f"metadata has the key {shown(key)}, which is not text.", hint=EXAMPLE)
-        clean(key, limit=KEY_LIMIT)
+            raise InvalidInput(f"metadata has the key {format_value(key)}, which is not text.", hint=METADATA_EXAMPLE)
+        validate_text(key, limit=KEY_LIMIT)
     for member in value.values() if isinstance(value, dict) else value:
         _check_keys(member, depth - 1)
 
 
-def expiry(value: Any, settings: Settings) -> int | None:
+def parse_expiry(value: Any, settings: Settings) -> int | None:
     """When a memory stops being recalled: the end of the day, month or instant named."""
     if value is None:
         return None
-    span = interval(value, zone=settings.zone or None)
+    span = parse_interval(value, zone=settings.zone or None)
     return span.end if span.precision != "instant" or span.start is None else span.start

@@ -12,278 +12,278 @@ from typing import Any
 
 from told.core.blob import Blob
 from told.core.entry import Asserted, Evidence
-from told.core.fact import TURN, UNLISTED, Fact
-from told.core.ids import text_hash
-from told.core.kind import Kind, Write
+from told.core.fact import TURN, UNLISTED_KINDS, Fact
+from told.core.ids import hash_text
+from told.core.kind import Kind, WriteMode
 from told.core.query import Event, Receipt
 from told.core.scope import Scope
-from told.core.text import md5, normalise
+from told.core.text import md5_hex, normalise_text
 from told.core.trust import safe_kind
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 from told.flow import Flow, call
-from told.ledger.commit import decided
-from told.ledger.consume import Failure, attempt
-from told.ports import Known, Store, Vector
-from told.views.passages import wording as spelt
+from told.ledger.commit import retry_on_conflict
+from told.ledger.consume import Failure, catch_failure
+from told.ports import ExistingState, Store, Vector
+from told.views.passages import format_indexed_text as spelt
 from told.write import chunk, gate, talk, understand
-from told.write.claims import curated, understanding
-from told.write.curate.policies import looked_over
-from told.write.desk import Desk, Key, Plan, settle
-from told.write.duplicate import Wording, near_duplicate, with_vectors
-from told.write.embed import Looked, catch_up
+from told.write.claims import curate_claims, make_job_handler
+from told.write.curate.policies import check_given_fields
+from told.write.desk import WriteContext, IdempotencyKey, WritePlan, commit_plan
+from told.write.duplicate import NewText, find_near_duplicate, attach_vectors
+from told.write.embed import VectorLookup, embed_after_commit
 from told.write.extract.verbatim import KindExtractor
-from told.write.gate import Verdict
-from told.write.hearing import Piece, pieces
-from told.write.messages import Said
-from told.write.mind import CLOSED, LOCAL, VERBATIM, Ask, read
-from told.write.observe import observed, question_of, worth
-from told.write.replay import replay
-from told.write.shape import Extracted, Extractor, Heard
-from told.write.understand import Case, Understood
+from told.write.gate import GateDecision
+from told.write.hearing import TurnSegment, segment_turns
+from told.write.messages import ParsedMessages
+from told.write.mind import CLOSED, LOCAL, VERBATIM, ExtractionOptions, parse_sentence
+from told.write.observe import plan_evidence, options_to_meta, get_turn_trust
+from told.write.replay import replay_receipt
+from told.write.shape import ExtractionResult, Extractor, ExtractionInput
+from told.write.understand import ExtractionJob, ExtractionOutcome
 
-PLAIN = "memory"
+PLAIN_KIND = "memory"
 PENDING, FAILED, DONE = "pending", "failed", "done"
-NOTHING = Extracted()
+NO_RESULT = ExtractionResult()
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Order:
+class WriteRequest:
     """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""
 
     scope: Scope
-    verdicts: tuple[Verdict, ...]
+    decisions: tuple[GateDecision, ...]
     skipped: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     kind: str
-    rules: Kind | None
+    kind_rules: Kind | None
     expires: int | None
-    ask: Ask
+    options: ExtractionOptions
     blobs: tuple[Blob, ...] = ()
 
 
-def order(desk: Desk, scope: Scope, said: Said, *, expires: int | None, kind: str, ask: Ask) -> Order:
+def build_request(ctx: WriteContext, scope: Scope, parsed: ParsedMessages, *, expires: int | None, kind: str, options: ExtractionOptions) -> WriteRequest:
     """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
-    verbatim = ask.by == VERBATIM or kind != PLAIN
-    mind = desk.mind
-    found = gate.admit(said, scope.account, desk.settings, mind.echoes, mind.vault, verbatim=verbatim)
-    rules = mind.ontology.get(kind)
-    odd = () if rules is None else _odd(rules, found.verdicts)
-    warnings = tuple(dict.fromkeys((*said.warnings, *found.warnings, *odd)))
-    return Order(scope, found.verdicts, found.skipped, warnings, kind, rules, expires, ask, said.blobs)
+    verbatim = options.extractor == VERBATIM or kind != PLAIN_KIND
+    extraction = ctx.extraction
+    gate_result = gate.apply_gate(parsed, scope.account, ctx.settings, extraction.echoes, extraction.vault, verbatim=verbatim)
+    kind_rules = extraction.ontology.get(kind)
+    field_warnings = () if kind_rules is None else _check_kind_fields(kind_rules, gate_result.decisions)
+    warnings = tuple(dict.fromkeys((*parsed.warnings, *gate_result.warnings, *field_warnings)))
+    return WriteRequest(scope, gate_result.decisions, gate_result.skipped, warnings, kind, kind_rules, expires, options, parsed.blobs)
 
 
-def _odd(rules: Kind, verdicts: Sequence[Verdict]) -> list[str]:
+def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> list[str]:
     """What to say of the fields that turns of a kind are given, or of a key that none of them gives."""
-    keyed = rules.keyed
-    metas = {id(each.turn.meta): each.turn.meta for each in verdicts if keyed or each.turn.meta}
-    return [note for meta in metas.values() for note in looked_over(rules, meta)]
+    keyed = kind_rules.is_keyed
+    metas = {id(decision.turn.meta): decision.turn.meta for decision in decisions if keyed or decision.turn.meta}
+    return [note for meta in metas.values() for note in check_given_fields(kind_rules, meta)]
 
 
-def add(desk: Desk, wanted: Order, key: Key | None) -> Flow[Receipt]:
+def write_memories(ctx: WriteContext, request: WriteRequest, key: IdempotencyKey | None) -> Flow[Receipt]:
     """Keep what was said, and hold what it says."""
-    ask = wanted.ask
-    extractor = _extractor(desk, wanted)
+    options = request.options
+    extractor = _choose_extractor(ctx, request)
     asks_model = extractor is not None and not extractor.local
-    first = desk.extractor(LOCAL) if asks_model and ask.later else None if asks_model else extractor
-    parts = [] if extractor is None else _pieces(wanted, whole=isinstance(extractor, KindExtractor))
-    heard = None if extractor is None else _heard(desk, wanted, parts)
-    found = NOTHING
-    if first is not None and heard is not None and parts:
-        found = yield from chunk.extract(first, replace(heard, ontology=desk.mind.catalogue), desk.settings)
-    receipt, plan = yield from _written(desk, wanted, heard, parts, first, found, key, asks_model=asks_model)
-    receipt = yield from catch_up(desk.store, desk.embedder, wanted.scope.account, receipt, desk.settings)
-    if not asks_model or plan is None or not parts:
+    first_extractor = ctx.create_extractor(LOCAL) if asks_model and options.deferred else None if asks_model else extractor
+    segments = [] if extractor is None else _segment_kept_turns(request, whole_turns=isinstance(extractor, KindExtractor))
+    inputs = None if extractor is None else _build_input(ctx, request, segments)
+    result = NO_RESULT
+    if first_extractor is not None and inputs is not None and segments:
+        result = yield from chunk.extract_claims(first_extractor, replace(inputs, ontology=ctx.extraction.catalogue), ctx.settings)
+    receipt, plan = yield from _commit_evidence(ctx, request, inputs, segments, first_extractor, result, key, asks_model=asks_model)
+    receipt = yield from embed_after_commit(ctx.store, ctx.embedder, request.scope.account, receipt, ctx.settings)
+    if not asks_model or plan is None or not segments:
         return receipt
-    if ask.later:
+    if options.deferred:
         return replace(receipt, extraction=PENDING)
-    return (yield from _asked(desk, wanted, plan, receipt))
+    return (yield from _extract_now(ctx, request, plan, receipt))
 
 
-def _extractor(desk: Desk, wanted: Order) -> Extractor | None:
+def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | None:
     """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
-    if wanted.rules is not None and wanted.rules.write is not Write.APPEND:
-        return KindExtractor(wanted.kind, desk.author)
-    if wanted.ask.by == VERBATIM or wanted.kind != PLAIN:
+    if request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND:
+        return KindExtractor(request.kind, ctx.author)
+    if request.options.extractor == VERBATIM or request.kind != PLAIN_KIND:
         return None
-    if not wanted.ask.facts:
-        return desk.extractor(wanted.ask.by)
+    if not request.options.facts:
+        return ctx.create_extractor(request.options.extractor)
     from told.write.extract.given import GivenExtractor
 
-    return GivenExtractor(read)
+    return GivenExtractor(parse_sentence)
 
 
-def _pieces(wanted: Order, *, whole: bool) -> list[Piece]:
+def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[TurnSegment]:
     """What is heard of the turns that passed the gate; what is to be kept as one of a kind is one piece of each."""
-    kept = [(place, each) for place, each in enumerate(wanted.verdicts) if each.outcome == "keep"]
-    heard = pieces((place, each.turn, each.own) for place, each in kept)
-    return list({part.place: part for part in reversed(heard)}.values())[::-1] if whole else heard
+    kept = [(index, decision) for index, decision in enumerate(request.decisions) if decision.outcome == "keep"]
+    segments = segment_turns((index, decision.turn, decision.own_text) for index, decision in kept)
+    return list({segment.turn_index: segment for segment in reversed(segments)}.values())[::-1] if whole_turns else segments
 
 
-def _heard(desk: Desk, wanted: Order, parts: Sequence[Piece]) -> Heard:
+def _build_input(ctx: WriteContext, request: WriteRequest, segments: Sequence[TurnSegment]) -> ExtractionInput:
     """What extractors hear."""
-    turns = tuple(part.turn for part in parts)
-    ask, mind = wanted.ask, desk.mind
-    return Heard(turns, desk.mint.now(), wanted.scope, mind.ontology, (), ask.prompt, desk.settings.zone, ask.facts)
+    turns = tuple(segment.turn for segment in segments)
+    options, extraction = request.options, ctx.extraction
+    return ExtractionInput(turns, ctx.id_generator.now(), request.scope, extraction.ontology, (), options.prompt, ctx.settings.zone, options.facts)
 
 
-def _written(
-    desk: Desk, wanted: Order, heard: Heard | None, parts: Sequence[Piece], extractor: Extractor | None,
-    found: Extracted, key: Key | None, *, asks_model: bool,
-) -> Flow[tuple[Receipt, Plan | None]]:  # fmt: skip
+def _commit_evidence(
+    ctx: WriteContext, request: WriteRequest, inputs: ExtractionInput | None, segments: Sequence[TurnSegment], extractor: Extractor | None,
+    result: ExtractionResult, key: IdempotencyKey | None, *, asks_model: bool,
+) -> Flow[tuple[Receipt, WritePlan | None]]:  # fmt: skip
     """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
-    scope, kinds = wanted.scope, _kinds(wanted, parts, found, asks_model=asks_model)
-    said = [verdict.turn.evidence for verdict in wanted.verdicts]
-    md5s, digests = [md5(each.content) for each in said], [each.digest() for each in said]
-    words = [_wording(each) for each in said] if desk.embedder and desk.embedder.local else []
-    hashes = list(map(text_hash, words))
-    answering = bool(said) and said[0].said_at is not None and talk.answerable(said[0])
+    scope, kinds = request.scope, _choose_kinds(request, segments, result, asks_model=asks_model)
+    evidence = [decision.turn.evidence for decision in request.decisions]
+    md5s, digests = [md5_hex(item.content) for item in evidence], [item.digest() for item in evidence]
+    passages = [_format_passage(item) for item in evidence] if ctx.embedder and ctx.embedder.local else []
+    hashes = list(map(hash_text, passages))
+    needs_preceding = bool(evidence) and evidence[0].said_at is not None and talk.is_repliable(evidence[0])
 
-    def decide() -> Flow[tuple[Receipt, Plan | None]]:
+    def decide() -> Flow[tuple[Receipt, WritePlan | None]]:
         name = key.name if key else None
-        known = yield from call(desk.store.known, scope, md5s, digests, name, hashes, last=answering)
-        if key and known.ticket:
-            return (yield from replay(desk.store, scope.account, key, known.ticket)), None
-        given: Mapping[bytes, Vector] = {}
-        if wanted.ask.by != VERBATIM:
-            known, given = yield from _nearly(desk, wanted, zip(wanted.verdicts, kinds, md5s, strict=True), known)
-        kept = zip(wanted.verdicts, kinds, md5s, strict=True)
-        anew = (yield from _given_up(desk.store, scope.account, known)) if asks_model and wanted.ask.later else ()
-        ask = wanted.ask if asks_model else None
-        plan = observed(desk, scope, kept, known, expires=wanted.expires, ask=ask, anew=anew)
-        plan.blobs, plan.vectors = wanted.blobs, given
-        plan.warnings.update(dict.fromkeys((*wanted.warnings, *found.warnings)))
-        plan.looked = Looked(dict(zip(words, hashes, strict=True)), known.vectors, known.model)
-        if extractor is not None and heard is not None and found is not NOTHING:
-            yield from curated(desk, plan, heard, found, extractor, parts, wanted.expires, known.seen)
-            if not asks_model and wanted.ask.by != CLOSED:
-                _speak_for_themselves(plan, kinds, wanted.kind)
-        return (yield from settle(desk, scope, plan, known.seen, key, wanted.skipped)), plan
+        existing = yield from call(ctx.store.lookup_existing, scope, md5s, digests, name, hashes, include_last_turn=needs_preceding)
+        if key and existing.idempotency:
+            return (yield from replay_receipt(ctx.store, scope.account, key, existing.idempotency)), None
+        known_vectors: Mapping[bytes, Vector] = {}
+        if request.options.extractor != VERBATIM:
+            existing, known_vectors = yield from _match_near_duplicates(ctx, request, zip(request.decisions, kinds, md5s, strict=True), existing)
+        turns = zip(request.decisions, kinds, md5s, strict=True)
+        requeued_ids = (yield from _find_retracted_evidence(ctx.store, scope.account, existing)) if asks_model and request.options.deferred else ()
+        options = request.options if asks_model else None
+        plan = plan_evidence(ctx, scope, turns, existing, expires=request.expires, options=options, requeued_ids=requeued_ids)
+        plan.blobs, plan.vectors = request.blobs, known_vectors
+        plan.warnings.update(dict.fromkeys((*request.warnings, *result.warnings)))
+        plan.vector_lookup = VectorLookup(dict(zip(passages, hashes, strict=True)), existing.vectors, existing.model)
+        if extractor is not None and inputs is not None and result is not NO_RESULT:
+            yield from curate_claims(ctx, plan, inputs, result, extractor, segments, request.expires, existing.read_seq)
+            if not asks_model and request.options.extractor != CLOSED:
+                _promote_uncovered_turns(plan, kinds, request.kind)
+        return (yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)), plan
 
-    return (yield from decided(desk.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
-def _given_up(store: Store, account: str, known: Known) -> Flow[set[str]]:
+def _find_retracted_evidence(store: Store, account: str, existing: ExistingState) -> Flow[set[str]]:
     """Evidence of which all that was understood has been given up: said again, it is to be asked about again."""
-    found: set[str] = set()
-    for evidence in known.evidence.values():
-        gone = listed = False
-        for thread in (yield from call(store.derived, account, [evidence])):
-            fact = yield from call(store.fact, account, thread)
-            gone, listed = gone or fact is None, listed or (fact is not None and fact.kind not in UNLISTED)
-        if gone and not listed:
-            found.add(evidence)
-    return found
+    evidence_ids: set[str] = set()
+    for evidence in existing.evidence.values():
+        has_retracted = has_listed = False
+        for thread in (yield from call(store.threads_from_evidence, account, [evidence])):
+            fact = yield from call(store.get_fact, account, thread)
+            has_retracted, has_listed = has_retracted or fact is None, has_listed or (fact is not None and fact.kind not in UNLISTED_KINDS)
+        if has_retracted and not has_listed:
+            evidence_ids.add(evidence)
+    return evidence_ids
 
 
-def _speak_for_themselves(plan: Plan, kinds: Sequence[str | None], kind: str) -> None:
+def _promote_uncovered_turns(plan: WritePlan, kinds: Sequence[str | None], kind: str) -> None:
     """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
-    silent = {plan.evidence[place] for place, each in enumerate(kinds) if each == TURN and place not in plan.spoken_for}
-    for place, draft in enumerate(plan.drafts):
-        said = draft.verb
-        if isinstance(said, Asserted) and said.claim.kind == TURN and said.claim.evidence in silent:
-            plan.drafts[place] = replace(draft, verb=replace(said, claim=replace(said.claim, kind=kind)))
-            claim = said.claim
-            plan.events.append(Event("ADD", said.thread, claim.text, None, claim.role, claim.actor))
+    uncovered = {plan.evidence_ids[index] for index, turn_kind in enumerate(kinds) if turn_kind == TURN and index not in plan.covered_turns}
+    for index, draft in enumerate(plan.drafts):
+        verb = draft.verb
+        if isinstance(verb, Asserted) and verb.claim.kind == TURN and verb.claim.evidence in uncovered:
+            plan.drafts[index] = replace(draft, verb=replace(verb, claim=replace(verb.claim, kind=kind)))
+            claim = verb.claim
+            plan.events.append(Event("ADD", verb.thread, claim.text, None, claim.role, claim.actor))
 
 
-def _nearly(
-    desk: Desk, wanted: Order, kept: Iterable[tuple[Verdict, str | None, str]], known: Known
-) -> Flow[tuple[Known, Mapping[bytes, Vector]]]:
+def _match_near_duplicates(
+    ctx: WriteContext, request: WriteRequest, turns: Iterable[tuple[GateDecision, str | None, str]], existing: ExistingState
+) -> Flow[tuple[ExistingState, Mapping[bytes, Vector]]]:
     """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
-    new = [(text, each.turn.evidence) for each, kind, text in kept if kind == PLAIN and text not in known.facts]
-    if not new:
-        return known, {}
-    words = [Wording(said.content, said.role, said.name, said.said_at) for _, said in new]
-    local = desk.embedder if desk.embedder is not None and desk.embedder.local else None
-    words = list((yield from with_vectors(local, words)))
-    facts = dict(known.facts)
-    for (text, _), wording in zip(new, words, strict=True):
-        now = desk.mint.now()
-        near = yield from near_duplicate(desk.store, wanted.scope, wording, now, desk.settings, kinds=[PLAIN])
-        if near is not None:
-            facts[text] = near
-    vectors = {text_hash(each.passage): each.vector for each in words if each.vector is not None}
-    return replace(known, facts=facts), vectors
+    unmatched = [(text_md5, item.turn.evidence) for item, kind, text_md5 in turns if kind == PLAIN_KIND and text_md5 not in existing.facts]
+    if not unmatched:
+        return existing, {}
+    new_texts = [NewText(evidence.content, evidence.role, evidence.name, evidence.said_at) for _, evidence in unmatched]
+    local_embedder = ctx.embedder if ctx.embedder is not None and ctx.embedder.local else None
+    new_texts = list((yield from attach_vectors(local_embedder, new_texts)))
+    facts = dict(existing.facts)
+    for (text_md5, _), new_text in zip(unmatched, new_texts, strict=True):
+        now = ctx.id_generator.now()
+        duplicate = yield from find_near_duplicate(ctx.store, request.scope, new_text, now, ctx.settings, kinds=[PLAIN_KIND])
+        if duplicate is not None:
+            facts[text_md5] = duplicate
+    vectors = {hash_text(item.passage): item.vector for item in new_texts if item.vector is not None}
+    return replace(existing, facts=facts), vectors
 
 
-def _kinds(wanted: Order, parts: Sequence[Piece], found: Extracted, *, asks_model: bool) -> list[str | None]:
+def _choose_kinds(request: WriteRequest, segments: Sequence[TurnSegment], result: ExtractionResult, *, asks_model: bool) -> list[str | None]:
     """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
-    verbatim = wanted.ask.by == VERBATIM
+    verbatim = request.options.extractor == VERBATIM
     texts: dict[int, list[str]] = {}
-    for one in found.claims:
-        texts.setdefault(parts[one.turn].place, []).append(one.claim.text)
+    for extracted in result.claims:
+        texts.setdefault(segments[extracted.turn].turn_index, []).append(extracted.claim.text)
     kinds: list[str | None] = []
-    for place, verdict in enumerate(wanted.verdicts):
-        if verdict.outcome == "skip":
+    for index, decision in enumerate(request.decisions):
+        if decision.outcome == "skip":
             kinds.append(None)
             continue
-        claimed = texts.get(place)
-        if claimed and normalise(verdict.turn.evidence.content) in map(normalise, claimed):
+        claim_texts = texts.get(index)
+        if claim_texts and normalise_text(decision.turn.evidence.content) in map(normalise_text, claim_texts):
             kinds.append(None)
         else:
-            kept = wanted.kind if verbatim else safe_kind(wanted.kind, worth(verdict.turn))
-            kinds.append(TURN if claimed or asks_model or wanted.ask.by == CLOSED else kept)
+            kept_kind = request.kind if verbatim else safe_kind(request.kind, get_turn_trust(decision.turn))
+            kinds.append(TURN if claim_texts or asks_model or request.options.extractor == CLOSED else kept_kind)
     return kinds
 
 
-def _wording(said: Evidence) -> str:
+def _format_passage(evidence: Evidence) -> str:
     """What will be embedded of a turn that is short and answers nobody."""
-    return spelt(said.name or said.role, said.content)
+    return spelt(evidence.name or evidence.role, evidence.content)
 
 
 # Asking a model -------------------------------------------------------------------------------------------------------
 
 
-def _asked(desk: Desk, wanted: Order, plan: Plan, receipt: Receipt) -> Flow[Receipt]:
+def _extract_now(ctx: WriteContext, request: WriteRequest, plan: WritePlan, receipt: Receipt) -> Flow[Receipt]:
     """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
-    account, retries = wanted.scope.account, desk.settings.consumer_attempts
-    if not (yield from understand.enough(desk.store, account, desk.settings.extract_threshold, wanted.scope)):
+    account, retries = request.scope.account, ctx.settings.consumer_attempts
+    if not (yield from understand.is_threshold_reached(ctx.store, account, ctx.settings.extract_threshold, request.scope)):
         return replace(receipt, extraction=PENDING)
-    mine = set(plan.evidence)
-    again = yield from _said_again(desk, wanted, plan)
-    progress = yield from understand.drain(desk.store, account, understanding(desk), retries, desk.mind.alone)
-    done = [*again, *(found for evidence, found in progress.done.items() if not mine.isdisjoint(evidence))]
-    failed = any(not mine.isdisjoint(evidence) for evidence in progress.failed)
-    state = DONE if done else FAILED if failed else PENDING if progress.failure else DONE
+    own_evidence = set(plan.evidence_ids)
+    repeated = yield from _extract_repeated(ctx, request, plan)
+    progress = yield from understand.drain_queue(ctx.store, account, make_job_handler(ctx), retries, ctx.extraction.mutex)
+    outcomes = [*repeated, *(outcome for evidence, outcome in progress.outcomes.items() if not own_evidence.isdisjoint(evidence))]
+    failed = any(not own_evidence.isdisjoint(evidence) for evidence in progress.failed)
+    status = DONE if outcomes else FAILED if failed else PENDING if progress.failure else DONE
     notes = [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
-    if any(found.garbled for found in done):
+    if any(outcome.unreadable_replies for outcome in outcomes):
         notes.append("Some of the model's answer could not be read; the words are kept. See `told faults list`.")
-    if state == FAILED:
+    if status == FAILED:
         notes.append("Extraction failed; the words are kept. See `told faults list`.")
-    warnings = (*receipt.warnings, *(note for found in done for note in found.warnings), *notes)
+    warnings = (*receipt.warnings, *(note for outcome in outcomes for note in outcome.warnings), *notes)
     return replace(
-        receipt, events=(*receipt.events, *(event for found in done for event in found.events)),
-        skipped=(*receipt.skipped, *(row for found in done for row in found.skipped)),
-        warnings=tuple(dict.fromkeys(warnings)), extraction=state, usage=understand.total(done).as_dict(),
+        receipt, events=(*receipt.events, *(event for outcome in outcomes for event in outcome.events)),
+        skipped=(*receipt.skipped, *(row for outcome in outcomes for row in outcome.skipped)),
+        warnings=tuple(dict.fromkeys(warnings)), extraction=status, usage=understand.sum_usage(outcomes).as_dict(),
     )  # fmt: skip
 
 
-def _said_again(desk: Desk, wanted: Order, plan: Plan) -> Flow[list[Understood]]:
+def _extract_repeated(ctx: WriteContext, request: WriteRequest, plan: WritePlan) -> Flow[list[ExtractionOutcome]]:
     """What was said before in the same words: its facts are still held, or the model is asked once more."""
-    places = [place for place, fresh in enumerate(plan.fresh) if not fresh and wanted.verdicts[place].outcome == "keep"]
-    if not places:
+    indexes = [index for index, is_new in enumerate(plan.is_new) if not is_new and request.decisions[index].outcome == "keep"]
+    if not indexes:
         return []
-    ids = tuple(plan.evidence[place] for place in places)
-    held = yield from _held(desk.store, wanted.scope.account, ids)
-    if held and wanted.ask.prompt is None and not wanted.ask.facts:
-        return [Understood(tuple(Event("NONE", fact.id, fact.text, None, fact.role, fact.actor) for fact in held))]
-    again = [wanted.verdicts[place] for place in places]
-    parts = pieces((number, each.turn, each.own) for number, each in enumerate(again))
-    case = Case(wanted.scope, (), ids, tuple(parts), question_of(wanted.ask, wanted.expires), desk.mint.now())
-    found = yield from attempt(understanding(desk)(case, None))
-    if isinstance(found, Failure):
-        return [Understood(warnings=(f"Not extracted, the words are kept: {found}",))]
-    return [found]
+    ids = tuple(plan.evidence_ids[index] for index in indexes)
+    facts = yield from _load_derived_facts(ctx.store, request.scope.account, ids)
+    if facts and request.options.prompt is None and not request.options.facts:
+        return [ExtractionOutcome(tuple(Event("NONE", fact.id, fact.text, None, fact.role, fact.actor) for fact in facts))]
+    decisions = [request.decisions[index] for index in indexes]
+    segments = segment_turns((number, decision.turn, decision.own_text) for number, decision in enumerate(decisions))
+    job = ExtractionJob(request.scope, (), ids, tuple(segments), options_to_meta(request.options, request.expires), ctx.id_generator.now())
+    outcome = yield from catch_failure(make_job_handler(ctx)(job, None))
+    if isinstance(outcome, Failure):
+        return [ExtractionOutcome(warnings=(f"Not extracted, the words are kept: {outcome}",))]
+    return [outcome]
 
 
-def _held(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
+def _load_derived_facts(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
     """The facts taken from some evidence, if each of them still says what it said."""
-    found: list[Fact] = []
-    for thread in (yield from call(store.derived, account, evidence)):
-        fact = yield from call(store.fact, account, thread)
+    facts: list[Fact] = []
+    for thread in (yield from call(store.threads_from_evidence, account, evidence)):
+        fact = yield from call(store.get_fact, account, thread)
         if fact is None or fact.evidence not in evidence:
             return []
-        if fact.kind not in UNLISTED:
-            found.append(fact)
-    return found
+        if fact.kind not in UNLISTED_KINDS:
+            facts.append(fact)
+    return facts

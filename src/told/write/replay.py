@@ -9,44 +9,44 @@ from told.core.entry import Asserted, Entry
 from told.core.errors import IdempotencyConflict, StoreCorrupt
 from told.core.query import Event, Receipt
 from told.flow import Flow, call
-from told.ports import Store, Ticket
-from told.write.desk import Key
+from told.ports import Store, IdempotencyRecord
+from told.write.desk import IdempotencyKey
 
 
-def replay(store: Store, account: str, key: Key, ticket: Ticket) -> Flow[Receipt]:
+def replay_receipt(store: Store, account: str, key: IdempotencyKey, record: IdempotencyRecord) -> Flow[Receipt]:
     """What the write of a key did; the ticket says what became of which thread, and the ledger what each said."""
-    if ticket.digest != key.digest:
+    if record.digest != key.digest:
         raise IdempotencyConflict()
-    if ticket.threads() is None or not isinstance(ticket.seq, int):
+    if record.thread_ids() is None or not isinstance(record.seq, int):
         raise StoreCorrupt("What was done under this key cannot be read any more.", hint="Run `told rebuild`.")
-    outcome = json.loads(ticket.outcome)
-    before = ticket.seq - outcome.get("entries", 0)
+    outcome = json.loads(record.outcome)
+    before = record.seq - outcome.get("entries", 0)
     events: list[Event] = []
-    threads: dict[str, Thread] = {}
+    threads: dict[str, ReplayedThread] = {}
     for event, id_, role, actor in outcome["events"]:
         if id_ not in threads:
-            entries = yield from call(store.thread, account, id_)
-            threads[id_] = Thread([entry for entry in entries if entry.seq <= ticket.seq], before)
+            entries = yield from call(store.thread_entries, account, id_)
+            threads[id_] = ReplayedThread([entry for entry in entries if entry.seq <= record.seq], before)
         thread = threads[id_]
-        previous = thread.says if event in ("UPDATE", "DELETE") else None
-        text = thread.next() if event in ("ADD", "UPDATE") else thread.says
+        previous = thread.current_text if event in ("UPDATE", "DELETE") else None
+        text = thread.advance() if event in ("ADD", "UPDATE") else thread.current_text
         events.append(Event(event, id_, text, previous, role, actor))
     return Receipt(tuple(events), tuple(outcome["skipped"]), tuple(outcome["warnings"]))
 
 
-class Thread:
+class ReplayedThread:
     """What a thread said before a write and then, one assertion of the write after the other."""
 
     def __init__(self, entries: Sequence[Entry], before: int) -> None:
-        texts = [(entry.seq, _text(entry)) for entry in entries if entry.sort == "asserted"]
-        self.says = next((text for seq, text in reversed(texts) if seq <= before), None)
-        self._later = iter([text for seq, text in texts if seq > before])
+        texts = [(entry.seq, _get_asserted_text(entry)) for entry in entries if entry.sort == "asserted"]
+        self.current_text = next((text for seq, text in reversed(texts) if seq <= before), None)
+        self._remaining = iter([text for seq, text in texts if seq > before])
 
-    def next(self) -> str | None:
+    def advance(self) -> str | None:
         """What the thread says with its next assertion; what it says now, if there is none."""
-        self.says = next(self._later, self.says)
-        return self.says
+        self.current_text = next(self._remaining, self.current_text)
+        return self.current_text
 
 
-def _text(entry: Entry) -> str | None:
+def _get_asserted_text(entry: Entry) -> str | None:
     return entry.verb.claim.text if isinstance(entry.verb, Asserted) else None

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from told.core.entry import Claim, Linked
 from told.core.fact import Fact
-from told.core.kind import Ontology, builtin
+from told.core.kind import Ontology, load_builtin_ontology
 from told.core.scope import Scope
-from told.core.value import quick
+from told.core.value import fast_frozen_init
 from told.flow import Flow
 from told.ports import Usage
-from told.write.messages import Turn
+from told.write.messages import InputTurn
 
 QUARANTINED = "quarantined"
 """The modality of a claim that waits for somebody to look at it; no read but a review shows it."""
@@ -23,28 +23,28 @@ CONCEPT = "concept"
 """The metadata of a claim in quarantine that names the kind it would have been of, were there one."""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ExtractionInput:
     """What an extractor is given: turns in order, when they are written down, where, and what is known there.
 
     `known` holds the memories nearest to what was said, for extractors that look before they speak. `prompt` takes the
     place of the extractor's own system prompt. `facts` are claims somebody else extracted already, to be read instead.
     """
 
-    turns: tuple[Turn, ...]
+    turns: tuple[InputTurn, ...]
     now: int
     scope: Scope
-    ontology: Ontology = field(default_factory=builtin)
-    known: tuple[Fact, ...] = ()
+    ontology: Ontology = field(default_factory=load_builtin_ontology)
+    nearby_facts: tuple[Fact, ...] = ()
     prompt: str | None = None
     zone: str = ""
     facts: tuple[Any, ...] = ()
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractedClaim:
     """A claim and the turn of the input it was found in; its span points into that turn's content."""
 
     claim: Claim
@@ -72,26 +72,26 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class RejectedClaim:
     """What an extractor saw and did not let through, and why; a `claim` is in quarantine, ready to be looked at."""
 
     reason: str
-    what: str
+    text: str
     turn: int | None = None
     claim: Claim | None = None
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractionResult:
     """What an extractor made of what it heard; a fault is an answer that could not be read, whole."""
 
-    claims: tuple[Found, ...] = ()
+    claims: tuple[ExtractedClaim, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    rejected: tuple[RejectedClaim, ...] = ()
     warnings: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
+    unreadable_replies: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -106,11 +106,11 @@ class Extractor(Protocol):
     def local(self) -> bool:
         """Whether it answers at once and without a model, so that its claims commit together with the evidence."""
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """The claims, entities and relations of these turns; a model that is down raises, garbage becomes a fault."""
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.
@@ -129,26 +129,26 @@ class Decision:
     turn: int = 0
 
 
-SELF = "@self"
+SELF_ID = "@self"
 
 
-def made(number: int) -> str:
+def make_planned_id(number: int) -> str:
     """The id, until the plan gives a real one, of the memory that the decision of this number adds."""
     return f"@{number}"
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class CurationResult:
     """What a curator decided, what it would have others know, and answers it could not read, whole."""
 
     decisions: tuple[Decision, ...] = ()
     warnings: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
+    unreadable_replies: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
 class Curator(Protocol):
     """Decides what becomes of claims, given what is held."""
 
-    def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[Curated]:
+    def decide(self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]) -> Flow[CurationResult]:
         """One or more decisions for every claim, in order of the claims."""

@@ -5,42 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from told.core.entry import Evidence
-from told.core.fact import PIECE, Fact
+from told.core.fact import PASSAGE_CHARS, Fact
 
-MINUTE = 60_000_000
+MINUTE_US = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class PrecedingTurn:
     """A turn somebody may answer: its thread, who said it, when, and its wording in the index."""
 
     thread: str
     said_at: int | None
-    wording: str
+    passage: str
 
 
-def answerable(said: Evidence) -> bool:
+def is_repliable(evidence: Evidence) -> bool:
     """Whether a turn is one of a conversation between people: short, and by somebody who has a name."""
-    return said.role == "user" and said.name is not None and len(said.content) <= PIECE
+    return evidence.role == "user" and evidence.name is not None and len(evidence.content) <= PASSAGE_CHARS
 
 
-def spoken(thread: str, said: Evidence) -> Spoken | None:
+def evidence_to_preceding(thread: str, evidence: Evidence) -> PrecedingTurn | None:
     """A turn as the next one sees it."""
-    return Spoken(thread, said.said_at, f"{said.name}: {said.content}") if answerable(said) else None
+    return PrecedingTurn(thread, evidence.said_at, f"{evidence.name}: {evidence.content}") if is_repliable(evidence) else None
 
 
-def remembered(fact: Fact) -> Spoken | None:
+def fact_to_preceding(fact: Fact) -> PrecedingTurn | None:
     """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
-    if fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PIECE:
+    if fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PASSAGE_CHARS:
         return None
-    return Spoken(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
+    return PrecedingTurn(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 
 
-def answers(said: Evidence, before: Spoken, pause: float) -> bool:
+def is_reply(evidence: Evidence, preceding: PrecedingTurn, max_minutes: float) -> bool:
     """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
-    if not answerable(said):
+    if not is_repliable(evidence):
         return False
-    now, then = said.said_at, before.said_at
+    now, then = evidence.said_at, preceding.said_at
     if now is None or then is None:
         return now is then
-    return 0 <= now - then <= pause * MINUTE
+    return 0 <= now - then <= max_minutes * MINUTE_US

@@ -11,30 +11,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from told.core.lazy import regex
-from told.core.text import snippet
+from told.core.lazy import lazy_regex
+from told.core.text import make_snippet
 from told.settings import Settings
 
-WIDE = 400
+MAX_ROW_CHARS = 400
 """A longer line is shown in rows of this many characters."""
 
-KEEP = 2000
-MOST_NAMES = 12
-READABLE = 2_000_000
+DEFAULT_KEEP_CHARS = 2000
+MAX_NAMES = 12
+MAX_JSON_CHARS = 2_000_000
 """A longer text is not read as JSON only to describe it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compressed:
+class CompressedOutput:
     """A tool's output at two levels: what the agent is shown, and what there is to know of the original."""
 
-    l0: str
-    l1: str
+    shown_text: str
+    overview: str
     original_chars: int
     properties: Mapping[str, Any]
 
 
-class Row(NamedTuple):
+class OutputRow(NamedTuple):
     """A line of the output, or a part of a long one."""
 
     number: int
@@ -46,47 +46,47 @@ def is_large(text: str, settings: Settings) -> bool:
     return len(text) >= settings.tool_chars or text.count("\n") + 1 >= settings.tool_lines
 
 
-def compress(text: str, uri: str, *, keep: int = KEEP) -> Compressed:
+def compress_output(text: str, uri: str, *, keep: int = DEFAULT_KEEP_CHARS) -> CompressedOutput:
     """An output in about `keep` characters under a banner that names where the original is; a short one as it is."""
     lines = text.splitlines()
-    known = properties(text, lines)
-    shown = text if len(text) <= keep else "\n".join((_banner(known, uri), *_shortened(lines, keep)))
-    return Compressed(shown, _described(known), len(text), known)
+    properties = collect_properties(text, lines)
+    shown_text = text if len(text) <= keep else "\n".join((_format_banner(properties, uri), *_shorten_lines(lines, keep)))
+    return CompressedOutput(shown_text, _format_properties(properties), len(text), properties)
 
 
-def _banner(known: Mapping[str, Any], uri: str) -> str:
-    size = f"{known['lines']:,} lines, {known['characters']:,} characters"
+def _format_banner(properties: Mapping[str, Any], uri: str) -> str:
+    size = f"{properties['lines']:,} lines, {properties['characters']:,} characters"
     return f"[Shortened from {size}. The original: {' '.join(uri.split())}]"
 
 
 # --------------------------------------------------------------------------------------------------- head, errors, tail
 
 
-def _shortened(lines: Sequence[str], keep: int) -> Iterator[str]:
-    rows = list(_rows(lines))
-    head = _fitting(rows, keep * 2 // 5)
-    tail = _fitting(rows[head:][::-1], keep * 3 // 10)
+def _shorten_lines(lines: Sequence[str], keep: int) -> Iterator[str]:
+    rows = list(_split_rows(lines))
+    head = _count_fitting(rows, keep * 2 // 5)
+    tail = _count_fitting(rows[head:][::-1], keep * 3 // 10)
     between = rows[head : len(rows) - tail]
-    errors = [row for row in between if _speaks_of_errors(row.text)]
-    shown = errors[: _fitting(errors, keep * 3 // 10)]
+    errors = [row for row in between if _has_error(row.text)]
+    shown_errors = errors[: _count_fitting(errors, keep * 3 // 10)]
     yield from (row.text for row in rows[:head])
     if between:
         count = len({row.number for row in between})
-        rest = f"; {len(shown)} of {len(errors)} that speak of errors:" if errors else ""
-        yield f"[… {count:,} {'line' if count == 1 else 'lines'} left out{rest}]"
-    yield from (f"{row.number}: {row.text}" for row in shown)
-    if shown:
+        error_note = f"; {len(shown_errors)} of {len(errors)} that speak of errors:" if errors else ""
+        yield f"[… {count:,} {'line' if count == 1 else 'lines'} left out{error_note}]"
+    yield from (f"{row.number}: {row.text}" for row in shown_errors)
+    if shown_errors:
         yield "[…]"
     yield from (row.text for row in rows[len(rows) - tail :])
 
 
-def _rows(lines: Sequence[str]) -> Iterator[Row]:
+def _split_rows(lines: Sequence[str]) -> Iterator[OutputRow]:
     for number, line in enumerate(lines, 1):
-        for start in range(0, max(len(line), 1), WIDE):
-            yield Row(number, line[start : start + WIDE])
+        for start in range(0, max(len(line), 1), MAX_ROW_CHARS):
+            yield OutputRow(number, line[start : start + MAX_ROW_CHARS])
 
 
-def _fitting(rows: Sequence[Row], room: int) -> int:
+def _count_fitting(rows: Sequence[OutputRow], room: int) -> int:
     """How many of the first rows fit; the first row always does."""
     count = 0
     for row in rows:
@@ -97,54 +97,54 @@ def _fitting(rows: Sequence[Row], room: int) -> int:
     return count
 
 
-_ERROR = regex(
+_ERROR = lazy_regex(
     r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied|refused|timed ?out"
     r"|cannot|can't|could not|unable to|not found|no such file|undefined reference|segmentation fault|killed|assert)\b"
     r"|\w(?:Error|Exception)\b"
 )
-_NO_ERROR = regex(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
+_NO_ERROR = lazy_regex(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
 
 
-def _speaks_of_errors(text: str) -> bool:
+def _has_error(text: str) -> bool:
     return _ERROR.search(text) is not None and not _NO_ERROR.search(text)
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
 
-_EXIT = regex(
+_EXIT = lazy_regex(
     r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
 )
-_FILE = regex(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
+_FILE = lazy_regex(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
 _ENDINGS = frozenset(
     """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log lua md mjs php pl png py
     pyi rb rs rst scala sh sql svg swift tex toml ts tsv tsx txt vue xml yaml yml zip""".split()
 )
-_WARNING = regex(r"(?i)\bwarn(?:ing)?s?\b")
+_WARNING = lazy_regex(r"(?i)\bwarn(?:ing)?s?\b")
 
 
-def properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:
+def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:
     """What there is to know of an output without reading it: its size and sort, its errors, its end, its files."""
     lines = text.splitlines() if lines is None else lines
-    known: dict[str, Any] = {"lines": len(lines), "characters": len(text), **_sort(text, lines)}
+    properties: dict[str, Any] = {"lines": len(lines), "characters": len(text), **_detect_format(text, lines)}
     counts = {
-        "errors": sum(map(_speaks_of_errors, lines)),
+        "errors": sum(map(_has_error, lines)),
         "warnings": sum(_WARNING.search(line) is not None for line in lines),
     }
-    known |= {name: count for name, count in counts.items() if count}
+    properties |= {name: count for name, count in counts.items() if count}
     ends = [code or other for code, other in _EXIT.findall(text)]
     if ends:
-        known["exit_code"] = int(ends[-1])
+        properties["exit_code"] = int(ends[-1])
     files = dict.fromkeys(match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS)
     if files:
-        known |= {"files": list(files)[:MOST_NAMES], "files_in_all": len(files)}
-    return known
+        properties |= {"files": list(files)[:MAX_NAMES], "files_in_all": len(files)}
+    return properties
 
 
-def _sort(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
+def _detect_format(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
     """What sort of text it is, where that can be told."""
-    if text.lstrip().startswith(("{", "[")) and len(text) <= READABLE:
+    if text.lstrip().startswith(("{", "[")) and len(text) <= MAX_JSON_CHARS:
         try:
-            return _json(json.loads(text))
+            return _describe_json(json.loads(text))
         except (ValueError, RecursionError):
             pass
     if any(line.startswith("diff --git ") for line in lines):
@@ -154,14 +154,14 @@ def _sort(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
     return {}
 
 
-def _json(value: Any) -> Mapping[str, Any]:
+def _describe_json(value: Any) -> Mapping[str, Any]:
     members = value[0] if isinstance(value, list) and value else value
-    keys = [snippet(str(key), 40) for key in list(members)[:MOST_NAMES]] if isinstance(members, dict) else []
+    keys = [make_snippet(str(key), 40) for key in list(members)[:MAX_NAMES]] if isinstance(members, dict) else []
     size = {"items": len(value)} if isinstance(value, list) else {}
     return {"format": "json", **size, **({"keys": keys} if keys else {})}
 
 
-def _described(known: Mapping[str, Any]) -> str:
+def _format_properties(properties: Mapping[str, Any]) -> str:
     """The properties as lines."""
-    rows = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in known.items()}
+    rows = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in properties.items()}
     return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in rows.items())

@@ -7,90 +7,90 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from told.backends.http import prices
-from told.backends.http.provider import Options, Provider, Send
+from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest
 from told.core.errors import InvalidInput, LLMError, ToldError
-from told.core.text import loads_forgiving, snippet
-from told.ports import Line, Reply, Tool, ToolCall, ToolReply, Usage
+from told.core.text import parse_lenient_json, make_snippet
+from told.ports import ChatLine, Reply, Tool, ToolCall, ToolReply, Usage
 
-RAW = 2000
+MAX_RAW_CHARS = 2000
 """Characters of an unusable answer that an error keeps."""
 
 
-class Chat:
+class HttpLLM:
     """A language model behind one of the wires; each adapter says how its provider is spoken to."""
 
-    optional: tuple[str, ...] = ()
+    optional_fields: tuple[str, ...] = ()
     """Words of a request that can be done without, each as a server that does not know it complains of it."""
 
-    def __init__(self, provider: Provider, options: Options, send: Send) -> None:
+    def __init__(self, provider: HttpProvider, options: ModelOptions, send: SendRequest) -> None:
         self.model = f"{provider.name}:{options.model}"
         self.local = options.local
         self._title, self._options, self._send = provider.title, options, send
-        self._without: set[str] = set()
+        self._unsupported: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<{self.model}>"
 
-    async def _ask(self, path: str, build: Callable[[], dict[str, Any]]) -> Any:
+    async def _request(self, path: str, build: Callable[[], dict[str, Any]]) -> Any:
         """The answer to a request, built again without what the server turns out not to know."""
         while True:
             try:
-                return await self._send(path, merged(build(), self._options.extra))
+                return await self._send(path, merge_extra(build(), self._options.extra))
             except ToldError as error:
-                if (word := self._lacking(error)) is None:
+                if (field_name := self._find_unsupported_field(error)) is None:
                     raise
-                self._without.add(word)
+                self._unsupported.add(field_name)
 
-    def _lacking(self, error: ToldError) -> str | None:
+    def _find_unsupported_field(self, error: ToldError) -> str | None:
         if error.detail.get("status") not in (400, 422):
             return None
-        said = str(error.detail.get("said", ""))
-        return next((word for word in self.optional if word in said and word not in self._without), None)
+        error_text = str(error.detail.get("said", ""))
+        return next((field_name for field_name in self.optional_fields if field_name in error_text and field_name not in self._unsupported), None)
 
-    def _usage(self, read: object, written: object) -> Usage:
-        return prices.usage(self._options.model, read, written)
+    def _build_usage(self, input_tokens: object, output_tokens: object) -> Usage:
+        return prices.price_usage(self._options.model, input_tokens, output_tokens)
 
-    def _reply(self, text: object, usage: Usage, why: object, body: Any) -> Reply:
+    def _build_reply(self, text: object, usage: Usage, finish_reason: object, body: Any) -> Reply:
         """An answer, if there is one; what was asked for and not given is an error that says why."""
         if isinstance(text, str) and text.strip():
             return Reply(text, usage)
-        raise self._nothing(why, body)
+        raise self._empty_reply_error(finish_reason, body)
 
-    def _nothing(self, why: object, body: Any) -> LLMError:
-        raw = snippet(json.dumps(body), RAW)
-        if why in TORN:
-            what = f"{self._title} gave no answer within {self._options.max_tokens} tokens."
-            return LLMError(what, hint="Raise llm_max_tokens: the model spent all it had on thinking.", raw=raw)
-        reason = f" ({why})" if isinstance(why, str) and why else ""
+    def _empty_reply_error(self, finish_reason: object, body: Any) -> LLMError:
+        raw = make_snippet(json.dumps(body), MAX_RAW_CHARS)
+        if finish_reason in TRUNCATION_REASONS:
+            message = f"{self._title} gave no answer within {self._options.max_tokens} tokens."
+            return LLMError(message, hint="Raise llm_max_tokens: the model spent all it had on thinking.", raw=raw)
+        reason = f" ({finish_reason})" if isinstance(finish_reason, str) and finish_reason else ""
         return LLMError(f"{self._title} gave no answer{reason}.", raw=raw)
 
-    def _refused(self, words: object) -> LLMError:
-        return LLMError(f"{self._title} refused to answer: {snippet(str(words), 300)}", refused=True, raw=str(words))
+    def _refusal_error(self, reason: object) -> LLMError:
+        return LLMError(f"{self._title} refused to answer: {make_snippet(str(reason), 300)}", refused=True, raw=str(reason))
 
-    def _offers(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    def _describe_tools(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
         """The tools as most providers want them described."""
-        named = [(tool, {"name": tool.name, "description": tool.description}) for tool in tools]
-        return [{"type": "function", "function": {**about, "parameters": tool.parameters}} for tool, about in named]
+        described = [(tool, {"name": tool.name, "description": tool.description}) for tool in tools]
+        return [{"type": "function", "function": {**description, "parameters": tool.parameters}} for tool, description in described]
 
-    def _tool_reply(self, text: object, calls: Sequence[ToolCall], usage: Usage, why: object, body: Any) -> ToolReply:
-        said = text if isinstance(text, str) else ""
-        if not said.strip() and not calls:
-            raise self._nothing(why, body)
-        return ToolReply(said, tuple(calls), usage)
+    def _build_tool_reply(self, text: object, calls: Sequence[ToolCall], usage: Usage, finish_reason: object, body: Any) -> ToolReply:
+        reply_text = text if isinstance(text, str) else ""
+        if not reply_text.strip() and not calls:
+            raise self._empty_reply_error(finish_reason, body)
+        return ToolReply(reply_text, tuple(calls), usage)
 
 
-def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """A request with what somebody wants in every request, the options inside its options too."""
-    both = {name: {**body[name], **value} for name, value in extra.items()
+    nested = {name: {**body[name], **value} for name, value in extra.items()
             if isinstance(value, Mapping) and isinstance(body.get(name), Mapping)}  # fmt: skip
-    return {**body, **extra, **both}
+    return {**body, **extra, **nested}
 
 
-TORN = ("length", "max_tokens", "MAX_TOKENS")
+TRUNCATION_REASONS = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that an answer ended for want of tokens."""
 
 
-def at(value: Any, *path: str | int) -> Any:
+def get_path(value: Any, *path: str | int) -> Any:
     """What stands at a place in an answer; None where there is no such place."""
     for step in path:
         if isinstance(step, int) and isinstance(value, list) and len(value) > step:
@@ -102,33 +102,33 @@ def at(value: Any, *path: str | int) -> Any:
     return value
 
 
-def items(value: Any, *path: str | int) -> list[dict[str, Any]]:
+def get_objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
     """The objects of a list in an answer."""
-    found = at(value, *path)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    values = get_path(value, *path)
+    return [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
 
 
-def arguments(given: Any) -> Mapping[str, Any]:
+def parse_arguments(raw: Any) -> Mapping[str, Any]:
     """The arguments of a call, as an object or as JSON; none where they cannot be read, so that the tool says so."""
-    if isinstance(given, str):
+    if isinstance(raw, str):
         try:
-            given = loads_forgiving(given)
+            raw = parse_lenient_json(raw)
         except InvalidInput:
             return {}
-    return given if isinstance(given, dict) else {}
+    return raw if isinstance(raw, dict) else {}
 
 
-def name_of(call_id: str | None, lines: Sequence[Line]) -> str:
+def find_tool_name(call_id: str | None, lines: Sequence[ChatLine]) -> str:
     """The tool that a call of an earlier line named."""
     return next((call.name for line in lines for call in line.calls if call.id == call_id), "")
 
 
-def is_open(schema: Mapping[str, Any]) -> bool:
+def is_open_schema(schema: Mapping[str, Any]) -> bool:
     """Whether a schema asks for some JSON object and no more."""
     return not (schema.keys() - {"type"})
 
 
-def in_words(system: str, schema: Mapping[str, Any]) -> str:
+def add_schema_to_prompt(system: str, schema: Mapping[str, Any]) -> str:
     """A system prompt that asks for JSON in words, for servers that cannot be bound to a schema."""
-    shape = "" if is_open(schema) else f" that fits this JSON schema:\n{json.dumps(schema)}"
-    return f"{system}\n\nAnswer with one JSON value and nothing else{shape}"
+    schema_text = "" if is_open_schema(schema) else f" that fits this JSON schema:\n{json.dumps(schema)}"
+    return f"{system}\n\nAnswer with one JSON value and nothing else{schema_text}"

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from told.core.errors import ConfigError
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
 MASK = "[key]"
-PLACEHOLDER = regex(
+PLACEHOLDER_PATTERN = lazy_regex(
     r"""
     .*\b(?:your|my|insert|replace|paste|enter|put)\b.*\b(?:key|token|secret|here)\b.* |
     .*\b(?:placeholder|change\ ?me)\b.* | (?:api\ )?key(?:\ here)? | todo | none | null | example |
@@ -24,17 +24,17 @@ PLACEHOLDER = regex(
 """What stands in templates where a key should be, in small letters, with spaces for dashes and underscores."""
 
 
-def environment(names: Iterable[str]) -> str | None:
+def read_environment(names: Iterable[str]) -> str | None:
     """The first of these variables that is set."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
 def is_placeholder(key: str) -> bool:
     """Whether this is what a template writes where a key should be."""
-    return PLACEHOLDER.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
+    return PLACEHOLDER_PATTERN.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
 
 
-def checked(key: str | None, *, provider: str, variables: Sequence[str], url: str) -> str | None:
+def validate_key(key: str | None, *, provider: str, variables: Sequence[str], url: str) -> str | None:
     """A key that can be sent; a server on this machine may be given any."""
     if key is None:
         return None
@@ -55,17 +55,17 @@ def is_loopback(url: str) -> bool:
         return host == "localhost"
 
 
-KEYLIKE = regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
+KEY_PATTERN = lazy_regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
 """A key, or what a provider leaves of one when it says that it is wrong."""
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """A text without the secrets in it."""
     for secret in secrets:
         text = text.replace(secret, MASK)
-    return KEYLIKE.sub(MASK, text)
+    return KEY_PATTERN.sub(MASK, text)
 
 
-def present(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
+def find_set_variable(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
     """The name of the first variable that holds something."""
     return next((name for name in names if variables.get(name, "").strip()), None)

@@ -7,24 +7,24 @@ from importlib.util import find_spec
 from typing import Any
 
 from told.backends.http import sdk
-from told.backends.http.openai import OpenAI
-from told.backends.http.provider import Options, Provider
+from told.backends.http.openai import OpenAILLM
+from told.backends.http.provider import ModelOptions, HttpProvider
 from told.core.errors import ConfigError
 
 
-def _chat(provider: Provider, options: Options) -> OpenAI:
+def _create_llm(provider: HttpProvider, options: ModelOptions) -> OpenAILLM:
     if find_spec("litellm") is None:
         raise ConfigError("litellm is not installed.", hint="Run `pip install 'told[litellm]'`.")
-    where = {"api_key": options.api_key, "base_url": options.base_url, "api_version": options.api_version}
-    given = {name: value for name, value in where.items() if value is not None}
+    connection = {"api_key": options.api_key, "base_url": options.base_url, "api_version": options.api_version}
+    connection_options = {name: value for name, value in connection.items() if value is not None}
     limits = {"timeout": options.timeout, "num_retries": options.retries}
 
     async def send(_: str, body: Mapping[str, Any]) -> Any:
         from importlib import import_module
 
-        return sdk.plain(await sdk.called(import_module("litellm").acompletion, **body, **given, **limits))
+        return sdk.response_to_json(await sdk.call_method(import_module("litellm").acompletion, **body, **connection_options, **limits))
 
-    return OpenAI(provider, options, send)
+    return OpenAILLM(provider, options, send)
 
 
-litellm = Provider("litellm", "litellm", _chat, needs_key=False, order=99)
+litellm = HttpProvider("litellm", "litellm", _create_llm, needs_key=False, order=99)

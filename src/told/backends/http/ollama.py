@@ -8,110 +8,110 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from told.backends.http import keys, sdk
-from told.backends.http.chat import Chat, arguments, at, is_open, items, name_of
-from told.backends.http.provider import Options, Provider, Send, bearer
-from told.backends.http.vectors import Vectors
+from told.backends.http.chat import HttpLLM, parse_arguments, get_path, is_open_schema, get_objects, find_tool_name
+from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest, build_bearer_header
+from told.backends.http.vectors import HttpEmbedder
 from told.core.errors import EmbeddingError
-from told.ports import Line, Purpose, Reply, Tool, ToolCall, ToolReply, Usage
+from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage
 
-CHAT, EMBED, EMBED_ONE = "/api/chat", "/api/embed", "/api/embeddings"
-CONTEXT = 8192
+CHAT_PATH, EMBED_PATH, EMBED_ONE_PATH = "/api/chat", "/api/embed", "/api/embeddings"
+CONTEXT_TOKENS = 8192
 """Tokens of context asked for: what a server takes by itself is less, and it cuts off the beginning in silence."""
-PORT = 11434
+DEFAULT_PORT = 11434
 
 
-class Ollama(Chat):
+class OllamaLLM(HttpLLM):
     """A model that an Ollama server runs."""
 
     async def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Reply:
         """The model's reply."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        form = {} if schema is None else {"format": "json" if is_open(schema) else schema}
-        body = await self._ask(CHAT, lambda: {**self._common(messages), **form})
-        return self._reply(at(body, "message", "content"), self._spent(body), at(body, "done_reason"), body)
+        format_field = {} if schema is None else {"format": "json" if is_open_schema(schema) else schema}
+        body = await self._request(CHAT_PATH, lambda: {**self._build_body(messages), **format_field})
+        return self._build_reply(get_path(body, "message", "content"), self._parse_usage(body), get_path(body, "done_reason"), body)
 
-    async def tools(self, system: str, lines: Sequence[Line], tools: Sequence[Tool]) -> ToolReply:
+    async def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The model's next line in a conversation."""
-        messages = [{"role": "system", "content": system}, *(_message(line, lines) for line in lines)]
-        offers = {"tools": self._offers(tools)} if tools else {}
-        body = await self._ask(CHAT, lambda: {**self._common(messages), **offers})
-        calls = [_call(each, number) for number, each in enumerate(items(body, "message", "tool_calls"))]
-        said = at(body, "message", "content")
-        return self._tool_reply(said, calls, self._spent(body), at(body, "done_reason"), body)
+        messages = [{"role": "system", "content": system}, *(_build_message(line, lines) for line in lines)]
+        tool_field = {"tools": self._describe_tools(tools)} if tools else {}
+        body = await self._request(CHAT_PATH, lambda: {**self._build_body(messages), **tool_field})
+        calls = [_parse_call(tool_call, number) for number, tool_call in enumerate(get_objects(body, "message", "tool_calls"))]
+        text = get_path(body, "message", "content")
+        return self._build_tool_reply(text, calls, self._parse_usage(body), get_path(body, "done_reason"), body)
 
-    def _common(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _build_body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         options = self._options
-        asked = {"temperature": options.temperature, "num_predict": options.max_tokens, "num_ctx": CONTEXT}
-        given = {name: value for name, value in asked.items() if value is not None}
-        return {"model": options.model, "messages": list(messages), "stream": False, "options": given}
+        requested = {"temperature": options.temperature, "num_predict": options.max_tokens, "num_ctx": CONTEXT_TOKENS}
+        model_options = {name: value for name, value in requested.items() if value is not None}
+        return {"model": options.model, "messages": list(messages), "stream": False, "options": model_options}
 
-    def _spent(self, body: Any) -> Usage:
-        return self._usage(at(body, "prompt_eval_count"), at(body, "eval_count"))
+    def _parse_usage(self, body: Any) -> Usage:
+        return self._build_usage(get_path(body, "prompt_eval_count"), get_path(body, "eval_count"))
 
 
-def _message(line: Line, lines: Sequence[Line]) -> dict[str, Any]:
+def _build_message(line: ChatLine, lines: Sequence[ChatLine]) -> dict[str, Any]:
     if line.role == "tool":
-        return {"role": "tool", "tool_name": name_of(line.call_id, lines), "content": line.text}
+        return {"role": "tool", "tool_name": find_tool_name(line.call_id, lines), "content": line.text}
     calls = [{"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in line.calls]
     return {"role": line.role, "content": line.text, **({"tool_calls": calls} if calls else {})}
 
 
-def _call(each: dict[str, Any], number: int) -> ToolCall:
-    name, given = at(each, "function", "name"), at(each, "function", "arguments")
-    return ToolCall(str(each.get("id") or f"call-{number}"), str(name or ""), arguments(given))
+def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
+    name, raw_arguments = get_path(tool_call, "function", "name"), get_path(tool_call, "function", "arguments")
+    return ToolCall(str(tool_call.get("id") or f"call-{number}"), str(name or ""), parse_arguments(raw_arguments))
 
 
-class OllamaVectors(Vectors):
+class OllamaEmbedder(HttpEmbedder):
     """An embedder that an Ollama server runs."""
 
-    def __init__(self, provider: Provider, options: Options, send: Send) -> None:
+    def __init__(self, provider: HttpProvider, options: ModelOptions, send: SendRequest) -> None:
         super().__init__(provider, options, send)
-        self._old = False
+        self._is_legacy = False
 
-    async def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002 - one space for both
-        asked = {"model": self._options.model}
-        if not self._old:
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002 - one space for both
+        payload = {"model": self._options.model}
+        if not self._is_legacy:
             try:
-                body = await self._send(EMBED, {**asked, "input": list(texts)})
+                body = await self._send(EMBED_PATH, {**payload, "input": list(texts)})
             except EmbeddingError as error:
                 if error.detail.get("status") != 404 or "model" in str(error.detail.get("said")):
                     raise
-                self._old = True
+                self._is_legacy = True
             else:
-                self._spend(at(body, "prompt_eval_count"))
-                found = at(body, "embeddings")
-                return found if isinstance(found, list) else []
-        return [at(await self._send(EMBED_ONE, {**asked, "prompt": text}), "embedding") for text in texts]
+                self._record_usage(get_path(body, "prompt_eval_count"))
+                vectors = get_path(body, "embeddings")
+                return vectors if isinstance(vectors, list) else []
+        return [get_path(await self._send(EMBED_ONE_PATH, {**payload, "prompt": text}), "embedding") for text in texts]
 
 
 # Opening
 
 
-def located(options: Options) -> Options:
+def resolve_base_url(options: ModelOptions) -> ModelOptions:
     """The options with the address that OLLAMA_HOST means, which may be a host, a host with a port or a URL."""
-    if options.base_url or not (given := keys.environment(HOSTS)):
+    if options.base_url or not (host_value := keys.read_environment(HOST_VARIABLES)):
         return options
-    parts = urlsplit(given if "://" in given else f"http://{given}")
+    parts = urlsplit(host_value if "://" in host_value else f"http://{host_value}")
     host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104 - what a server listens to
-    shown = f"[{host}]" if ":" in str(host) else host
-    port = parts.port or (443 if parts.scheme == "https" else PORT)
-    key = options.api_key or keys.environment(KEYS)
-    return replace(options, base_url=f"{parts.scheme}://{shown}:{port}", api_key=key)
+    netloc = f"[{host}]" if ":" in str(host) else host
+    port = parts.port or (443 if parts.scheme == "https" else DEFAULT_PORT)
+    key = options.api_key or keys.read_environment(KEY_VARIABLES)
+    return replace(options, base_url=f"{parts.scheme}://{netloc}:{port}", api_key=key)
 
 
-def _chat(provider: Provider, options: Options) -> Ollama:
+def _create_llm(provider: HttpProvider, options: ModelOptions) -> OllamaLLM:
     if options.client is not None:
-        return Ollama(provider, options, sdk.through(options.client.chat))
-    return Ollama(provider, options, provider.wire(located(options), bearer).post)
+        return OllamaLLM(provider, options, sdk.create_method_sender(options.client.chat))
+    return OllamaLLM(provider, options, provider.create_client(resolve_base_url(options), build_bearer_header).post)
 
 
-def _vectors(provider: Provider, options: Options) -> OllamaVectors:
-    return OllamaVectors(provider, options, provider.wire(located(options), bearer).post)
+def _create_embedder(provider: HttpProvider, options: ModelOptions) -> OllamaEmbedder:
+    return OllamaEmbedder(provider, options, provider.create_client(resolve_base_url(options), build_bearer_header).post)
 
 
-KEYS, HOSTS, URL = ("OLLAMA_API_KEY",), ("OLLAMA_HOST",), f"http://127.0.0.1:{PORT}"
+KEY_VARIABLES, HOST_VARIABLES, BASE_URL = ("OLLAMA_API_KEY",), ("OLLAMA_HOST",), f"http://127.0.0.1:{DEFAULT_PORT}"
 
-ollama = Provider("ollama", "Ollama", _chat, URL, "llama3.2", KEYS, HOSTS, needs_key=False, order=6)
-ollama_embedder = Provider(
-    "ollama", "Ollama", _vectors, URL, "nomic-embed-text", KEYS, HOSTS, needs_key=False, error=EmbeddingError
+ollama = HttpProvider("ollama", "Ollama", _create_llm, BASE_URL, "llama3.2", KEY_VARIABLES, HOST_VARIABLES, needs_key=False, order=6)
+ollama_embedder = HttpProvider(
+    "ollama", "Ollama", _create_embedder, BASE_URL, "nomic-embed-text", KEY_VARIABLES, HOST_VARIABLES, needs_key=False, error_type=EmbeddingError
 )

@@ -6,26 +6,26 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from told.backends.http.provider import Send
+from told.backends.http.provider import SendRequest
 from told.core.errors import LLMError
 
 
-def through(method: Callable[..., Any]) -> Send:
+def create_method_sender(method: Callable[..., Any]) -> SendRequest:
     """Requests as calls of a client's method: what would be the body are its arguments."""
 
     async def send(_: str, body: Mapping[str, Any]) -> Any:
-        return plain(await called(method, **body))
+        return response_to_json(await call_method(method, **body))
 
     return send
 
 
-async def called(method: Callable[..., Any], **arguments: Any) -> Any:
+async def call_method(method: Callable[..., Any], **arguments: Any) -> Any:
     """What a method answers, whichever colour it has; one that blocks does so in a thread."""
     reply = await asyncio.to_thread(method, **arguments)
     return await reply if hasattr(reply, "__await__") else reply
 
 
-def plain(reply: Any) -> Any:
+def response_to_json(reply: Any) -> Any:
     """An answer as the JSON it was made from."""
     if isinstance(reply, Mapping):
         return dict(reply)

@@ -20,224 +20,224 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from told.backends.http import keys
-from told.backends.http.breaker import Breaker
-from told.backends.http.home import Home, home
+from told.backends.http.breaker import CircuitBreaker
+from told.backends.http.home import LoopThread, get_loop_thread
 from told.core.errors import ConfigError, LLMError, ToldError
 
 if TYPE_CHECKING:
     import httpx2
 
-BUSY = (408, 425, 429)
-EXHAUSTED = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
+BUSY_STATUSES = (408, 425, 429)
+QUOTA_ERRORS = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
 """What providers say with a 429 or a 400 when waiting will not help."""
-EXCERPT = 300
+MAX_EXCERPT_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ClientLimits:
     """How long, how often and how much at once."""
 
     timeout: float = 60.0
     """Seconds one attempt may take, from the first byte sent to the last byte read."""
-    connect: float = 10.0
+    connect_timeout: float = 10.0
     """Seconds to reach the server."""
     retries: int = 3
     """How often a request is sent again after a fault that may pass."""
     backoff: float = 0.5
     """Seconds of the first wait, at most; each later one may be twice as long."""
-    longest: float = 60.0
+    max_delay: float = 60.0
     """The longest wait; a server that asks for a longer one is not waited for."""
     concurrency: int = 4
     """How many requests may be under way at once."""
-    largest: int = 32 * 2**20
+    max_response_bytes: int = 32 * 2**20
     """Bytes of the largest answer."""
-    failures: int = 5
+    max_failures: int = 5
     """Failures in a row after which the server is left alone."""
-    rest: float = 30.0
+    cooldown: float = 30.0
     """Seconds for which it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ClientTiming:
     """What the wire takes from the world, so that a test can give it another one."""
 
-    clock: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
 
-class Passing(Exception):
+class TransientError(Exception):
     """A fault that may pass: what it was, whether to try again, how long the server wishes to be left alone."""
 
     def __init__(
-        self, what: str, *, status: int | None = None, after: float | None = None, again: bool = True, hint: str = ""
+        self, message: str, *, status: int | None = None, retry_after: float | None = None, can_retry: bool = True, hint: str = ""
     ) -> None:
-        super().__init__(what)
-        self.status, self.after, self.again, self.hint = status, after, again, hint
+        super().__init__(message)
+        self.status, self.retry_after, self.can_retry, self.hint = status, retry_after, can_retry, hint
 
 
-class Wire:
+class HttpClient:
     """A server, the headers it wants and the patience it is given."""
 
     def __init__(
         self, name: str, base_url: str, headers: Mapping[str, str], *, secret: str | None = None, hint: str = "",
-        error: type[ToldError] = LLMError, patience: Patience | None = None, means: Means | None = None,
+        error_type: type[ToldError] = LLMError, limits: ClientLimits | None = None, timing: ClientTiming | None = None,
     ) -> None:  # fmt: skip
-        self.name, self.base_url, self.error = name, address(base_url, name), error
-        self.patience, self.means = patience or Patience(), means or Means()
-        self.breaker = Breaker(self.patience.failures, self.patience.rest, self.means.clock)
+        self.name, self.base_url, self.error_type = name, validate_base_url(base_url, name), error_type
+        self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
+        self.breaker = CircuitBreaker(self.limits.max_failures, self.limits.cooldown, self.timing.monotonic)
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
-        self._open: tuple[Home, httpx2.AsyncClient, asyncio.Semaphore] | None = None
+        self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
     def __repr__(self) -> str:
         return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """What the server answers, as JSON."""
-        return await home().do(self._persist(path, json.dumps(body).encode()))
+        return await get_loop_thread().run_async(self._post_with_retries(path, json.dumps(body).encode()))
 
-    async def _persist(self, path: str, body: bytes) -> Any:
-        tried = 0
+    async def _post_with_retries(self, path: str, body: bytes) -> Any:
+        attempts = 0
         while True:
-            tried += 1
-            if not self.breaker.admits():
-                wait = self.breaker.rest_left
-                raise self._failure(f"{self.name} has failed too often and is left alone for {wait:.0f} s.")
+            attempts += 1
+            if not self.breaker.allow_request():
+                wait = self.breaker.cooldown_left
+                raise self._build_error(f"{self.name} has failed too often and is left alone for {wait:.0f} s.")
             try:
-                reply = await self._attempt(path, body)
-            except Passing as fault:
-                await self._settle(fault, tried)
+                reply = await self._attempt_once(path, body)
+            except TransientError as fault:
+                await self._wait_or_fail(fault, attempts)
             except ToldError:
-                self.breaker.worked()
+                self.breaker.record_success()
                 raise
             except BaseException:
                 self.breaker.abandoned()
                 raise
             else:
-                self.breaker.worked()
+                self.breaker.record_success()
                 return reply
 
-    async def _settle(self, fault: Passing, tried: int) -> None:
+    async def _wait_or_fail(self, fault: TransientError, attempts: int) -> None:
         """Wait before the next attempt, or give up; who is merely busy has not failed."""
-        if fault.status in BUSY:
-            self.breaker.worked()
+        if fault.status in BUSY_STATUSES:
+            self.breaker.record_success()
         else:
-            self.breaker.failed()
-        wait = self._wait(fault.after, tried)
-        too_long = wait > self.patience.longest
-        if tried > self.patience.retries or too_long or not fault.again:
-            longer = f" It asks to be left alone for {wait:.0f} s." if too_long else ""
-            times = f" after {tried} attempts" if tried > 1 else ""
-            what = f"{self.name} failed{times}: {fault}{longer}"
-            raise self._failure(what, hint=fault.hint, status=fault.status) from fault
-        await self.means.sleep(wait)
+            self.breaker.record_failure()
+        delay = self._compute_delay(fault.retry_after, attempts)
+        too_long = delay > self.limits.max_delay
+        if attempts > self.limits.retries or too_long or not fault.can_retry:
+            delay_note = f" It asks to be left alone for {delay:.0f} s." if too_long else ""
+            attempt_note = f" after {attempts} attempts" if attempts > 1 else ""
+            message = f"{self.name} failed{attempt_note}: {fault}{delay_note}"
+            raise self._build_error(message, hint=fault.hint, status=fault.status) from fault
+        await self.timing.sleep(delay)
 
-    def _wait(self, after: float | None, tried: int) -> float:
-        slot = self.patience.backoff * 2 ** (tried - 1)
-        spread = self.means.jitter()
-        return min(slot, self.patience.longest) * spread if after is None else after + self.patience.backoff * spread
+    def _compute_delay(self, retry_after: float | None, attempts: int) -> float:
+        backoff = self.limits.backoff * 2 ** (attempts - 1)
+        jitter = self.timing.jitter()
+        return min(backoff, self.limits.max_delay) * jitter if retry_after is None else retry_after + self.limits.backoff * jitter
 
     # One attempt
 
-    async def _attempt(self, path: str, body: bytes) -> Any:
-        httpx2 = require()
-        client, slots = self._opened()
+    async def _attempt_once(self, path: str, body: bytes) -> Any:
+        httpx2 = import_httpx()
+        client, slots = self._get_client()
         async with slots:
             try:
-                async with asyncio.timeout(self.patience.timeout):
+                async with asyncio.timeout(self.limits.timeout):
                     async with client.stream("POST", self.base_url + path, content=body) as response:
-                        content = await self._read(response)
+                        content = await self._read_body(response)
             except TimeoutError as error:
-                what = f"the answer was not there after {self.patience.timeout:g} s."
-                raise Passing(what, again=False, hint="Raise llm_timeout, or ask for less.") from error
+                message = f"the answer was not there after {self.limits.timeout:g} s."
+                raise TransientError(message, can_retry=False, hint="Raise llm_timeout, or ask for less.") from error
             except httpx2.DecodingError as error:
-                raise self._failure(f"{self.name} sent what cannot be unpacked: {error}") from error
+                raise self._build_error(f"{self.name} sent what cannot be unpacked: {error}") from error
             except httpx2.TransportError as error:
-                raise Passing(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from error
-        return self._judge(response, content)
+                raise TransientError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from error
+        return self._parse_response(response, content)
 
-    async def _read(self, response: httpx2.Response) -> bytes:
+    async def _read_body(self, response: httpx2.Response) -> bytes:
         content = bytearray()
-        async for piece in response.aiter_bytes():
-            content += piece
-            if len(content) > self.patience.largest:
-                raise self._failure(f"{self.name} answered with more than {self.patience.largest:,} bytes.")
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > self.limits.max_response_bytes:
+                raise self._build_error(f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes.")
         return bytes(content)
 
-    def _judge(self, response: httpx2.Response, content: bytes) -> Any:
-        status, kind = response.status_code, response.headers.get("content-type", "no content type")
-        said = self._quote(content)
-        hopeless = any(word in said for word in EXHAUSTED) or response.headers.get("x-should-retry") == "false"
-        if (status in BUSY or status >= 500) and not hopeless:
-            raise Passing(f"HTTP {status}: {said}", status=status, after=self._after(response.headers))
+    def _parse_response(self, response: httpx2.Response, content: bytes) -> Any:
+        status, content_type = response.status_code, response.headers.get("content-type", "no content type")
+        excerpt = self._quote_error(content)
+        is_permanent = any(word in excerpt for word in QUOTA_ERRORS) or response.headers.get("x-should-retry") == "false"
+        if (status in BUSY_STATUSES or status >= 500) and not is_permanent:
+            raise TransientError(f"HTTP {status}: {excerpt}", status=status, retry_after=self._parse_retry_after(response.headers))
         if status >= 300:
-            what = f"{self.name} refused (HTTP {status}): {said}"
-            raise self._failure(what, hint=self._advice(status), status=status, said=said)
+            message = f"{self.name} refused (HTTP {status}): {excerpt}"
+            raise self._build_error(message, hint=self._hint_for_status(status), status=status, said=excerpt)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            what = f"{self.name} answered with {kind} that is no JSON: {said}"
-            raise self._failure(what, hint="Is base_url right?", status=status) from error
+            message = f"{self.name} answered with {content_type} that is no JSON: {excerpt}"
+            raise self._build_error(message, hint="Is base_url right?", status=status) from error
 
-    def _advice(self, status: int) -> str:
+    def _hint_for_status(self, status: int) -> str:
         if status in (401, 403):
             return self._hint
         if status == 404:
             return "Check the model's name and base_url."
         return "It points elsewhere: set base_url to where it leads." if status < 400 else ""
 
-    def _after(self, headers: Mapping[str, str]) -> float | None:
+    def _parse_retry_after(self, headers: Mapping[str, str]) -> float | None:
         """How long the server wishes to be left alone: milliseconds, seconds or a date."""
         try:
-            if (given := headers.get("retry-after-ms")) is not None:
-                return max(0.0, float(given) / 1000)
-            if (given := headers.get("retry-after")) is None:
+            if (value := headers.get("retry-after-ms")) is not None:
+                return max(0.0, float(value) / 1000)
+            if (value := headers.get("retry-after")) is None:
                 return None
-            if given.strip().replace(".", "", 1).isdigit():
-                return float(given)
-            return max(0.0, parsedate_to_datetime(given).timestamp() - self.means.wall())
+            if value.strip().replace(".", "", 1).isdigit():
+                return float(value)
+            return max(0.0, parsedate_to_datetime(value).timestamp() - self.timing.wall_clock())
         except ValueError:
             return None
 
     # Words
 
-    def _quote(self, content: bytes) -> str:
+    def _quote_error(self, content: bytes) -> str:
         """What a server said, short and without keys."""
         text = content.decode("utf-8", "replace")
         try:
-            found = complaint(json.loads(text))
+            error_text = extract_error_message(json.loads(text))
         except (ValueError, RecursionError):
-            found = text
-        quoted = " ".join(keys.hidden(found, self._secrets).split())
-        return quoted if len(quoted) <= EXCERPT else f"{quoted[:EXCERPT]}…"
+            error_text = text
+        quoted = " ".join(keys.mask_secrets(error_text, self._secrets).split())
+        return quoted if len(quoted) <= MAX_EXCERPT_CHARS else f"{quoted[:MAX_EXCERPT_CHARS]}…"
 
-    def _failure(self, what: str, *, hint: str = "", **detail: Any) -> ToldError:
-        known = {name: value for name, value in detail.items() if value is not None}
-        return self.error(keys.hidden(what, self._secrets), hint=hint, **known)
+    def _build_error(self, message: str, *, hint: str = "", **detail: Any) -> ToldError:
+        given_detail = {name: value for name, value in detail.items() if value is not None}
+        return self.error_type(keys.mask_secrets(message, self._secrets), hint=hint, **given_detail)
 
     # The client
 
-    def _opened(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
+    def _get_client(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
         """The client of this process, closed when nobody holds the wire any longer, and the places in its queue."""
-        here = home()
-        if self._open is None or self._open[0] is not here:
-            httpx2, patience = require(), self.patience
+        loop_thread = get_loop_thread()
+        if self._connection is None or self._connection[0] is not loop_thread:
+            httpx2, limits = import_httpx(), self.limits
             client = httpx2.AsyncClient(
                 headers={"content-type": "application/json", "user-agent": "told", **self._headers},
-                timeout=httpx2.Timeout(None, connect=patience.connect),  # the rest is the deadline's
-                limits=httpx2.Limits(max_connections=patience.concurrency, keepalive_expiry=30.0),
+                timeout=httpx2.Timeout(None, connect=limits.connect_timeout),  # the rest is the deadline's
+                limits=httpx2.Limits(max_connections=limits.concurrency, keepalive_expiry=30.0),
             )
-            self._open = (here, client, asyncio.Semaphore(patience.concurrency))
-            weakref.finalize(self, _close, here, client).atexit = False
-        return self._open[1:]
+            self._connection = (loop_thread, client, asyncio.Semaphore(limits.concurrency))
+            weakref.finalize(self, _close_client, loop_thread, client).atexit = False
+        return self._connection[1:]
 
 
-def _close(here: Home, client: httpx2.AsyncClient) -> None:
-    here.leave(client.aclose())
+def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
+    loop_thread.run_detached(client.aclose())
 
 
-def require() -> Any:
+def import_httpx() -> Any:
     """httpx2, or what to do without it."""
     if find_spec("httpx2") is None:
         raise ConfigError("Models on the web need httpx2.", hint="Run `pip install 'told[models]'`.")
@@ -246,7 +246,7 @@ def require() -> Any:
     return httpx2
 
 
-def address(url: str, name: str) -> str:
+def validate_base_url(url: str, name: str) -> str:
     """A base URL without its last slash."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -254,12 +254,12 @@ def address(url: str, name: str) -> str:
     return url.rstrip("/")
 
 
-def complaint(body: Any) -> str:
+def extract_error_message(body: Any) -> str:
     """What an error says, in any of the shapes that servers give it; the whole of it where none is found."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
-        told = [error.get("message") or error.get("detail"), error.get("code"), error.get("param")]
-        if isinstance(told[0], str):
-            extras = [str(extra) for extra in told[1:] if isinstance(extra, str) and extra not in told[0]]
-            return " ".join([told[0], *(f"({extra})" for extra in extras)])
+        fields = [error.get("message") or error.get("detail"), error.get("code"), error.get("param")]
+        if isinstance(fields[0], str):
+            extras = [str(extra) for extra in fields[1:] if isinstance(extra, str) and extra not in fields[0]]
+            return " ".join([fields[0], *(f"({extra})" for extra in extras)])
     return error if isinstance(error, str) else json.dumps(body)

@@ -14,13 +14,13 @@ from told.core.errors import ConfigError, ModelMissing
 if TYPE_CHECKING:
     from told.backends.local.onnx import OnnxEmbedder
 
-RUNTIME = ("numpy", "onnxruntime")
+RUNTIME_MODULES = ("numpy", "onnxruntime")
 
 
-def embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> OnnxEmbedder:
+def open_embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> OnnxEmbedder:
     """The embedder of the named model, or of the best one installed."""
     require_runtime()
-    model = registry.find(name) if name else registry.best()
+    model = registry.get_model(name) if name else registry.find_best_installed()
     if model is not None and model.task != "embed":
         raise ConfigError(f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}.")
     if model is None:
@@ -36,6 +36,6 @@ def embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> On
 
 def require_runtime() -> None:
     """Refuse to go on without what runs the models."""
-    missing = [module for module in RUNTIME if find_spec(module) is None]
+    missing = [module for module in RUNTIME_MODULES if find_spec(module) is None]
     if missing:
         raise ModelMissing(f"Local models need {' and '.join(missing)}.", hint="Run `pip install 'told[local]'`.")

@@ -7,20 +7,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from told.backends.http.openai import OpenAI
+from told.backends.http.openai import OpenAILLM
 from told.backends.http.openai import openai as adapter
 from told.backends.local import registry
 from told.core.errors import ConfigError, ModelMissing
-from told.core.fork import at_fork, freed
+from told.core.fork import at_fork, reset_on_fork
 
-RUNTIME = "xllamacpp"
-CONTEXT = 4096
+RUNTIME_MODULE = "xllamacpp"
+CONTEXT_TOKENS = 4096
 
 
-class Server:
+class LlamaServer:
     """A model that is served on loopback for as long as this object lives."""
 
-    def __init__(self, weights: Path, *, threads: int = 1, context: int = CONTEXT) -> None:
+    def __init__(self, weights: Path, *, threads: int = 1, context: int = CONTEXT_TOKENS) -> None:
         import xllamacpp
 
         params = xllamacpp.CommonParams()
@@ -49,33 +49,33 @@ class Server:
             system.on_exit(system["_exit"], None)
 
 
-_lock = freed(threading.Lock())
-_servers: dict[Path, Server] = {}
+_servers_lock = reset_on_fork(threading.Lock())
+_servers: dict[Path, LlamaServer] = {}
 
 
-def serve(name: str | None = None) -> Server:
+def get_server(name: str | None = None) -> LlamaServer:
     """The server of an installed model, started once and shared by the whole process."""
-    if find_spec(RUNTIME) is None:
+    if find_spec(RUNTIME_MODULE) is None:
         hint = "Run `pip install 'told[llm-local]'`."
-        raise ConfigError(f"Language models on this machine need {RUNTIME}.", hint=hint)
-    model = registry.find(name) if name else registry.best("chat")
+        raise ConfigError(f"Language models on this machine need {RUNTIME_MODULE}.", hint=hint)
+    model = registry.get_model(name) if name else registry.find_best_installed("chat")
     folder = registry.path(model.name) if model else None
-    wanted = name or registry.SMOLLM2.name
+    wanted_name = name or registry.SMOLLM2.name
     if model is None or folder is None:
-        raise ModelMissing(f"The model {wanted} is not installed.", hint=f"Run `told models install {wanted}`.")
+        raise ModelMissing(f"The model {wanted_name} is not installed.", hint=f"Run `told models install {wanted_name}`.")
     if model.task != "chat":
         raise ConfigError(f"{model.name} answers nothing; it embeds.", hint=f"Use it as embedder=local:{model.name}.")
-    weights = folder / model.network
-    with _lock:
+    weights = folder / model.network_filename
+    with _servers_lock:
         if weights not in _servers:
-            _servers[weights] = Server(weights)
+            _servers[weights] = LlamaServer(weights)
         return _servers[weights]
 
 
-def llm(model: str | None = None, **options: Any) -> OpenAI:
+def open_llm(model: str | None = None, **options: Any) -> OpenAILLM:
     """The language model of an installed name, or of the best one installed; options are those of the adapter."""
-    name = model or getattr(registry.best("chat"), "name", None) or registry.SMOLLM2.name
-    served = adapter(name, base_url=serve(name).base_url, **options)
-    served.model = f"local:{name}"
-    assert isinstance(served, OpenAI)
-    return served
+    name = model or getattr(registry.find_best_installed("chat"), "name", None) or registry.SMOLLM2.name
+    local_llm = adapter(name, base_url=get_server(name).base_url, **options)
+    local_llm.model = f"local:{name}"
+    assert isinstance(local_llm, OpenAILLM)
+    return local_llm

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from told.backends.local.registry import GRAPH, Model
-from told.backends.local.wordpiece import bundled
+from told.backends.local.registry import ONNX_FILENAME, LocalModel
+from told.backends.local.wordpiece import get_bundled_tokenizer
 from told.core.errors import ConfigError, EmbeddingError, InvalidInput
-from told.core.fork import freed
+from told.core.fork import reset_on_fork
 
 if TYPE_CHECKING:
     from told.ports import Purpose
@@ -41,7 +41,7 @@ LOAD_FAILURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Network:
+class _OnnxNetwork:
     """A loaded network: how to run it and what it takes."""
 
     session: Any
@@ -49,11 +49,11 @@ class _Network:
     output: str
     batch: int
 
-    def hidden(self, ids: Ints, mask: Ints) -> Floats:
+    def compute_hidden(self, ids: Ints, mask: Ints) -> Floats:
         """The last hidden state of every token: texts x tokens x dimensions."""
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        taken = {name: values for name, values in feeds.items() if name in self.inputs}
-        states: Floats = self.session.run([self.output], taken)[0]
+        accepted = {name: values for name, values in feeds.items() if name in self.inputs}
+        states: Floats = self.session.run([self.output], accepted)[0]
         return states
 
 
@@ -62,7 +62,7 @@ class OnnxEmbedder:
 
     local: bool = True
 
-    def __init__(self, model: Model, folder: Path, *, threads: int = 1, batch: int = 8) -> None:
+    def __init__(self, model: LocalModel, folder: Path, *, threads: int = 1, batch: int = 8) -> None:
         if threads < 1 or batch < 1:
             raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
         self.model = f"local:{model.name}"
@@ -73,8 +73,8 @@ class OnnxEmbedder:
         self._folder = folder
         self._threads = threads
         self._batch = batch
-        self._network: _Network | None = None
-        self._loading = freed(threading.Lock())
+        self._network: _OnnxNetwork | None = None
+        self._load_lock = reset_on_fork(threading.Lock())
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> list[Sequence[float]]:
         """One unit vector of single-precision floats for each text, in order."""
@@ -82,30 +82,30 @@ class OnnxEmbedder:
             raise InvalidInput("embed() takes a list of texts, not one text.", hint="Write embed([text]).")
         if not texts:
             return []
-        prefix, network, tokenizer = self._prefix(purpose), self._loaded(), bundled()
+        prefix, network, tokenizer = self._get_prefix(purpose), self._get_network(), get_bundled_tokenizer()
         tokens = [tokenizer.encode(prefix + text, self._spec.max_tokens) for text in texts]
         vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
-        for places in batches([len(ids) for ids in tokens], network.batch):
-            ids, mask = padded([tokens[place] for place in places])
-            vectors[places] = unit(pooled(network.hidden(ids, mask), mask, self._spec.pooling))
+        for indices in group_by_length([len(ids) for ids in tokens], network.batch):
+            ids, mask = pad_rows([tokens[index] for index in indices])
+            vectors[indices] = normalise_rows(pool_tokens(network.compute_hidden(ids, mask), mask, self._spec.pooling))
         return [array("f", row.tobytes()) for row in vectors]
 
-    def _prefix(self, purpose: Purpose) -> str:
+    def _get_prefix(self, purpose: Purpose) -> str:
         """What the model was trained to see in front of such a text."""
         prefixes: Mapping[str, str] = {"query": self._spec.query_prefix, "passage": self._spec.passage_prefix}
         if purpose not in prefixes:
             raise InvalidInput(f"A text is embedded as a query or as a passage, not as {purpose!r}.")
         return prefixes[purpose]
 
-    def _loaded(self) -> _Network:
+    def _get_network(self) -> _OnnxNetwork:
         """The network, read from disk by the first caller while the others wait."""
-        with self._loading:
+        with self._load_lock:
             if self._network is None:
-                self._network = load(self._folder / GRAPH, threads=self._threads, batch=self._batch)
+                self._network = load_network(self._folder / ONNX_FILENAME, threads=self._threads, batch=self._batch)
             return self._network
 
 
-def quiet_runtime() -> Any:
+def import_runtime() -> Any:
     """The runtime without its reports to Microsoft, whose thread a child process would wait for when it ends."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     runtime = import_module("onnxruntime")
@@ -113,9 +113,9 @@ def quiet_runtime() -> Any:
     return runtime
 
 
-def load(graph: Path, *, threads: int, batch: int) -> _Network:
+def load_network(graph: Path, *, threads: int, batch: int) -> _OnnxNetwork:
     """Open a network with its own threads and without the arena that never gives memory back."""
-    runtime = quiet_runtime()
+    runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -130,32 +130,32 @@ def load(graph: Path, *, threads: int, batch: int) -> _Network:
     output = session.get_outputs()[0]
     # An export that fixes its first dimension takes texts one by one, whatever its inputs say.
     size = output.shape[0] if isinstance(output.shape[0], int) else batch
-    return _Network(session, frozenset(put.name for put in session.get_inputs()), output.name, size)
+    return _OnnxNetwork(session, frozenset(node.name for node in session.get_inputs()), output.name, size)
 
 
-def batches(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+def group_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
     """The places of the texts in groups of like length: at most `size` together, fewer when they are long."""
     group: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if group and (len(group) == size or lengths[place] * (len(group) + 1) > TOKENS_PER_RUN):
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if group and (len(group) == size or lengths[index] * (len(group) + 1) > TOKENS_PER_RUN):
             yield group
             group = []
-        group.append(place)
+        group.append(index)
     if group:
         yield group
 
 
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     """The ids as one rectangle, and the mask that tells tokens from padding."""
     width = max(map(len, rows))
     ids, mask = np.zeros((2, len(rows), width), dtype=np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
     return ids, mask
 
 
-def pooled(hidden: Floats, mask: Ints, pooling: str) -> Floats:
+def pool_tokens(hidden: Floats, mask: Ints, pooling: str) -> Floats:
     """One vector for each text: its first token, or the mean of its tokens without the padding."""
     if pooling == "cls":
         return hidden[:, 0]
@@ -164,7 +164,7 @@ def pooled(hidden: Floats, mask: Ints, pooling: str) -> Floats:
     return mean
 
 
-def unit(vectors: Floats) -> Floats:
+def normalise_rows(vectors: Floats) -> Floats:
     """The same directions at length one."""
     scaled: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return scaled

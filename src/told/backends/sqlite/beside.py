@@ -10,90 +10,90 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from told.backends.sqlite.connect import run, run_many
-from told.backends.sqlite.rows import json_list, span
+from told.backends.sqlite.connect import run_query, run_many
+from told.backends.sqlite.rows import to_json_list, get_id_range
 from told.core.fact import NEVER
-from told.core.query import Touch
-from told.core.recall import Left, Reason, Recalled, RecallState, Task, paired, urgency
+from told.core.query import AccessCount
+from told.core.recall import AccessBatch, ReviewReason, AccessRecord, AccessState, ReviewTask, order_pair, urgency_key
 
-TABLES = ("met", "recall", "recall_state", "task", "note")
-THREADS = ("met_one", "met_other", "recall", "recall_state", "task", "note")
+OVERLAY_TABLES = ("met", "recall", "recall_state", "task", "note")
+THREAD_COLUMNS = ("met_one", "met_other", "recall", "recall_state", "task", "note")
 """Every place a thread is named in."""
 
-Known: TypeAlias = frozenset[str]
+KnownThreads: TypeAlias = frozenset[str]
 """Those of some threads that have a version in the account."""
 
 
-def write_down(db: apsw.Connection, account: int, left: Left) -> None:
+def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> None:
     """Count recalls and topics that met, note recalls and queue tasks."""
-    known = _known(db, account, {
-        *left.counts, *chain.from_iterable(left.met),
-        *(recall.thread for recall in left.recalls), *(task.thread for task in left.tasks),
+    known_threads = _find_known_threads(db, account, {
+        *batch.counts, *chain.from_iterable(batch.cooccurrences),
+        *(record.thread for record in batch.records), *(task.thread for task in batch.tasks),
     })  # fmt: skip
-    _count(db, account, left.counts, known)
-    _meet(db, account, left.met, known)
-    _enqueue(db, account, left.tasks, left.window, known)
-    if left.keep:
-        _note_recalls(db, account, left.recalls, left.keep, known)
+    _add_access_counts(db, account, batch.counts, known_threads)
+    _record_cooccurrence(db, account, batch.cooccurrences, known_threads)
+    _enqueue_known(db, account, batch.tasks, batch.window, known_threads)
+    if batch.keep_per_thread:
+        _record_access_log(db, account, batch.records, batch.keep_per_thread, known_threads)
 
 
-def _count(db: apsw.Connection, account: int, counts: Mapping[str, Touch], known: Known) -> None:
-    rows = [(account, thread, touch.count, touch.last) for thread, touch in counts.items() if thread in known]
+def _add_access_counts(db: apsw.Connection, account: int, counts: Mapping[str, AccessCount], known_threads: KnownThreads) -> None:
+    rows = [(account, thread, access.count, access.last) for thread, access in counts.items() if thread in known_threads]
     run_many(db, "add_access", sorted(rows))
 
 
-def _meet(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], Touch], known: Known) -> None:
+def _record_cooccurrence(db: apsw.Connection, account: int, pairs: Mapping[tuple[str, str], AccessCount], known_threads: KnownThreads) -> None:
     run_many(db, "meet", [
-        (account, *paired(one, other), touch.count, touch.last)
-        for (one, other), touch in pairs.items()
-        if one != other and one in known and other in known
+        (account, *order_pair(one, other), access.count, access.last)
+        for (one, other), access in pairs.items()
+        if one != other and one in known_threads and other in known_threads
     ])  # fmt: skip
 
 
 # Recalls one by one ---------------------------------------------------------------------------------------------------
 
 
-def _note_recalls(db: apsw.Connection, account: int, recalls: Sequence[Recalled], keep: int, known: Known) -> None:
+def _record_access_log(db: apsw.Connection, account: int, records: Sequence[AccessRecord], keep: int, known_threads: KnownThreads) -> None:
     """Note recalls and what each made of its thread, then let go of the oldest of both; by thread, a page at a time."""
-    noted = sorted([recall for recall in recalls if recall.thread in known], key=attrgetter("thread"))
-    run_many(db, "add_recall", [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in noted])
-    last = _moved(db, account, noted)
+    known_records = sorted([record for record in records if record.thread in known_threads], key=attrgetter("thread"))
+    run_many(db, "add_recall", [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in known_records])
+    states = _advance_states(db, account, known_records)
     # No thread has more rows than it was recalled times.
-    full = json_list([state.thread for state in last if state.count > keep])
-    run(db, "trim_recalls", account, full, keep)
-    run(db, "trim_recall_states", account, full, keep)
+    overflowing = to_json_list([state.thread for state in states if state.count > keep])
+    run_query(db, "trim_recalls", account, overflowing, keep)
+    run_query(db, "trim_recall_states", account, overflowing, keep)
 
 
-def _moved(db: apsw.Connection, account: int, noted: Sequence[Recalled]) -> Collection[RecallState]:
+def _advance_states(db: apsw.Connection, account: int, records: Sequence[AccessRecord]) -> Collection[AccessState]:
     """Begin a new state of its thread with each recall, closing the open one there; the last state of each thread."""
-    rows = run(db, "open_recall_states", account, json_list(list(dict.fromkeys(r.thread for r in noted)))).fetchall()
-    last = {thread: RecallState(thread, *rest) for _, thread, *rest in rows}
-    opened, begun, closing = {thread: id_ for id_, thread, *_ in rows}, list[RecallState](), list[tuple[int, int]]()
-    for recall in noted:
-        thread, before = recall.thread, last.get(recall.thread)
-        after = RecallState.first(thread, recall.at) if before is None else before.after(recall.at)
-        if thread in opened:
-            closing.append((after.since, opened.pop(thread)))
-        last[thread] = after
-        begun.append(after)
-    run_many(db, "close_recall_state", closing)
+    rows = run_query(db, "open_recall_states", account, to_json_list(list(dict.fromkeys(r.thread for r in records)))).fetchall()
+    latest = {thread: AccessState(thread, *rest) for _, thread, *rest in rows}
+    open_ids, new_states, closed = {thread: id_ for id_, thread, *_ in rows}, list[AccessState](), list[tuple[int, int]]()
+    for record in records:
+        thread, previous = record.thread, latest.get(record.thread)
+        next_state = AccessState.from_first_access(thread, record.at) if previous is None else previous.next_state(record.at)
+        if thread in open_ids:
+            closed.append((next_state.since, open_ids.pop(thread)))
+        latest[thread] = next_state
+        new_states.append(next_state)
+    run_many(db, "close_recall_state", closed)
     run_many(db, "add_recall_state", [
-        (account, one.thread, one.since, NEVER if one is last[one.thread] else after.since, one.count, one.strength)
-        for one, after in zip(begun, [*begun[1:], *begun[:1]], strict=True)
+        (account, state.thread, state.since, NEVER if state is latest[state.thread] else next_state.since, state.count, state.strength)
+        for state, next_state in zip(new_states, [*new_states[1:], *new_states[:1]], strict=True)
     ])  # fmt: skip
-    return last.values()
+    return latest.values()
 
 
 # What is to be thought over -------------------------------------------------------------------------------------------
 
 
-def enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int) -> int:
+def enqueue_tasks(db: apsw.Connection, account: int, tasks: Sequence[ReviewTask], window: int) -> int:
     """Queue tasks, each as one with the first that it can wait with; how many were new."""
-    return _enqueue(db, account, tasks, window, _known(db, account, {task.thread for task in tasks}))
+    return _enqueue_known(db, account, tasks, window, _find_known_threads(db, account, {task.thread for task in tasks}))
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _QueuedTask:
     """A task in the queue, or one that is about to be and has no id yet."""
 
     priority: float
@@ -102,75 +102,75 @@ class _Waiting:
     claimed: int = 0
 
 
-def _enqueue(db: apsw.Connection, account: int, tasks: Sequence[Task], window: int, known: Known) -> int:
+def _enqueue_known(db: apsw.Connection, account: int, tasks: Sequence[ReviewTask], window: int, known_threads: KnownThreads) -> int:
     """Queue tasks of known threads; what is as urgent and due already is not written again."""
-    wanted = [task for task in tasks if task.thread in known]
-    queues: dict[tuple[str, str], list[_Waiting]] = {}
-    for thread, reason, *rest in run(db, "open_tasks", account, json_list(sorted({t.thread for t in wanted}))):
-        queues.setdefault((thread, reason), []).append(_Waiting(*rest))
-    new, moved = list[tuple[Task, _Waiting]](), dict[int, _Waiting]()
-    for task in wanted:
+    known_tasks = [task for task in tasks if task.thread in known_threads]
+    queues: dict[tuple[str, str], list[_QueuedTask]] = {}
+    for thread, reason, *rest in run_query(db, "open_tasks", account, to_json_list(sorted({t.thread for t in known_tasks}))):
+        queues.setdefault((thread, reason), []).append(_QueuedTask(*rest))
+    new, updated = list[tuple[ReviewTask, _QueuedTask]](), dict[int, _QueuedTask]()
+    for task in known_tasks:
         queue = queues.setdefault((task.thread, task.reason), [])
-        alike = _alike(queue, task.due, window)
-        if alike is None:
-            queue.append(_Waiting(task.priority, task.due))
+        mergeable = _find_mergeable(queue, task.due, window)
+        if mergeable is None:
+            queue.append(_QueuedTask(task.priority, task.due))
             new.append((task, queue[-1]))
-        elif task.priority > alike.priority or task.due < alike.due:
-            alike.priority, alike.due = max(alike.priority, task.priority), min(alike.due, task.due)
-            moved[alike.id] = alike
-    moved.pop(NEVER, None)
-    run_many(db, "add_task", [(account, t.thread, t.reason, one.priority, one.due) for t, one in new])
-    run_many(db, "urge_task", [(one.priority, one.due, one.id) for one in moved.values()])
+        elif task.priority > mergeable.priority or task.due < mergeable.due:
+            mergeable.priority, mergeable.due = max(mergeable.priority, task.priority), min(mergeable.due, task.due)
+            updated[mergeable.id] = mergeable
+    updated.pop(NEVER, None)
+    run_many(db, "add_task", [(account, t.thread, t.reason, queued.priority, queued.due) for t, queued in new])
+    run_many(db, "urge_task", [(queued.priority, queued.due, queued.id) for queued in updated.values()])
     return len(new)
 
 
-def _alike(queue: Sequence[_Waiting], due: int, window: int) -> _Waiting | None:
+def _find_mergeable(queue: Sequence[_QueuedTask], due: int, window: int) -> _QueuedTask | None:
     """The first open task that a new one is one with: of one that is being worked on, only within the window."""
-    near = [t for t in queue if t.due <= due + window and (not t.claimed or t.due >= due - window)]
-    return min(near, key=attrgetter("due", "id")) if near else None
+    mergeable = [t for t in queue if t.due <= due + window and (not t.claimed or t.due >= due - window)]
+    return min(mergeable, key=attrgetter("due", "id")) if mergeable else None
 
 
-def claim(db: apsw.Connection, account: int, now: int, limit: int, lease: int) -> list[Task]:
+def claim_tasks(db: apsw.Connection, account: int, now: int, limit: int, lease: int) -> list[ReviewTask]:
     """Take tasks that are due and free."""
-    rows = run(db, "claim_tasks", account, now, now - lease, max(limit, 0)).fetchall()
-    return sorted(map(task_of, rows), key=urgency)
+    rows = run_query(db, "claim_tasks", account, now, now - lease, max(limit, 0)).fetchall()
+    return sorted(map(parse_task, rows), key=urgency_key)
 
 
-def done(db: apsw.Connection, account: int, tasks: Sequence[int]) -> int:
+def complete_tasks(db: apsw.Connection, account: int, task_ids: Sequence[int]) -> int:
     """Close tasks; how many there were."""
-    run(db, "drop_tasks", account, json_list(tasks))
+    run_query(db, "drop_tasks", account, to_json_list(task_ids))
     return db.changes()
 
 
-def note(db: apsw.Connection, account: int, consumer: str, notes: Mapping[str, bytes | None]) -> None:
+def write_notes(db: apsw.Connection, account: int, consumer: str, notes: Mapping[str, bytes | None]) -> None:
     """Note some things and forget others."""
     kept = [(account, consumer, key, value) for key, value in notes.items() if value is not None]
-    gone = [(account, consumer, key) for key, value in notes.items() if value is None]
-    for query, rows in (("put_note", kept), ("drop_note", gone)):
+    dropped = [(account, consumer, key) for key, value in notes.items() if value is None]
+    for query, rows in (("put_note", kept), ("drop_note", dropped)):
         if rows:
             run_many(db, query, rows)
 
 
-def forget(db: apsw.Connection, account: int, threads: Sequence[str]) -> None:
+def forget_threads(db: apsw.Connection, account: int, threads: Sequence[str]) -> None:
     """Leave nothing that belongs to any of these threads."""
-    listed = json_list(threads)
-    for place in THREADS:
-        run(db, f"forget_{place}", account, listed)
+    threads_json = to_json_list(threads)
+    for column in THREAD_COLUMNS:
+        run_query(db, f"forget_{column}", account, threads_json)
 
 
-def wipe(db: apsw.Connection, account: int) -> None:
+def wipe_overlay(db: apsw.Connection, account: int) -> None:
     """Leave nothing at all."""
-    for table in TABLES:
-        run(db, f"drop_account_{table}", account)
+    for table in OVERLAY_TABLES:
+        run_query(db, f"drop_account_{table}", account)
 
 
-def task_of(row: tuple[Any, ...]) -> Task:
+def parse_task(row: tuple[Any, ...]) -> ReviewTask:
     """A task from the task table."""
     thread, reason, *rest = row
-    return Task(thread, Reason(reason), *rest)
+    return ReviewTask(thread, ReviewReason(reason), *rest)
 
 
-def _known(db: apsw.Connection, account: int, threads: Collection[str]) -> Known:
+def _find_known_threads(db: apsw.Connection, account: int, threads: Collection[str]) -> KnownThreads:
     """Those of some threads that have a version in the account."""
-    rows = run(db, "known_threads", json_list(sorted(threads)), *span(account))
+    rows = run_query(db, "known_threads", to_json_list(sorted(threads)), *get_id_range(account))
     return frozenset(thread for (thread,) in rows)

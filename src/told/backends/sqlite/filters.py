@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
-from told.core.filter import EVERYTHING, METADATA, SCOPE_FIELDS, All, Filter, Not, Some, Test, every
+from told.core.filter import MATCH_ALL, METADATA_PREFIX, SCOPE_FIELDS, AllOf, Filter, Not, AnyOf, Comparison, combine_all
 from told.core.ids import JSON
 
-Compiled: TypeAlias = tuple[str, list[Any], Filter]
+CompiledFilter: TypeAlias = tuple[str, list[Any], Filter]
 
 COLUMNS: Final = {
     "id": "f.thread", "memory": "f.text", "hash": "f.md5", "kind": "f.kind", "role": "f.role", "actor_id": "f.actor",
@@ -30,204 +30,204 @@ ORDERINGS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 NEGATIONS: Final = {"ne": "eq", "nin": "in"}
 
 IN_SPACE: Final = "f.space IN (SELECT s.id FROM space AS s WHERE {})"
-AT_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AND {})"
+METADATA_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AND {})"
 # Without the CASE, SQLite would be free to read a string as JSON before it has looked at its type, and fail.
-AMONG_MEMBERS: Final = (
+ANY_MEMBER: Final = (
     "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
 )
 # Most memories are of one kind; this says no more than the fragment, but lets SQLite use the index of all others.
-PLAIN: Final = "memory"
-OF_KINDS: Final = "({} AND f.kind <> 'memory')"
-LISTED: Final = "{} IN (SELECT value FROM json_each(?))"
+DEFAULT_KIND: Final = "memory"
+NOT_DEFAULT_KIND: Final = "({} AND f.kind <> 'memory')"
+IN_LIST: Final = "{} IN (SELECT value FROM json_each(?))"
 NUMERIC: Final = "{}.type IN ('integer', 'real')"
 
 # SQLite promises 15 digits of a decimal fraction, and no more than a double for an integer beyond 64 bits.
 SLACK: Final = 1e-9
-TINY: Final = 1e-290
+MIN_SLACK: Final = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class SqlFragment:
     """A condition, its parameters, and whether it is the test itself or something wider."""
 
     sql: str
     params: tuple[Any, ...] = ()
     exact: bool = True
 
-    def inside(self, frame: str, *params: Any) -> Fragment:
+    def wrap_in(self, template: str, *params: Any) -> SqlFragment:
         """This condition in the place a frame leaves for it, after the frame's own parameters."""
-        return Fragment(frame.format(self.sql), (*params, *self.params), self.exact)
+        return SqlFragment(template.format(self.sql), (*params, *self.params), self.exact)
 
 
-ALWAYS: Final = Fragment("1")
-NOTHING: Final = Fragment("0")
-UNKNOWN: Final = Fragment("1", exact=False)
+SQL_TRUE: Final = SqlFragment("1")
+SQL_FALSE: Final = SqlFragment("0")
+SQL_UNKNOWN: Final = SqlFragment("1", exact=False)
 
 
-def compile(wanted: Filter) -> Compiled:  # noqa: A001 - filters.compile(…) reads like re.compile(…)
+def compile_filter(filter_: Filter) -> CompiledFilter:  # noqa: A001 - filters.compile(…) reads like re.compile(…)
     """The filter as a WHERE fragment, its parameters and the residual filter."""
-    fragment = _fragment(wanted)
-    return fragment.sql, list(fragment.params), _residual(wanted, fragment)
+    fragment = _build_fragment(filter_)
+    return fragment.sql, list(fragment.params), _build_residual(filter_, fragment)
 
 
-def _residual(wanted: Filter, fragment: Fragment) -> Filter:
+def _build_residual(filter_: Filter, fragment: SqlFragment) -> Filter:
     if fragment.exact:
-        return EVERYTHING
-    if isinstance(wanted, All):
-        return every(_residual(part, _fragment(part)) for part in wanted.parts)
-    return wanted
+        return MATCH_ALL
+    if isinstance(filter_, AllOf):
+        return combine_all(_build_residual(part, _build_fragment(part)) for part in filter_.parts)
+    return filter_
 
 
-def _fragment(wanted: Filter) -> Fragment:
-    match wanted:
-        case Test():
-            return _test(wanted)
-        case All(parts):
-            return _both(map(_fragment, parts))
-        case Some(parts):
-            return _either(map(_fragment, parts))
+def _build_fragment(filter_: Filter) -> SqlFragment:
+    match filter_:
+        case Comparison():
+            return _compile_test(filter_)
+        case AllOf(parts):
+            return _join_and(map(_build_fragment, parts))
+        case AnyOf(parts):
+            return _join_or(map(_build_fragment, parts))
         case Not(part):
-            return _negated(_fragment(part))
+            return _negate(_build_fragment(part))
         case _:
-            assert_never(wanted)
+            assert_never(filter_)
 
 
-def _both(parts: Iterable[Fragment]) -> Fragment:
-    return _joined(" AND ", ALWAYS, list(parts))
+def _join_and(parts: Iterable[SqlFragment]) -> SqlFragment:
+    return _join_fragments(" AND ", SQL_TRUE, list(parts))
 
 
-def _either(parts: Iterable[Fragment]) -> Fragment:
-    given = list(parts)
-    return UNKNOWN if UNKNOWN in given else _joined(" OR ", NOTHING, given)
+def _join_or(parts: Iterable[SqlFragment]) -> SqlFragment:
+    fragments = list(parts)
+    return SQL_UNKNOWN if SQL_UNKNOWN in fragments else _join_fragments(" OR ", SQL_FALSE, fragments)
 
 
-def _joined(word: str, neutral: Fragment, parts: Sequence[Fragment]) -> Fragment:
+def _join_fragments(operator: str, neutral: SqlFragment, parts: Sequence[SqlFragment]) -> SqlFragment:
     exact = all(part.exact for part in parts)
     kept = [part for part in parts if part.sql != neutral.sql]
     if not kept:
-        return Fragment(neutral.sql, exact=exact)
-    sql = kept[0].sql if len(kept) == 1 else f"({word.join(part.sql for part in kept)})"
-    return Fragment(sql, tuple(param for part in kept for param in part.params), exact)
+        return SqlFragment(neutral.sql, exact=exact)
+    sql = kept[0].sql if len(kept) == 1 else f"({operator.join(part.sql for part in kept)})"
+    return SqlFragment(sql, tuple(param for part in kept for param in part.params), exact)
 
 
-def _negated(part: Fragment) -> Fragment:
-    return part.inside("NOT ({})") if part.exact else UNKNOWN
+def _negate(fragment: SqlFragment) -> SqlFragment:
+    return fragment.wrap_in("NOT ({})") if fragment.exact else SQL_UNKNOWN
 
 
-def _test(test: Test) -> Fragment:
+def _compile_test(test: Comparison) -> SqlFragment:
     if test.op in NEGATIONS:
-        return _negated(_test(Test(test.field, NEGATIONS[test.op], test.value)))
-    if test.field.startswith(METADATA):
-        return _key(test.op, test.value).inside(AT_KEY, test.field.removeprefix(METADATA))
+        return _negate(_compile_test(Comparison(test.field, NEGATIONS[test.op], test.value)))
+    if test.field.startswith(METADATA_PREFIX):
+        return _compile_metadata(test.op, test.value).wrap_in(METADATA_KEY, test.field.removeprefix(METADATA_PREFIX))
     column = COLUMNS.get(test.field)
     if column is None:
-        return UNKNOWN
-    found = _column(column, test.op, test.value)
-    if test.field == "kind" and test.op in ("eq", "in") and PLAIN not in _listed_values(test):
-        return found.inside(OF_KINDS)
-    return found.inside(IN_SPACE) if test.field in SCOPE_FIELDS else found
+        return SQL_UNKNOWN
+    fragment = _compile_column(column, test.op, test.value)
+    if test.field == "kind" and test.op in ("eq", "in") and DEFAULT_KIND not in _get_test_values(test):
+        return fragment.wrap_in(NOT_DEFAULT_KIND)
+    return fragment.wrap_in(IN_SPACE) if test.field in SCOPE_FIELDS else fragment
 
 
-def _listed_values(test: Test) -> Sequence[Any]:
+def _get_test_values(test: Comparison) -> Sequence[Any]:
     return test.value if test.op == "in" and isinstance(test.value, list | tuple) else (test.value,)
 
 
-def _list(values: Iterable[JSON]) -> str:
+def _encode_list(values: Iterable[JSON]) -> str:
     return json.dumps(list(values))
 
 
 # Columns: strings and instants, or NULL -------------------------------------------------------------------------------
 
 
-def _column(column: str, op: str, value: Any) -> Fragment:
+def _compile_column(column: str, op: str, value: Any) -> SqlFragment:
     match op:
         case "eq":
-            return Fragment(f"{column} IS ?", (value,))
+            return SqlFragment(f"{column} IS ?", (value,))
         case "in":
-            return _listed(column, value)
+            return _compile_in(column, value)
         case "contains":
-            return _present(column, Fragment(f"instr({column}, ?) > 0", (value,)))
+            return _require_not_null(column, SqlFragment(f"instr({column}, ?) > 0", (value,)))
         case "icontains":
-            return _present(column, _folded(column, value))
+            return _require_not_null(column, _compile_icontains(column, value))
         case _:
-            return _present(column, Fragment(f"{column} {ORDERINGS[op]} ?", (value,)))
+            return _require_not_null(column, SqlFragment(f"{column} {ORDERINGS[op]} ?", (value,)))
 
 
-def _present(column: str, found: Fragment) -> Fragment:
-    return found.inside(f"({column} IS NOT NULL AND {{}})")
+def _require_not_null(column: str, fragment: SqlFragment) -> SqlFragment:
+    return fragment.wrap_in(f"({column} IS NOT NULL AND {{}})")
 
 
-def _listed(column: str, values: Sequence[Any]) -> Fragment:
-    given = [value for value in values if value is not None]
-    among = _present(column, Fragment(LISTED.format(column), (_list(given),))) if given else NOTHING
-    return _either((among, Fragment(f"{column} IS NULL"))) if None in values else among
+def _compile_in(column: str, values: Sequence[Any]) -> SqlFragment:
+    non_null = [value for value in values if value is not None]
+    membership = _require_not_null(column, SqlFragment(IN_LIST.format(column), (_encode_list(non_null),))) if non_null else SQL_FALSE
+    return _join_or((membership, SqlFragment(f"{column} IS NULL"))) if None in values else membership
 
 
-def _folded(text: str, value: str) -> Fragment:
+def _compile_icontains(expression: str, value: str) -> SqlFragment:
     """Where a text may hold a value with case folded: SQLite folds ASCII, and any other text is worth a look."""
     folded = value.casefold()
-    beyond_ascii = f"octet_length({text}) <> length({text})"
+    beyond_ascii = f"octet_length({expression}) <> length({expression})"
     if not folded.isascii():
-        return Fragment(beyond_ascii, exact=False)
-    return Fragment(f"(instr(lower({text}), ?) > 0 OR {beyond_ascii})", (folded,), exact=False)
+        return SqlFragment(beyond_ascii, exact=False)
+    return SqlFragment(f"(instr(lower({expression}), ?) > 0 OR {beyond_ascii})", (folded,), exact=False)
 
 
 # Metadata: the value of one key, a row `m` of json_each; a list's members are rows `e` --------------------------------
 
 
-def _key(op: str, value: Any) -> Fragment:
+def _compile_metadata(op: str, value: Any) -> SqlFragment:
     match op:
         case "eq":
-            return _equal("m", (value,))
+            return _compile_equality("m", (value,))
         case "in":
-            return _equal("m", value)
+            return _compile_equality("m", value)
         case "contains":
-            member = _equal("e", (value,)).inside(AMONG_MEMBERS)
-            return _either((_part(value), member)) if isinstance(value, str) else member
+            member = _compile_equality("e", (value,)).wrap_in(ANY_MEMBER)
+            return _join_or((_compile_substring(value), member)) if isinstance(value, str) else member
         case "icontains":
-            text = _both((Fragment("m.type = 'text'"), _folded("m.value", value)))
-            return _either((text, Fragment("m.type = 'array'", exact=False)))
+            text = _join_and((SqlFragment("m.type = 'text'"), _compile_icontains("m.value", value)))
+            return _join_or((text, SqlFragment("m.type = 'array'", exact=False)))
         case _:
-            return _ordered(op, value)
+            return _compile_comparison(op, value)
 
 
-def _part(value: str) -> Fragment:
-    return Fragment("(m.type = 'text' AND instr(m.value, ?) > 0)", (value,))
+def _compile_substring(value: str) -> SqlFragment:
+    return SqlFragment("(m.type = 'text' AND instr(m.value, ?) > 0)", (value,))
 
 
-def _ordered(op: str, value: Any) -> Fragment:
+def _compile_comparison(op: str, value: Any) -> SqlFragment:
     if isinstance(value, str):
-        return Fragment(f"(m.type = 'text' AND m.value {ORDERINGS[op]} ?)", (value,))
-    low, high = _around(value, value)
+        return SqlFragment(f"(m.type = 'text' AND m.value {ORDERINGS[op]} ?)", (value,))
+    low, high = _widen_bounds(value, value)
     bound = low if op in ("gt", "gte") else high
-    return Fragment(f"({NUMERIC.format('m')} AND m.value {ORDERINGS[op]} ?)", (bound,), exact=False)
+    return SqlFragment(f"({NUMERIC.format('m')} AND m.value {ORDERINGS[op]} ?)", (bound,), exact=False)
 
 
-def _equal(row: str, values: Sequence[Any]) -> Fragment:
+def _compile_equality(row: str, values: Sequence[Any]) -> SqlFragment:
     """Where the value in a row may equal one of these, by the type of each."""
-    types = {_type(value) for value in values}
+    types = {_get_json_type(value) for value in values}
     texts = [value for value in values if isinstance(value, str)]
-    numbers = [value for value in values if _type(value) == "number"]
-    words = sorted(types - {"text", "number"})
+    numbers = [value for value in values if _get_json_type(value) == "number"]
+    type_names = sorted(types - {"text", "number"})
     exact = types.isdisjoint({"array", "object"})
     parts = [
-        Fragment(LISTED.format(f"{row}.type"), (_list(words),), exact) if words else NOTHING,
-        Fragment(f"({row}.type = 'text' AND {LISTED.format(f'{row}.value')})", (_list(texts),)) if texts else NOTHING,
-        _between(row, _around(min(numbers), max(numbers))) if numbers else NOTHING,
+        SqlFragment(IN_LIST.format(f"{row}.type"), (_encode_list(type_names),), exact) if type_names else SQL_FALSE,
+        SqlFragment(f"({row}.type = 'text' AND {IN_LIST.format(f'{row}.value')})", (_encode_list(texts),)) if texts else SQL_FALSE,
+        _compile_range(row, _widen_bounds(min(numbers), max(numbers))) if numbers else SQL_FALSE,
     ]
-    return _either(parts)
+    return _join_or(parts)
 
 
-def _between(row: str, bounds: tuple[float, float]) -> Fragment:
-    return Fragment(f"({NUMERIC.format(row)} AND {row}.value BETWEEN ? AND ?)", bounds, exact=False)
+def _compile_range(row: str, bounds: tuple[float, float]) -> SqlFragment:
+    return SqlFragment(f"({NUMERIC.format(row)} AND {row}.value BETWEEN ? AND ?)", bounds, exact=False)
 
 
-def _around(low: float, high: float) -> tuple[float, float]:
+def _widen_bounds(low: float, high: float) -> tuple[float, float]:
     """Bounds wide enough for whatever SQLite makes of the digits of a number between these."""
-    return float(low) - abs(float(low)) * SLACK - TINY, float(high) + abs(float(high)) * SLACK + TINY
+    return float(low) - abs(float(low)) * SLACK - MIN_SLACK, float(high) + abs(float(high)) * SLACK + MIN_SLACK
 
 
-def _type(value: Any) -> str:
+def _get_json_type(value: Any) -> str:
     """The type of a JSON value as SQLite calls it, but for numbers, of which it has two."""
     match value:
         case None:

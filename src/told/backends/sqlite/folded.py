@@ -8,44 +8,44 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import SEQ_MASK, fact_of, link_of, position
-from told.core.fact import Passage, Tick, Witness
+from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.rows import SEQ_MASK, parse_fact, parse_link, make_entry_id
+from told.core.fact import Passage, Tick, EvidenceRow
 from told.core.scope import Scope
-from told.ports import Row
+from told.ports import ViewRow
 
-Cells = tuple[Any, ...]
+RowTuple = tuple[Any, ...]
 
 
-def folded(db: apsw.Connection, account: int, name: str, after: int, upto: int) -> list[Row]:
+def load_view_rows(db: apsw.Connection, account: int, name: str, after: int, upto: int) -> list[ViewRow]:
     """The rows the views have of the entries from just after a position up to another."""
-    between = position(account, after), position(account, upto)
-    scopes: dict[Cells, Scope] = {}
-    found: list[Row] = []
-    for query, read in READERS.items():
-        for row in run(db, query, *between):
+    id_bounds = make_entry_id(account, after), make_entry_id(account, upto)
+    scopes: dict[RowTuple, Scope] = {}
+    parsed: list[ViewRow] = []
+    for query, parse in ROW_PARSERS.items():
+        for row in run_query(db, query, *id_bounds):
             ids = row[:3]
             scope = scopes.get(ids) or scopes.setdefault(ids, Scope(name, *ids))
-            found.append(read(row[3:], scope))
-    return found
+            parsed.append(parse(row[3:], scope))
+    return parsed
 
 
-def _witness(row: Cells, scope: Scope) -> Witness:
-    id_, name, digest, source, held = row
-    return Witness(name, id_ & SEQ_MASK, scope, digest, source, tuple(json.loads(held)))
+def _parse_evidence(row: RowTuple, scope: Scope) -> EvidenceRow:
+    id_, name, digest, source, blob_hashes = row
+    return EvidenceRow(name, id_ & SEQ_MASK, scope, digest, source, tuple(json.loads(blob_hashes)))
 
 
-def _passage(row: Cells, scope: Scope) -> Passage:
+def _parse_passage(row: RowTuple, scope: Scope) -> Passage:
     fact, text, slot, after, until, expires = row
     return Passage(fact & SEQ_MASK, scope, text, slot, None, after, until, expires)
 
 
-def _tick(row: Cells, scope: Scope) -> Tick:
+def _parse_tick(row: RowTuple, scope: Scope) -> Tick:
     id_, at, turns, tokens = row
     return Tick(id_ & SEQ_MASK, scope, at, turns, tokens)
 
 
-READERS: Final[dict[str, Callable[[Cells, Scope], Row]]] = {
-    "folded_facts": fact_of, "folded_links": link_of, "folded_evidence": _witness, "folded_passages": _passage,
-    "folded_ticks": _tick,
+ROW_PARSERS: Final[dict[str, Callable[[RowTuple, Scope], ViewRow]]] = {
+    "folded_facts": parse_fact, "folded_links": parse_link, "folded_evidence": _parse_evidence, "folded_passages": _parse_passage,
+    "folded_ticks": _parse_tick,
 }  # fmt: skip

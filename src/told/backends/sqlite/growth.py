@@ -11,56 +11,56 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from told.backends.sqlite.apply import Grower
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.memo import Account
-from told.ports import Guard, NoEvidence, NoFact, NoMore, NoNews
+from told.backends.sqlite.apply import ViewWriter
+from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.memo import AccountHead
+from told.ports import Guard, NoEvidence, NoFact, KindNotGrown, UnchangedSlot
 
 
 @dataclass(slots=True)
-class Growth:
+class WriteBuffer:
     """Everything gathered in a transaction, and how much of it was written."""
 
     watch: Callable[[str], object] = len
-    gathered: int = 0
-    written: int = 0
-    broken: bool = False
-    _growing: dict[str, tuple[Account, Grower]] = field(default_factory=dict)
+    buffered_count: int = 0
+    written_count: int = 0
+    flush_failed: bool = False
+    _view_writers: dict[str, tuple[AccountHead, ViewWriter]] = field(default_factory=dict)
 
-    def of(self, account: Account, grower: Callable[[], Grower]) -> Grower:
+    def get_view_writer(self, account: AccountHead, factory: Callable[[], ViewWriter]) -> ViewWriter:
         """What grows an account to which something is about to be added: from here on there are traces of it."""
-        self.gathered += 1
-        found = self._growing.get(account.name)
-        if found is None:
-            found = self._growing[account.name] = (account, grower())
-        return found[1]
+        self.buffered_count += 1
+        entry = self._view_writers.get(account.name)
+        if entry is None:
+            entry = self._view_writers[account.name] = (account, factory())
+        return entry[1]
 
-    def bears_on(self, guards: Iterable[Guard]) -> bool:
+    def has_relevant_writes(self, guards: Iterable[Guard]) -> bool:
         """Whether something gathered may be what a guard looks out for."""
-        return any(_bears_on(grower, guard) for _, grower in self._growing.values() for guard in guards)
+        return any(_has_relevant_writes(view_writer, guard) for _, view_writer in self._view_writers.values() for guard in guards)
 
-    def settle(self, db: apsw.Connection) -> None:
+    def flush(self, db: apsw.Connection) -> None:
         """Write what was gathered; if that fails, nobody can say whose it was."""
-        if not self._growing:
+        if not self._view_writers:
             return
-        before, self.broken = db.total_changes(), True
-        for account, grower in self._growing.values():
-            grower.append()
+        changes_before, self.flush_failed = db.total_changes(), True
+        for account, view_writer in self._view_writers.values():
+            view_writer.flush_entries()
             self.watch("appended")
-            grower.settle()
+            view_writer.flush()
             self.watch("folded")
-            run(db, "move_head", account.seq, account.at, account.hash, account.id)
+            run_query(db, "move_head", account.seq, account.at, account.hash, account.id)
             self.watch("headed")
-        self._growing.clear()
-        self.broken = False
-        self.written += db.total_changes() - before
+        self._view_writers.clear()
+        self.flush_failed = False
+        self.written_count += db.total_changes() - changes_before
 
 
-def _bears_on(grower: Grower, guard: Guard) -> bool:
+def _has_relevant_writes(view_writer: ViewWriter, guard: Guard) -> bool:
     match guard:
-        case NoFact(md5s=marks) | NoEvidence(digests=marks):
-            return not grower.marks.isdisjoint(marks)
-        case NoNews(scope=scope) | NoMore(scope=scope):
-            return scope in grower.met
+        case NoFact(md5s=digests) | NoEvidence(digests=digests):
+            return not view_writer.written_digests.isdisjoint(digests)
+        case UnchangedSlot(scope=scope) | KindNotGrown(scope=scope):
+            return scope in view_writer.written_scopes
         case _:
             return True

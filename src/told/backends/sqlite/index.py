@@ -14,58 +14,58 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import Snapshot, run
-from told.backends.sqlite.filters import compile as compile_filter
-from told.backends.sqlite.partition import Listing, Look, Partition, Sight
-from told.backends.sqlite.rows import PART_BITS, PART_MASK, Scopes, fact_of, json_list, position, spaces_of
-from told.backends.sqlite.sql import narrowed
-from told.backends.sqlite.writer import Writer
+from told.backends.sqlite.connect import ReadSnapshot, run_query
+from told.backends.sqlite.filters import compile_filter
+from told.backends.sqlite.partition import PartitionRanking, Visibility, Partition, PartitionView
+from told.backends.sqlite.rows import PART_BITS, PART_MASK, ScopeLookup, parse_fact, to_json_list, make_entry_id, find_visible_spaces
+from told.backends.sqlite.sql import add_condition
+from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.fact import NEVER, Fact
-from told.core.filter import EVERYTHING, Filter, matches, record
-from told.core.query import Find, Later, Mark, Offers, Probe, Ranked
-from told.core.question import question
-from told.core.score import Centre, Corpus, centre
+from told.core.filter import MATCH_ALL, Filter, matches_filter, to_record
+from told.core.query import FactQuery, LazySequence, Candidate, RankedList, IndexQuery, IndexResult
+from told.core.question import build_query_statistics
+from told.core.score import Centroid, CorpusStatistics, compute_centroid
 
-Rows = list[tuple[Any, ...]]
-FEW: Final = 256
+FactRows = list[tuple[Any, ...]]
+MAX_ROWS_ON_WRITER: Final = 256
 """So many new passages are read while nobody else may write."""
 
 
-def partition_class() -> type[Partition]:
+def choose_partition_class() -> type[Partition]:
     """Arrays when NumPy is installed, lists when it is not."""
     try:
-        from told.backends.sqlite.arrays import ArrayPartition
+        from told.backends.sqlite.arrays import NumpyPartition
     except ImportError:
-        from told.backends.sqlite.plain import PlainPartition
+        from told.backends.sqlite.plain import PythonPartition
 
-        return PlainPartition
-    return ArrayPartition
+        return PythonPartition
+    return NumpyPartition
 
 
 @dataclass(slots=True)
-class Cache:
+class PartitionCache:
     """Partitions in memory, the least recently used leaving first when the budget is spent."""
 
     budget: int
     exact_rows: int
-    make: Callable[[int, vectors.Model | None, int], Partition] | None = None
+    factory: Callable[[int, vectors.StoredModel | None, int], Partition] | None = None
     _parts: OrderedDict[tuple[int, int | None], Partition] = field(default_factory=OrderedDict)
     _sizes: dict[tuple[int, int | None], int] = field(default_factory=dict)
     _total: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, part: int, model: vectors.Model | None) -> Partition:
+    def get_partition(self, part: int, model: vectors.StoredModel | None) -> Partition:
         """A partition, cached or new."""
         key = (part, model.id if model else None)
         with self._lock:
-            found = self._parts.pop(key, None)
-            if found is None:
-                self.make = self.make or partition_class()
-                found = self.make(part, model, self.exact_rows)
-            self._parts[key] = found
-        return found
+            partition = self._parts.pop(key, None)
+            if partition is None:
+                self.factory = self.factory or choose_partition_class()
+                partition = self.factory(part, model, self.exact_rows)
+            self._parts[key] = partition
+        return partition
 
-    def grew(self, partition: Partition) -> None:
+    def update_size(self, partition: Partition) -> None:
         """Note a partition's new size, and forget the least recently used ones until the rest fit the budget."""
         key, size = (partition.part, partition.model.id if partition.model else None), partition.size
         if self._sizes.get(key) == size:
@@ -75,8 +75,8 @@ class Cache:
                 self._total += size - self._sizes.get(key, 0)
                 self._sizes[key] = size
             while self._total > self.budget and len(self._parts) > 1:
-                gone, _ = self._parts.popitem(last=False)
-                self._total -= self._sizes.pop(gone, 0)
+                evicted, _ = self._parts.popitem(last=False)
+                self._total -= self._sizes.pop(evicted, 0)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -86,216 +86,216 @@ class Cache:
             self._total = 0
 
 
-class Seen(NamedTuple):
+class VisiblePartitions(NamedTuple):
     """What each partition shows of a read, and whether anything is linked."""
 
-    sights: list[Sight]
-    linked: bool
+    views: list[PartitionView]
+    has_links: bool
 
 
 class SqliteIndex:
     """The index of one store."""
 
-    def __init__(self, writer: Writer, cache: Cache) -> None:
+    def __init__(self, writer: GroupCommitWriter, cache: PartitionCache) -> None:
         self.writer = writer
         self.cache = cache
 
-    def search(self, probe: Probe) -> Ranked:
+    def search(self, index_query: IndexQuery) -> IndexResult:
         """The best of each retriever: seen where the last pages are at hand, unless there is much to read."""
-        brief = probe.find.as_of.valid_at is None and probe.find.filter == EVERYTHING
-        seen = self.writer.glance(lambda db: self._seen(Snapshot(db), probe, FEW)) if brief else None
-        while seen is None:
-            seen = self._seen(self.writer.database.reading(), probe, NEVER)
-        return _answered(seen.sights, probe, linked=seen.linked)
+        runs_on_writer = index_query.query.as_of.valid_at is None and index_query.query.filter == MATCH_ALL
+        visible = self.writer.read_on_writer(lambda db: self._load_visible(ReadSnapshot(db), index_query, MAX_ROWS_ON_WRITER)) if runs_on_writer else None
+        while visible is None:
+            visible = self._load_visible(self.writer.database.read_transaction(), index_query, NEVER)
+        return _rank_passages(visible.views, index_query, has_links=visible.has_links)
 
-    def _seen(self, snapshot: AbstractContextManager[apsw.Connection], probe: Probe, most: int) -> Seen | None:
+    def _load_visible(self, snapshot: AbstractContextManager[apsw.Connection], index_query: IndexQuery, max_rows: int) -> VisiblePartitions | None:
         """What a read sees, or None when the snapshot is older than what is cached or so many rows newer."""
         with snapshot as db:
-            row = run(db, "searched", probe.find.scope.account).fetchone()
+            row = run_query(db, "searched", index_query.query.scope.account).fetchone()
             if row is None:
-                return Seen([], linked=False)
-            account, linked, *model = row
-            sights = self._sights(db, account, probe, _fitting(model, probe), most)
-            return None if sights is None else Seen(sights, linked=bool(linked))
+                return VisiblePartitions([], has_links=False)
+            account, has_links, *model = row
+            views = self._load_partition_views(db, account, index_query, _check_query_model(model, index_query), max_rows)
+            return None if views is None else VisiblePartitions(views, has_links=bool(has_links))
 
-    def _sights(
-        self, db: apsw.Connection, account: int, probe: Probe, model: vectors.Model | None, most: int
-    ) -> list[Sight] | None:
+    def _load_partition_views(
+        self, db: apsw.Connection, account: int, index_query: IndexQuery, model: vectors.StoredModel | None, max_rows: int
+    ) -> list[PartitionView] | None:
         """What each partition shows."""
-        find = probe.find
-        spaces = spaces_of(db, account, find.scope)
+        query = index_query.query
+        spaces = find_visible_spaces(db, account, query.scope)
         parts: dict[int, set[int]] = {}
         for space, part in spaces.items():
             parts.setdefault(part, set()).add(space)
-        base, chosen = _decided(db, account, find, list(spaces))
-        terms = tuple(dict.fromkeys(probe.terms))
-        sights: list[Sight] = []
+        base_ordinals, filtered_ordinals = _resolve_in_sql(db, account, query, list(spaces))
+        terms = tuple(dict.fromkeys(index_query.terms))
+        views: list[PartitionView] = []
         for part, members in parts.items():
-            look = Look(
-                frozenset(members), find.as_of.seq, find.as_of.at, find.show_expired,
-                None if base is None else base.get(part, frozenset()),
-                None if chosen is None else chosen.get(part, frozenset()), bool(probe.centre),
+            visibility = Visibility(
+                frozenset(members), query.as_of.seq, query.as_of.at, query.show_expired,
+                None if base_ordinals is None else base_ordinals.get(part, frozenset()),
+                None if filtered_ordinals is None else filtered_ordinals.get(part, frozenset()), bool(index_query.centre),
             )  # fmt: skip
-            partition = self.cache.get(part, model)
-            taken = [False]
+            partition = self.cache.get_partition(part, model)
+            acquired = [False]
             try:
-                taken[:] = map(partition.lock.acquire, (most == NEVER,))  # a glance holds up writers: it never waits
-                if not taken[0] or not partition.refresh(db, most):
+                acquired[:] = map(partition.lock.acquire, (max_rows == NEVER,))  # a glance holds up writers: it never waits
+                if not acquired[0] or not partition.refresh(db, max_rows):
                     return None
-                sights.append(partition.look(db, look, terms))
+                views.append(partition.select_visible(db, visibility, terms))
             finally:
-                if taken[0]:
+                if acquired[0]:
                     partition.lock.release()
-            self.cache.grew(partition)
-        return sights
+            self.cache.update_size(partition)
+        return views
 
 
-def _fitting(row: Sequence[Any], probe: Probe) -> vectors.Model | None:
+def _check_query_model(row: Sequence[Any], index_query: IndexQuery) -> vectors.StoredModel | None:
     """The model a probe's vector belongs to."""
-    if probe.vector is None or row[0] is None:
+    if index_query.vector is None or row[0] is None:
         return None
-    model = vectors.Model(*row)
-    model.check(probe.model, len(probe.vector))
+    model = vectors.StoredModel(*row)
+    model.require_match(index_query.model, len(index_query.vector))
     return model
 
 
-def _answered(sights: Sequence[Sight], probe: Probe, *, linked: bool) -> Ranked:
+def _rank_passages(views: Sequence[PartitionView], index_query: IndexQuery, *, has_links: bool) -> IndexResult:
     """Both lists over all partitions, scored with the statistics of everything visible."""
-    corpus = _together([sight.corpus for sight in sights])
-    containing = _added([sight.containing() for sight in sights])
-    speakers = {name for sight in sights for name in sight.speakers()} if probe.words else ()
-    centred = probe.centre and probe.vector is not None
-    middle, count = _middle(sights) if centred else (Centre(), 0)
-    code = b"" if probe.vector is None else vectors.aim(probe.vector)
-    asked = question(
-        probe, code, corpus, containing if sights else [0] * len(set(probe.terms)), speakers,
-        middle, count, vectors.toward,
+    corpus = _sum_corpora([view.corpus for view in views])
+    document_frequencies = _sum_columns([view.get_document_frequencies() for view in views])
+    speakers = {name for view in views for name in view.get_speaker_names()} if index_query.words else ()
+    centred = index_query.centre and index_query.vector is not None
+    centroid, count = _compute_centroid(views) if centred else (Centroid(), 0)
+    query_code = b"" if index_query.vector is None else vectors.pack_query(index_query.vector)
+    stats = build_query_statistics(
+        index_query, query_code, corpus, document_frequencies if views else [0] * len(set(index_query.terms)), speakers,
+        centroid, count, vectors.compute_query_cosine,
     )  # fmt: skip
-    answers = [sight.answer(asked) for sight in sights]
-    near = _merged([answer.near for answer in answers], probe.depth)
-    words = _merged([answer.words for answer in answers], probe.depth)
+    results = [view.rank_passages(stats) for view in views]
+    vector_ranking = _merge_rankings([result.by_vector for result in results], index_query.depth)
+    word_ranking = _merge_rankings([result.by_terms for result in results], index_query.depth)
 
-    def marks() -> Sequence[Mark]:
-        given = zip(answers, near.places(len(answers)), words.places(len(answers)), strict=True)
-        offered = [answer.marks(*places) for answer, *places in given]
-        return offered[0] if len(offered) == 1 else sorted(chain.from_iterable(offered))
+    def build_candidates() -> Sequence[Candidate]:
+        ranked = zip(results, vector_ranking.split_ranks(len(results)), word_ranking.split_ranks(len(results)), strict=True)
+        candidates = [result.build_candidates(*ranks) for result, *ranks in ranked]
+        return candidates[0] if len(candidates) == 1 else sorted(chain.from_iterable(candidates))
 
-    return Ranked(
-        near.offers, words.offers, Later(marks), asked.named, asked.mass, asked.middle.length, asked.visible, linked
+    return IndexResult(
+        vector_ranking.ranked_list, word_ranking.ranked_list, LazySequence(build_candidates), stats.named_speakers, stats.total_weight, stats.centroid.length, stats.passage_count, has_links
     )
 
 
-def _together(corpora: Sequence[Corpus]) -> Corpus:
+def _sum_corpora(corpora: Sequence[CorpusStatistics]) -> CorpusStatistics:
     """All that is visible, wherever it is."""
-    return corpora[0] if len(corpora) == 1 else Corpus(sum(c.passages for c in corpora), sum(c.terms for c in corpora))
+    return corpora[0] if len(corpora) == 1 else CorpusStatistics(sum(c.passage_count for c in corpora), sum(c.term_count for c in corpora))
 
 
-def _middle(sights: Sequence[Sight]) -> tuple[Centre, int]:
+def _compute_centroid(views: Sequence[PartitionView]) -> tuple[Centroid, int]:
     """The centre of all that is visible, wherever it is, and of how many vectors it is."""
-    totals = [total for sight in sights if (total := sight.total())[1]]
+    totals = [total for view in views if (total := view.sum_vectors())[1]]
     count = sum(count for _, count in totals)
-    if len(sights) == 1:
-        return sights[0].middle(), count
-    return centre(_added([total for total, _ in totals]), count, vectors.code_of), count
+    if len(views) == 1:
+        return views[0].get_centroid(), count
+    return compute_centroid(_sum_columns([total for total, _ in totals]), count, vectors.pack_vector), count
 
 
-def _added(totals: Sequence[Sequence[int]]) -> Sequence[int]:
+def _sum_columns(totals: Sequence[Sequence[int]]) -> Sequence[int]:
     """Sums of vectors, or of counts, as one."""
     return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
-class Merged(NamedTuple):
+class MergedRanking(NamedTuple):
     """Ranked lists as one: what it offers, and of which list, if not the only one, each is which ordinal."""
 
-    offers: Offers
+    ranked_list: RankedList
     ordinals: Sequence[int]
     owners: Sequence[int] = ()
 
-    def places(self, lists: int) -> list[dict[int, int]]:
+    def split_ranks(self, list_count: int) -> list[dict[int, int]]:
         """For each list the places its passages take, by ordinal."""
-        if lists == 1:
+        if list_count == 1:
             return [dict(zip(self.ordinals, counting(1), strict=False))]
-        places: list[dict[int, int]] = [{} for _ in range(lists)]
-        for place, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
-            places[owner][ordinal] = place
-        return places
+        ranks: list[dict[int, int]] = [{} for _ in range(list_count)]
+        for rank, (owner, ordinal) in enumerate(zip(self.owners, self.ordinals, strict=True), 1):
+            ranks[owner][ordinal] = rank
+        return ranks
 
 
-def _merged(lists: Sequence[Listing], depth: int) -> Merged:
-    if len(lists) == 1:
-        [only] = lists
-        offers = Offers(bool(only.ordinals), lambda: ((seq, shown) for seq, shown, _ in only.known()))
-        return Merged(offers, only.ordinals)
-    every = (
+def _merge_rankings(rankings: Sequence[PartitionRanking], depth: int) -> MergedRanking:
+    if len(rankings) == 1:
+        [only_ranking] = rankings
+        ranked_list = RankedList(bool(only_ranking.ordinals), lambda: ((seq, shown) for seq, shown, _ in only_ranking.load_scores()))
+        return MergedRanking(ranked_list, only_ranking.ordinals)
+    entries = (
         (score, seq, ordinal, owner, shown)
-        for owner, one in enumerate(lists)
-        for ordinal, (seq, shown, score) in zip(one.ordinals, one.known(), strict=True)
+        for owner, ranking in enumerate(rankings)
+        for ordinal, (seq, shown, score) in zip(ranking.ordinals, ranking.load_scores(), strict=True)
     )
-    best = sorted(every, reverse=True)[:depth]
+    best = sorted(entries, reverse=True)[:depth]
     _, seqs, ordinals, owners, shown = zip(*best, strict=True) if best else ((),) * 5
-    return Merged(Offers(bool(best), lambda: zip(seqs, shown, strict=True)), ordinals, owners)
+    return MergedRanking(RankedList(bool(best), lambda: zip(seqs, shown, strict=True)), ordinals, owners)
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------
 
 
-def visible(db: apsw.Connection, account: int, find: Find, spaces: Sequence[int]) -> list[Fact]:
+def find_facts(db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]) -> list[Fact]:
     """The facts of a read, in ledger order, before its offset and limit."""
-    condition, params, residual = compile_filter(find.filter)
-    if find.after:
+    condition, params, residual = compile_filter(query.filter)
+    if query.after:
         condition = f"({condition}) AND f.id > ?" if condition else "f.id > ?"
-        params = [*params, position(account, find.after)]
+        params = [*params, make_entry_id(account, query.after)]
     tail = " ORDER BY f.id"
-    if residual == EVERYTHING and find.limit is not None:
+    if residual == MATCH_ALL and query.limit is not None:
         tail += " LIMIT ? OFFSET ?"
-        params = [*params, find.limit, find.offset]
-    rows = _select(db, account, find, spaces, condition, params, tail)
-    scopes = Scopes(db, find.scope.account)
-    facts = (fact_of(row, scopes[row[3]]) for row in rows)
-    if residual == EVERYTHING:
+        params = [*params, query.limit, query.offset]
+    rows = _select_fact_rows(db, account, query, spaces, condition, params, tail)
+    scopes = ScopeLookup(db, query.scope.account)
+    facts = (parse_fact(row, scopes[row[3]]) for row in rows)
+    if residual == MATCH_ALL:
         kept = list(facts)
-        return kept if find.limit is not None else kept[find.offset :]
-    kept = [fact for fact in facts if matches(residual, record(fact))]
-    return kept[find.offset : None if find.limit is None else find.offset + find.limit]
+        return kept if query.limit is not None else kept[query.offset :]
+    kept = [fact for fact in facts if matches_filter(residual, to_record(fact))]
+    return kept[query.offset : None if query.limit is None else query.offset + query.limit]
 
 
-def _select(
-    db: apsw.Connection, account: int, find: Find, spaces: Sequence[int], condition: str, params: Sequence[Any],
+def _select_fact_rows(
+    db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int], condition: str, params: Sequence[Any],
     tail: str = "",
-) -> Rows:  # fmt: skip
-    at = find.as_of
-    name = "facts_latest" if at.valid_at is None else "facts_valid"
-    times = [json_list(spaces), position(account, at.seq), at.seq, find.show_expired, at.at]
-    if at.valid_at is not None:
-        times.append(at.valid_at)
-    return db.execute(narrowed(name, condition, tail), (*times, *params)).fetchall()
+) -> FactRows:  # fmt: skip
+    as_of = query.as_of
+    name = "facts_latest" if as_of.valid_at is None else "facts_valid"
+    bounds = [to_json_list(spaces), make_entry_id(account, as_of.seq), as_of.seq, query.show_expired, as_of.at]
+    if as_of.valid_at is not None:
+        bounds.append(as_of.valid_at)
+    return db.execute(add_condition(name, condition, tail), (*bounds, *params)).fetchall()
 
 
-Ordinals = dict[int, frozenset[int]]
+OrdinalsByPart = dict[int, frozenset[int]]
 
 
-def _decided(
-    db: apsw.Connection, account: int, find: Find, spaces: Sequence[int]
-) -> tuple[Ordinals | None, Ordinals | None]:
+def _resolve_in_sql(
+    db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]
+) -> tuple[OrdinalsByPart | None, OrdinalsByPart | None]:
     """The ordinals only SQL can decide on: by world time, and by the metadata filter."""
     if not spaces:
         return None, None
-    base = None
-    if find.as_of.valid_at is not None:
-        base = _ordinals(db, account, find, spaces, EVERYTHING)
-    chosen = None
-    if find.filter != EVERYTHING:
-        chosen = _ordinals(db, account, find, spaces, find.filter)
-    return base, chosen
+    base_ordinals = None
+    if query.as_of.valid_at is not None:
+        base_ordinals = _find_ordinals(db, account, query, spaces, MATCH_ALL)
+    filtered_ordinals = None
+    if query.filter != MATCH_ALL:
+        filtered_ordinals = _find_ordinals(db, account, query, spaces, query.filter)
+    return base_ordinals, filtered_ordinals
 
 
-def _ordinals(db: apsw.Connection, account: int, find: Find, spaces: Sequence[int], wanted: Filter) -> Ordinals:
-    condition, params, residual = compile_filter(wanted)
-    rows = _select(db, account, find, spaces, condition, params)
-    if residual != EVERYTHING:
-        scopes = Scopes(db, find.scope.account)
-        rows = [row for row in rows if matches(residual, record(fact_of(row, scopes[row[3]])))]
-    found: dict[int, set[int]] = {}
-    for id_, _ in run(db, "passages_of_facts", json_list([row[0] for row in rows])):
-        found.setdefault(id_ >> PART_BITS, set()).add(id_ & PART_MASK)
-    return {part: frozenset(ordinals) for part, ordinals in found.items()}
+def _find_ordinals(db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int], filter_: Filter) -> OrdinalsByPart:
+    condition, params, residual = compile_filter(filter_)
+    rows = _select_fact_rows(db, account, query, spaces, condition, params)
+    if residual != MATCH_ALL:
+        scopes = ScopeLookup(db, query.scope.account)
+        rows = [row for row in rows if matches_filter(residual, to_record(parse_fact(row, scopes[row[3]])))]
+    by_part: dict[int, set[int]] = {}
+    for id_, _ in run_query(db, "passages_of_facts", to_json_list([row[0] for row in rows])):
+        by_part.setdefault(id_ >> PART_BITS, set()).add(id_ & PART_MASK)
+    return {part: frozenset(ordinals) for part, ordinals in by_part.items()}

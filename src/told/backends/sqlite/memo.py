@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from told.backends.sqlite.vectors import Model
+from told.backends.sqlite.vectors import StoredModel
 from told.core.entry import Draft
 from told.core.fact import Fact
 from told.core.scope import Scope
 from told.ports import Guard, NoEvidence, NoFact
 
-UNKNOWN: Final = -1
-MANY: Final = 4096
-LONG: Final = 2048
+UNKNOWN_VERSION: Final = -1
+MAX_CACHED: Final = 4096
+MAX_CACHED_CHARS: Final = 2048
 """A fact of more characters is not kept: many of them would take more room than it takes time to read them."""
 
 
 @dataclass(slots=True)
-class Account:
+class AccountHead:
     """An account inside a transaction; its head moves with every entry, and all that came since a position is known."""
 
     id: int
@@ -27,52 +27,52 @@ class Account:
     seq: int
     at: int
     hash: bytes
-    since: int
+    cached_since: int
 
 
 @dataclass(slots=True)
-class Memo:
+class ReadCache:
     """Heads, spaces, sizes and clocks of partitions, the model and facts, good for one version of the file.
 
     The version is unknown while a transaction runs. Only a commit makes it known again, so whatever was noted by one
     that failed, or before somebody else wrote, is never looked at.
     """
 
-    version: int = UNKNOWN
-    accounts: dict[str, Account] = field(default_factory=dict)
+    version: int = UNKNOWN_VERSION
+    accounts: dict[str, AccountHead] = field(default_factory=dict)
     spaces: dict[Scope, tuple[int, int]] = field(default_factory=dict)
-    rows: dict[int, int] = field(default_factory=dict)
-    clocks: dict[int, tuple[int, int]] = field(default_factory=dict)
-    model: tuple[Model | None] | None = None
+    partition_sizes: dict[int, int] = field(default_factory=dict)
+    tick_totals: dict[int, tuple[int, int]] = field(default_factory=dict)
+    model: tuple[StoredModel | None] | None = None
     facts: dict[tuple[str, int], Fact] = field(default_factory=dict)
-    moved: dict[Scope | None, int] = field(default_factory=dict)
+    last_writes: dict[Scope | None, int] = field(default_factory=dict)
 
-    def at(self, version: int) -> Memo:
+    def reuse_for(self, version: int) -> ReadCache:
         """The memo to use for a transaction on this version of the file."""
-        memo = self if self.version == version and len(self.spaces) < MANY else Memo()
-        memo.version = UNKNOWN
-        return memo
+        read_cache = self if self.version == version and len(self.spaces) < MAX_CACHED else ReadCache()
+        read_cache.version = UNKNOWN_VERSION
+        return read_cache
 
-    def note(self, account: Account, drafts: Iterable[Draft]) -> None:
+    def record_writes(self, account: AccountHead, drafts: Iterable[Draft]) -> None:
         """Note that something was written to the scopes of some drafts."""
         last: object = self
         for draft in drafts:
             if draft.scope is not last:
                 last = draft.scope
-                self.moved[draft.scope] = account.seq
+                self.last_writes[draft.scope] = account.seq
 
-    def vouches(self, account: Account, guard: Guard, seen: int) -> bool:
+    def is_guard_satisfied(self, account: AccountHead, guard: Guard, read_seq: int) -> bool:
         """Whether a guard is known to hold: nothing was written since, or nothing to the scope that it watches."""
-        if seen == account.seq:
+        if read_seq == account.seq:
             return True
         return (
-            isinstance(guard, NoFact | NoEvidence) and seen >= account.since and self.moved.get(guard.scope, 0) <= seen
+            isinstance(guard, NoFact | NoEvidence) and read_seq >= account.cached_since and self.last_writes.get(guard.scope, 0) <= read_seq
         )
 
-    def keep(self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]) -> None:
+    def cache_facts(self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]) -> None:
         """Note facts that were just read, given their rows; those noted before make room once there are many."""
-        if len(self.facts) >= MANY:
+        if len(self.facts) >= MAX_CACHED:
             self.facts.clear()
         for fact, row in zip(facts, rows, strict=True):
-            if sum([len(value) for value in row if isinstance(value, str)]) <= LONG:
+            if sum([len(value) for value in row if isinstance(value, str)]) <= MAX_CACHED_CHARS:
                 self.facts[account, fact.seq] = fact

@@ -9,12 +9,12 @@ from typing import TypeVar
 import apsw
 
 from told.backends.sqlite import beside, ledger
-from told.backends.sqlite.connect import Database, run
-from told.backends.sqlite.rows import Scopes, json_list, position
-from told.backends.sqlite.writer import Writer
+from told.backends.sqlite.connect import Database, run_query
+from told.backends.sqlite.rows import ScopeLookup, to_json_list, make_entry_id
+from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.fact import Tick
-from told.core.query import LATEST, Touch
-from told.core.recall import Access, Left, Recalled, RecallState, Task
+from told.core.query import LATEST, AccessCount
+from told.core.recall import AccessOutcome, AccessBatch, AccessRecord, AccessState, ReviewTask
 from told.core.scope import Scope
 
 T = TypeVar("T")
@@ -24,100 +24,100 @@ class SqliteOverlay:
     """`told.ports.Overlay` over the tables of a file."""
 
     _database: Database
-    _write: Writer
+    _write: GroupCommitWriter
 
     @contextmanager
-    def _in(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
+    def _read_account(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
         """A snapshot and the number of an account; an account never written to has none that matches anything."""
-        with self._database.reading() as db:
-            row = run(db, "account", account).fetchone()
+        with self._database.read_transaction() as db:
+            row = run_query(db, "account", account).fetchone()
             yield db, 0 if row is None else row[0]
 
-    def _within(self, account: str, work: Callable[[apsw.Connection, int], T]) -> T | None:
+    def _write_account(self, account: str, work: Callable[[apsw.Connection, int], T]) -> T | None:
         """Write to an account; to one that was never written to there is nothing to add that counts."""
 
         def job(db: apsw.Connection) -> T | None:
-            row = run(db, "account", account).fetchone()
+            row = run_query(db, "account", account).fetchone()
             return None if row is None else work(db, row[0])
 
-        return self._write(job, keeps=True)
+        return self._write(job, keeps_cache=True)
 
-    def ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
+    def list_ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
         """The last turns at the home of a scope."""
-        with self._in(scope.account) as (db, number):
-            part = run(db, "part", number, scope.home()).get
-            at = position(number, LATEST if upto is None else upto)
-            rows = () if part is None else run(db, "ticks", part, at, max(limit, 0)).fetchall()
-            scopes = Scopes(db, scope.account)
+        with self._read_account(scope.account) as (db, account_id):
+            part = run_query(db, "part", account_id, scope.partition_key()).get
+            last_id = make_entry_id(account_id, LATEST if upto is None else upto)
+            rows = () if part is None else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
+            scopes = ScopeLookup(db, scope.account)
             return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
 
-    def ticked(self, scope: Scope, places: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+    def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
         """What the turns at the home of a scope come to up to some positions."""
-        with self._in(scope.account) as (db, number):
-            part = run(db, "part", number, scope.home()).get
-            asked = [position(number, place) for place in places]
-            rows = run(db, "ticked", part, json_list(asked)).fetchall()
-        return {place: (turns, tokens) for place, (_, turns, tokens) in zip(places, rows, strict=True)}
+        with self._read_account(scope.account) as (db, account_id):
+            part = run_query(db, "part", account_id, scope.partition_key()).get
+            entry_ids = [make_entry_id(account_id, seq) for seq in seqs]
+            rows = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
+        return {seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, rows, strict=True)}
 
     # What reads leave behind ------------------------------------------------------------------------------------------
 
-    def write_down(self, account: str, left: Left) -> None:
+    def record_accesses(self, account: str, batch: AccessBatch) -> None:
         """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
-        self._within(account, lambda db, number: beside.write_down(db, number, left))
+        self._write_account(account, lambda db, account_id: beside.record_access(db, account_id, batch))
 
     # Topics that came up together -------------------------------------------------------------------------------------
 
-    def meet(self, account: str, pairs: Mapping[tuple[str, str], Touch]) -> None:
+    def record_cooccurrence(self, account: str, pairs: Mapping[tuple[str, str], AccessCount]) -> None:
         """Count that topics came up together."""
-        self._within(account, lambda db, number: beside.write_down(db, number, Left(met=pairs)))
+        self._write_account(account, lambda db, account_id: beside.record_access(db, account_id, AccessBatch(cooccurrences=pairs)))
 
-    def met(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], Touch]:
+    def cooccurrence(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], AccessCount]:
         """How often topics came up together with others."""
-        with self._in(account) as (db, number):
-            rows = run(db, "met", number, json_list(topics)).fetchall()
-        return {(one, other): Touch(count, last) for one, other, count, last in rows}
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
+        return {(one, other): AccessCount(count, last) for one, other, count, last in rows}
 
     # Recalls one by one -----------------------------------------------------------------------------------------------
 
-    def recalls(self, account: str, thread: str) -> Sequence[Recalled]:
+    def access_records(self, account: str, thread: str) -> Sequence[AccessRecord]:
         """The recalls of a thread, oldest first."""
-        with self._in(account) as (db, number):
-            rows = run(db, "recalls", number, thread).fetchall()
-        return [Recalled(thread, at, rank, score, query, Access(how)) for at, rank, score, query, how in rows]
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "recalls", account_id, thread).fetchall()
+        return [AccessRecord(thread, at, rank, score, query, AccessOutcome(access)) for at, rank, score, query, access in rows]
 
-    def states(self, account: str, threads: Sequence[str]) -> Sequence[RecallState]:
+    def access_states(self, account: str, threads: Sequence[str]) -> Sequence[AccessState]:
         """The states of threads, by thread and oldest first."""
-        with self._in(account) as (db, number):
-            return [RecallState(*row) for row in run(db, "recall_states", number, json_list(threads))]
+        with self._read_account(account) as (db, account_id):
+            return [AccessState(*row) for row in run_query(db, "recall_states", account_id, to_json_list(threads))]
 
     # What is to be thought over ---------------------------------------------------------------------------------------
 
-    def enqueue(self, account: str, tasks: Sequence[Task], window: int) -> int:
+    def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
         """Queue tasks; how many were new."""
-        return self._within(account, lambda db, number: beside.enqueue(db, number, tasks, window)) or 0
+        return self._write_account(account, lambda db, account_id: beside.enqueue_tasks(db, account_id, tasks, window)) or 0
 
-    def queue(self, account: str, limit: int = 100) -> Sequence[Task]:
+    def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
         """The open tasks, most urgent first."""
-        with self._in(account) as (db, number):
-            return [beside.task_of(row) for row in run(db, "tasks", number, max(limit, 0))]
+        with self._read_account(account) as (db, account_id):
+            return [beside.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))]
 
-    def claim(self, account: str, now: int, limit: int, lease: int) -> Sequence[Task]:
+    def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
         """Take tasks that are due and free."""
-        return self._within(account, lambda db, number: beside.claim(db, number, now, limit, lease)) or ()
+        return self._write_account(account, lambda db, account_id: beside.claim_tasks(db, account_id, now, limit, lease)) or ()
 
-    def done(self, account: str, tasks: Sequence[int]) -> int:
+    def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
         """Close tasks; how many there were."""
-        return self._within(account, lambda db, number: beside.done(db, number, tasks)) or 0
+        return self._write_account(account, lambda db, account_id: beside.complete_tasks(db, account_id, task_ids)) or 0
 
     # What consumers note for themselves -------------------------------------------------------------------------------
 
-    def notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
+    def read_notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
         """What a consumer noted."""
-        with self._in(account) as (db, number):
+        with self._read_account(account) as (db, account_id):
             if keys is None:
-                return dict(run(db, "notes", number, consumer).fetchall())
-            return dict(run(db, "notes_named", number, consumer, json_list(keys)).fetchall())
+                return dict(run_query(db, "notes", account_id, consumer).fetchall())
+            return dict(run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall())
 
-    def note(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
+    def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
         """Note something outside a commit."""
-        self._write(lambda db: beside.note(db, ledger.account_of(db, account).id, consumer, notes))
+        self._write(lambda db: beside.write_notes(db, ledger.get_or_create_account(db, account).id, consumer, notes))

@@ -13,31 +13,31 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.apply import DOC_BYTES, TF_BITS, docs_of
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import part_span
+from told.backends.sqlite.apply import POSTING_BYTES, TF_BITS, iter_postings
+from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.rows import get_passage_id_range
 from told.core.errors import StoreCorrupt
-from told.core.query import Mark
-from told.core.question import Question
-from told.core.score import Centre, Corpus
+from told.core.query import Candidate
+from told.core.question import QueryStatistics
+from told.core.score import Centroid, CorpusStatistics
 
-ROW_BYTES = 350
+PASSAGE_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1
 
 
-class Look(NamedTuple):
+class Visibility(NamedTuple):
     """What of a partition a search may see; `base` and `chosen` are ordinals where SQL had to decide."""
 
     spaces: frozenset[int]
     seq: int
     at: int
     show_expired: bool
-    base: frozenset[int] | None = None
-    chosen: frozenset[int] | None = None
-    centred: bool = False
+    base_ordinals: frozenset[int] | None = None
+    filtered_ordinals: frozenset[int] | None = None
+    needs_centroid: bool = False
 
 
-class Row(NamedTuple):
+class PassageRow(NamedTuple):
     """What a search needs of one passage.
 
     `before` is the ordinal of the turn it was said after, else -1, and `first` that of the turn the talk began with.
@@ -51,186 +51,186 @@ class Row(NamedTuple):
     length: int
     slot: int
     before: int
-    said: int
+    said_at: int
     counted: int
-    voice: int
-    first: int
+    speaker: int
+    first_turn: int
 
 
 Speaker: TypeAlias = tuple[str | None, str | None]
 """A role and a name."""
 
 
-class Listing(NamedTuple):
+class PartitionRanking(NamedTuple):
     """What a retriever offers of a partition, best first: ordinals, and for whoever asks what is known of each.
 
     That is its position, the score to show, and the score that orders them.
     """
 
     ordinals: list[int]
-    known: Callable[[], Iterable[tuple[int, float, float]]]
+    load_scores: Callable[[], Iterable[tuple[int, float, float]]]
 
 
-class Answer(Protocol):
+class PartitionResult(Protocol):
     """What one partition offers for a question: each list best first, and all that is known of what is in them."""
 
-    near: Listing
-    words: Listing
+    by_vector: PartitionRanking
+    by_terms: PartitionRanking
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> Sequence[Mark]:
+    def build_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> Sequence[Candidate]:
         """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
-class Sight(Protocol):
+class PartitionView(Protocol):
     """The visible part of a partition at one moment."""
 
     @property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> CorpusStatistics:
         """How much is visible."""
 
-    def speakers(self) -> frozenset[str]:
+    def get_speaker_names(self) -> frozenset[str]:
         """The names of those who speak in it."""
 
-    def containing(self) -> Sequence[int]:
+    def get_document_frequencies(self) -> Sequence[int]:
         """How many visible passages contain each term looked for."""
 
-    def total(self) -> tuple[Sequence[int], int]:
+    def sum_vectors(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, each times its share, and how many there are."""
 
-    def middle(self) -> Centre:
+    def get_centroid(self) -> Centroid:
         """The centre of the visible vectors."""
 
-    def answer(self, question: Question) -> Answer:
+    def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
         """The best passages of each retriever."""
 
 
 class Partition(ABC):
     """What both kinds of partition share: how they follow the file."""
 
-    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
+    def __init__(self, part: int, model: vectors.StoredModel | None, exact_rows: int) -> None:
         self.part = part
         self.model = model
         self.exact_rows = exact_rows
-        self.rows = 0
-        self.folded = 0
+        self.row_count = 0
+        self.folded_count = 0
         self.version = -1
         self.epoch = -1
-        self.closed_to = 0
-        self.missing: set[int] = set()
+        self.closed_seq = 0
+        self.missing_vectors: set[int] = set()
         self.lock = threading.Lock()
-        self._tail: dict[str, list[int]] = {}
-        self._postings: dict[str, tuple[Any, int]] = {}
-        self._words = 0
-        self.voices: list[Speaker] = []
-        self._numbers: dict[Speaker, int] = {}
-        self._firsts: list[int] = []
+        self._unfolded_postings: dict[str, list[int]] = {}
+        self._postings_cache: dict[str, tuple[Any, int]] = {}
+        self._postings_bytes = 0
+        self.speaker_table: list[Speaker] = []
+        self._speaker_ids: dict[Speaker, int] = {}
+        self._first_turns: list[int] = []
 
-    def refresh(self, db: apsw.Connection, most: int) -> bool:
+    def refresh(self, db: apsw.Connection, max_rows: int) -> bool:
         """Catch up with the file; False when another thread has already seen a later state than this snapshot.
 
         New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew. If more
         than so many rows are new, none is read, and it is False as well.
         """
-        state = run(db, "part_state", self.part).fetchone()
+        state = run_query(db, "part_state", self.part).fetchone()
         if state is None:
-            raise self._damaged("passages")
-        rows, folded, version, epoch = state
+            raise self._build_corrupt_error("passages")
+        row_count, folded, version, epoch = state
         if version == self.version:
             return True
-        if version < self.version or rows - (self.rows if epoch == self.epoch else 0) > most:
+        if version < self.version or row_count - (self.row_count if epoch == self.epoch else 0) > max_rows:
             return False
         if epoch != self.epoch:
             self._clear()
-            self.rows, self.folded, self.closed_to, self.missing = 0, -1, 0, set()
-            self.voices, self._numbers, self._firsts = [], {}, []
+            self.row_count, self.folded_count, self.closed_seq, self.missing_vectors = 0, -1, 0, set()
+            self.speaker_table, self._speaker_ids, self._first_turns = [], {}, []
         self.version = self.epoch = -1  # should this break off half-way, the next one begins anew
-        first, self.rows = self.rows, rows
-        fresh: Sequence[tuple[Any, ...]] = ()
-        if rows > first:
-            fresh = run(db, "part_rows", *part_span(self.part, first)).fetchall()
-            if len(fresh) != rows - first or (fresh[0][0], fresh[-1][0]) != (first, rows - 1):
-                raise self._damaged("passages")
+        start, self.row_count = self.row_count, row_count
+        new_rows: Sequence[tuple[Any, ...]] = ()
+        if row_count > start:
+            new_rows = run_query(db, "part_rows", *get_passage_id_range(self.part, start)).fetchall()
+            if len(new_rows) != row_count - start or (new_rows[0][0], new_rows[-1][0]) != (start, row_count - 1):
+                raise self._build_corrupt_error("passages")
             try:
-                self._append(self._columns(fresh))
+                self._append_rows(self._build_columns(new_rows))
             except (TypeError, ValueError, OverflowError) as error:
-                raise self._damaged("passages") from error
-            self.missing.update(range(first, rows))
-        self._load_terms(db, folded, fresh)
-        for ordinal, until in run(db, "part_closed", self.part, self.closed_to).fetchall():
-            self._close(ordinal, until)
-            self.closed_to = max(self.closed_to, until)
-        self._load_vectors(db, epoch, first)
+                raise self._build_corrupt_error("passages") from error
+            self.missing_vectors.update(range(start, row_count))
+        self._load_terms(db, folded, new_rows)
+        for ordinal, until in run_query(db, "part_closed", self.part, self.closed_seq).fetchall():
+            self._close_passage(ordinal, until)
+            self.closed_seq = max(self.closed_seq, until)
+        self._load_vectors(db, epoch, start)
         self.version, self.epoch = version, epoch
         return True
 
-    def _columns(self, fresh: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
+    def _build_columns(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
         """Rows of the file as the columns of `Row`."""
-        _, *columns, roles, actors, _terms = zip(*fresh, strict=True)
+        _, *columns, roles, actors, _terms = zip(*rows, strict=True)
         speakers = list(zip(roles, actors, strict=True))
         for speaker in dict.fromkeys(speakers):
-            if speaker not in self._numbers:
-                self._numbers[speaker] = len(self.voices)
-                self.voices.append(speaker)
-        firsts = self._firsts
-        for before in columns[Row._fields.index("before")]:
-            firsts.append(firsts[before] if 0 <= before < len(firsts) else len(firsts))
-        return *columns, [self._numbers[speaker] for speaker in speakers], firsts[-len(fresh) :]
+            if speaker not in self._speaker_ids:
+                self._speaker_ids[speaker] = len(self.speaker_table)
+                self.speaker_table.append(speaker)
+        first_turns = self._first_turns
+        for previous in columns[PassageRow._fields.index("before")]:
+            first_turns.append(first_turns[previous] if 0 <= previous < len(first_turns) else len(first_turns))
+        return *columns, [self._speaker_ids[speaker] for speaker in speakers], first_turns[-len(rows) :]
 
-    def _load_vectors(self, db: apsw.Connection, epoch: int, first: int) -> None:
-        if self.model is None or not self.missing:
+    def _load_vectors(self, db: apsw.Connection, epoch: int, new_start: int) -> None:
+        if self.model is None or not self.missing_vectors:
             return
-        start = min(first, *self.missing)
-        for ordinal, codes in vectors.load(db, self.model, self.part, epoch, start, self.rows).items():
-            self._vectors(ordinal, codes)
-            self.missing.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
+        start = min(new_start, *self.missing_vectors)
+        for ordinal, codes in vectors.load_codes(db, self.model, self.part, epoch, start, self.row_count).items():
+            self._store_codes(ordinal, codes)
+            self.missing_vectors.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
 
-    def _load_terms(self, db: apsw.Connection, folded: int, fresh: Iterable[tuple[Any, ...]]) -> None:
+    def _load_terms(self, db: apsw.Connection, folded: int, rows: Iterable[tuple[Any, ...]]) -> None:
         """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
-        if folded != self.folded:
-            self.folded, self._words = folded, 0
-            self._postings.clear()
-            self._tail.clear()
-            fresh = run(db, "part_terms", *part_span(self.part, folded)).fetchall()
-        for ordinal, *_, words in fresh:
+        if folded != self.folded_count:
+            self.folded_count, self._postings_bytes = folded, 0
+            self._postings_cache.clear()
+            self._unfolded_postings.clear()
+            rows = run_query(db, "part_terms", *get_passage_id_range(self.part, folded)).fetchall()
+        for ordinal, *_, words in rows:
             if not isinstance(words, str):
-                raise self._damaged("terms")
-            for term, doc in docs_of(ordinal, words):
-                self._tail.setdefault(term, []).append(doc)
+                raise self._build_corrupt_error("terms")
+            for term, doc in iter_postings(ordinal, words):
+                self._unfolded_postings.setdefault(term, []).append(doc)
 
-    def postings(self, db: apsw.Connection, term: str) -> Any:
+    def get_postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""
-        found, taken = self._postings.get(term, (None, 0))
-        tail = self._tail.get(term, ())
-        if found is None or len(tail) > taken:
-            whole = self._load_postings(db, term) if found is None else found
-            whole = self._joined(whole, tail[taken:]) if tail else whole
-            self._words += (len(whole) - (0 if found is None else len(found))) * DOC_BYTES
-            self._postings[term] = found, _ = whole, len(tail)
-        return found
+        cached, joined_count = self._postings_cache.get(term, (None, 0))
+        tail = self._unfolded_postings.get(term, ())
+        if cached is None or len(tail) > joined_count:
+            merged = self._load_postings(db, term) if cached is None else cached
+            merged = self._append_postings(merged, tail[joined_count:]) if tail else merged
+            self._postings_bytes += (len(merged) - (0 if cached is None else len(cached))) * POSTING_BYTES
+            self._postings_cache[term] = cached, _ = merged, len(tail)
+        return cached
 
     def _load_postings(self, db: apsw.Connection, term: str) -> Any:
         """A term's folded postings: whole numbers, each of a later passage than the one before, all of them folded."""
-        blobs = [docs for (docs,) in run(db, "postings", self.part, term)]
-        if not all(isinstance(blob, bytes) and len(blob) % DOC_BYTES == 0 for blob in blobs):
-            raise self._damaged("postings")
-        found = self._unpack(b"".join(blobs))
-        if len(found) and not (found[-1] >> TF_BITS < self.folded and self._ascending(found)):
-            raise self._damaged("postings")
-        return found
+        blobs = [docs for (docs,) in run_query(db, "postings", self.part, term)]
+        if not all(isinstance(blob, bytes) and len(blob) % POSTING_BYTES == 0 for blob in blobs):
+            raise self._build_corrupt_error("postings")
+        postings = self._unpack_postings(b"".join(blobs))
+        if len(postings) and not (postings[-1] >> TF_BITS < self.folded_count and self._is_ascending(postings)):
+            raise self._build_corrupt_error("postings")
+        return postings
 
-    def _damaged(self, what: str) -> StoreCorrupt:
-        return StoreCorrupt(f"The {what} of partition {self.part} are damaged.", hint="Run `told rebuild`.")
+    def _build_corrupt_error(self, part_name: str) -> StoreCorrupt:
+        return StoreCorrupt(f"The {part_name} of partition {self.part} are damaged.", hint="Run `told rebuild`.")
 
     @property
     def size(self) -> int:
         """Roughly how many bytes the partition takes."""
         dim = self.model.dim if self.model else 0
-        return self.rows * (ROW_BYTES + self._vector_bytes(dim)) + self._words
+        return self.row_count * (PASSAGE_BYTES + self._vector_bytes(dim)) + self._postings_bytes
 
     # What a kind of partition must know how to do
 
     @abstractmethod
-    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
+    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
         """What is visible now, with the postings of these terms at hand."""
 
     @abstractmethod
@@ -238,27 +238,27 @@ class Partition(ABC):
         """Forget every row."""
 
     @abstractmethod
-    def _append(self, columns: Sequence[Sequence[int]]) -> None:
+    def _append_rows(self, columns: Sequence[Sequence[int]]) -> None:
         """Take in rows that follow those known, as the columns of `Row`."""
 
     @abstractmethod
-    def _close(self, ordinal: int, until: int) -> None:
+    def _close_passage(self, ordinal: int, until: int) -> None:
         """Note that a passage stopped being the latest."""
 
     @abstractmethod
-    def _vectors(self, ordinal: int, codes: bytes) -> None:
+    def _store_codes(self, ordinal: int, codes: bytes) -> None:
         """Take in the codes of one or more passages from an ordinal on."""
 
     @abstractmethod
-    def _unpack(self, blob: bytes) -> Any:
+    def _unpack_postings(self, blob: bytes) -> Any:
         """Postings as this kind likes them."""
 
     @abstractmethod
-    def _ascending(self, docs: Any) -> bool:
+    def _is_ascending(self, docs: Any) -> bool:
         """Whether postings are in order, as they were written."""
 
     @abstractmethod
-    def _joined(self, docs: Any, tail: Sequence[int]) -> Any:
+    def _append_postings(self, docs: Any, tail: Sequence[int]) -> Any:
         """Postings with those of the newest passages after them."""
 
     @abstractmethod

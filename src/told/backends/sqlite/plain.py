@@ -14,62 +14,62 @@ import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
-from told.backends.sqlite.partition import TF_MASK, Answer, Listing, Look, Partition, Row, Sight, Speaker
-from told.core.match import Matches, Turns, Voice, places, summed
-from told.core.query import Mark
-from told.core.question import Question
-from told.core.score import Centre, Corpus, centre
+from told.backends.sqlite.partition import TF_MASK, PartitionResult, PartitionRanking, Visibility, Partition, PassageRow, PartitionView, Speaker
+from told.core.match import PassageScorer, TurnOrder, PassageOrigin, best_ranks, sum_codes
+from told.core.query import Candidate
+from told.core.question import QueryStatistics
+from told.core.score import Centroid, CorpusStatistics, compute_centroid
 
 
-class PlainPartition(Partition):
+class PythonPartition(Partition):
     """A partition in lists; what there is when NumPy is not installed."""
 
-    def __init__(self, part: int, model: vectors.Model | None, exact_rows: int) -> None:
+    def __init__(self, part: int, model: vectors.StoredModel | None, exact_rows: int) -> None:
         super().__init__(part, model, exact_rows)
         self._clear()
 
-    def look(self, db: apsw.Connection, look: Look, terms: Sequence[str]) -> Sight:
+    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
         """What is visible now."""
-        base = look.base
-        seen = {
+        base_ordinals = visibility.base_ordinals
+        visible = {
             ordinal: row
             for ordinal, row in enumerate(self.table)
-            if row.space in look.spaces and (ordinal in base if base is not None else row.seq <= look.seq < row.until)
-            and (look.show_expired or row.expires > look.at)
+            if row.space in visibility.spaces and (ordinal in base_ordinals if base_ordinals is not None else row.seq <= visibility.seq < row.until)
+            and (visibility.show_expired or row.expires > visibility.at)
         }  # fmt: skip
-        chosen = frozenset(seen) if look.chosen is None else look.chosen
-        counts: dict[int, dict[str, int]] = {}
+        filtered = frozenset(visible) if visibility.filtered_ordinals is None else visibility.filtered_ordinals
+        term_counts: dict[int, dict[str, int]] = {}
         for term in terms:
-            for doc in self.postings(db, term):
-                if doc >> TF_BITS in seen:
-                    counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
-        codes = {ordinal: code for ordinal in seen if any(code := self.codes.get(ordinal, b""))}
-        voices = {ordinal: self.voices[row.voice] for ordinal, row in seen.items()}
-        firsts = {ordinal: self.table[row.first].seq for ordinal, row in seen.items()}
-        return PlainSight(tuple(terms), seen, chosen, counts, codes, voices, firsts)
+            for doc in self.get_postings(db, term):
+                if doc >> TF_BITS in visible:
+                    term_counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
+        codes = {ordinal: code for ordinal in visible if any(code := self.codes.get(ordinal, b""))}
+        speakers = {ordinal: self.speaker_table[row.speaker] for ordinal, row in visible.items()}
+        first_turn_seqs = {ordinal: self.table[row.first_turn].seq for ordinal, row in visible.items()}
+        return PythonPartitionView(tuple(terms), visible, filtered, term_counts, codes, speakers, first_turn_seqs)
 
     def _clear(self) -> None:
-        self.table: list[Row] = []
+        self.table: list[PassageRow] = []
         self.codes: dict[int, bytes] = {}
 
-    def _append(self, columns: Sequence[Sequence[int]]) -> None:
-        self.table.extend(map(Row._make, zip(*columns, strict=True)))
+    def _append_rows(self, columns: Sequence[Sequence[int]]) -> None:
+        self.table.extend(map(PassageRow._make, zip(*columns, strict=True)))
 
-    def _close(self, ordinal: int, until: int) -> None:
+    def _close_passage(self, ordinal: int, until: int) -> None:
         self.table[ordinal] = self.table[ordinal]._replace(until=until)
 
-    def _vectors(self, ordinal: int, codes: bytes) -> None:
+    def _store_codes(self, ordinal: int, codes: bytes) -> None:
         dim = self.model.dim if self.model else 1
         for number in range(len(codes) // dim):
             self.codes[ordinal + number] = codes[number * dim : (number + 1) * dim]
 
-    def _unpack(self, blob: bytes) -> array[int]:
+    def _unpack_postings(self, blob: bytes) -> array[int]:
         return array("I", blob)
 
-    def _ascending(self, docs: array[int]) -> bool:
-        return all(one >> TF_BITS < other >> TF_BITS for one, other in pairwise(docs))
+    def _is_ascending(self, docs: array[int]) -> bool:
+        return all(current >> TF_BITS < following >> TF_BITS for current, following in pairwise(docs))
 
-    def _joined(self, docs: array[int], tail: Sequence[int]) -> array[int]:
+    def _append_postings(self, docs: array[int], tail: Sequence[int]) -> array[int]:
         return docs + array("I", tail)
 
     def _vector_bytes(self, dim: int) -> int:
@@ -77,67 +77,67 @@ class PlainPartition(Partition):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSight:
+class PythonPartitionView:
     """The visible part of a plain partition."""
 
     terms: tuple[str, ...]
-    seen: Mapping[int, Row]
-    chosen: frozenset[int]
-    counts: Mapping[int, Mapping[str, int]]
+    visible: Mapping[int, PassageRow]
+    filtered: frozenset[int]
+    term_counts: Mapping[int, Mapping[str, int]]
     codes: Mapping[int, bytes]
-    voices: Mapping[int, Speaker]
-    firsts: Mapping[int, int]
+    speakers: Mapping[int, Speaker]
+    first_turn_seqs: Mapping[int, int]
 
     @property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> CorpusStatistics:
         """How much of what is visible counts."""
-        counted = [row.length for row in self.seen.values() if row.counted]
-        return Corpus(len(counted), sum(counted))
+        lengths = [row.length for row in self.visible.values() if row.counted]
+        return CorpusStatistics(len(lengths), sum(lengths))
 
-    def speakers(self) -> frozenset[str]:
+    def get_speaker_names(self) -> frozenset[str]:
         """Who speaks."""
-        return frozenset(actor for _, actor in self.voices.values() if actor)
+        return frozenset(actor for _, actor in self.speakers.values() if actor)
 
-    def containing(self) -> Sequence[int]:
+    def get_document_frequencies(self) -> Sequence[int]:
         """How many visible passages contain each term."""
-        counted = [count for ordinal, count in self.counts.items() if self.seen[ordinal].counted]
-        return [sum(term in count for count in counted) for term in self.terms]
+        passage_counts = [count for ordinal, count in self.term_counts.items() if self.visible[ordinal].counted]
+        return [sum(term in count for count in passage_counts) for term in self.terms]
 
-    def total(self) -> tuple[Sequence[int], int]:
+    def sum_vectors(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors."""
-        return summed(code for ordinal, code in self.codes.items() if self.seen[ordinal].counted)
+        return sum_codes(code for ordinal, code in self.codes.items() if self.visible[ordinal].counted)
 
-    def middle(self) -> Centre:
+    def get_centroid(self) -> Centroid:
         """The centre of the visible vectors."""
-        return centre(*self.total())
+        return compute_centroid(*self.sum_vectors())
 
-    def answer(self, question: Question) -> Answer:
+    def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
         """The best of each retriever."""
-        lengths = {ordinal: row.length for ordinal, row in self.seen.items()}
-        before = {ordinal: row.before for ordinal, row in self.seen.items() if row.before in self.seen}
-        matches = Matches(question, lengths, self.counts, self.codes, Turns.of(before))
-        return PlainAnswer(self, matches)
+        lengths = {ordinal: row.length for ordinal, row in self.visible.items()}
+        before = {ordinal: row.before for ordinal, row in self.visible.items() if row.before in self.visible}
+        matches = PassageScorer(stats, lengths, self.term_counts, self.codes, TurnOrder.from_previous(before))
+        return PythonPartitionResult(self, matches)
 
 
-class PlainAnswer:
+class PythonPartitionResult:
     """What a plain partition offers for a question."""
 
-    def __init__(self, sight: PlainSight, matches: Matches[int]) -> None:
+    def __init__(self, view: PythonPartitionView, matches: PassageScorer[int]) -> None:
         self.matches = matches
-        self.voices = {
-            ordinal: Voice(row.seq, row.slot, row.said, sight.firsts[ordinal], *sight.voices[ordinal])
-            for ordinal, row in sight.seen.items()
-            if ordinal in sight.chosen
+        self.origins = {
+            ordinal: PassageOrigin(row.seq, row.slot, row.said_at, view.first_turn_seqs[ordinal], *view.speakers[ordinal])
+            for ordinal, row in view.visible.items()
+            if ordinal in view.filtered
         }
-        listed = {ordinal: score for ordinal, score in matches.words.items() if score > 0.0}
-        self.near = self._listing(matches.near, matches.cosines)
-        self.words = self._listing(listed, listed)
+        word_scores = {ordinal: score for ordinal, score in matches.bm25_scores.items() if score > 0.0}
+        self.by_vector = self._build_ranking(matches.centred_cosines, matches.cosines)
+        self.by_terms = self._build_ranking(word_scores, word_scores)
 
-    def _listing(self, scores: Mapping[int, float], shown: Mapping[int, float]) -> Listing:
-        best = [ordinal for _, ordinal in self.matches.best(scores, self.voices)]
-        return Listing(best, lambda: ((self.voices[o].seq, shown[o], scores[o]) for o in best))
+    def _build_ranking(self, scores: Mapping[int, float], shown_scores: Mapping[int, float]) -> PartitionRanking:
+        best_ordinals = [ordinal for _, ordinal in self.matches.rank_best(scores, self.origins)]
+        return PartitionRanking(best_ordinals, lambda: ((self.origins[o].seq, shown_scores[o], scores[o]) for o in best_ordinals))
 
-    def marks(self, near: Mapping[int, int], words: Mapping[int, int]) -> list[Mark]:
+    def build_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> list[Candidate]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        offered = self.matches.offered(places(near, words), self.voices)
-        return [self.matches.mark(o, self.voices[o], near.get(o), words.get(o)) for o in offered]
+        ordinals = self.matches.select_candidates(best_ranks(vector_ranks, word_ranks), self.origins)
+        return [self.matches.build_candidate(o, self.origins[o], vector_ranks.get(o), word_ranks.get(o)) for o in ordinals]

@@ -9,145 +9,145 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run
-from told.core.entry import Entry, decode
+from told.backends.sqlite.connect import run_query
+from told.core.entry import Entry, decode_envelope
 from told.core.errors import StoreCorrupt, ToldError
 from told.core.fact import Fact, Link
-from told.core.ids import canonical
+from told.core.ids import canonical_json
 from told.core.scope import Scope
 
 SEQ_BITS: Final = 40
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 PART_BITS: Final = 32
 PART_MASK: Final = (1 << PART_BITS) - 1
-MIDDLE: Final = (
+FACT_COLUMNS: Final = (
     "kind", "created_at", "updated_at", "valid_from", "valid_to", "precision", "expires", "said_at", "role", "actor",
     "author", "evidence", "source", "subject", "predicate", "object", "polarity", "modality", "confidence",
     "after",
 )  # fmt: skip
-_middle = attrgetter(*MIDDLE)
+_get_fact_columns = attrgetter(*FACT_COLUMNS)
 
 
-def base(account: int) -> int:
+def get_id_base(account: int) -> int:
     """Just before the first id of an account."""
     return account << SEQ_BITS
 
 
-def span(account: int) -> tuple[int, int]:
+def get_id_range(account: int) -> tuple[int, int]:
     """The open range that holds every id of an account."""
     return account << SEQ_BITS, (account + 1) << SEQ_BITS
 
 
-def position(account: int, seq: int) -> int:
+def make_entry_id(account: int, seq: int) -> int:
     """The id of a ledger position; a position beyond any ledger is the last one there can be."""
     return account << SEQ_BITS | (seq if 0 <= seq <= SEQ_MASK else min(max(seq, 0), SEQ_MASK))
 
 
-def part_span(part: int, first: int = 0) -> tuple[int, int]:
+def get_passage_id_range(part: int, first: int = 0) -> tuple[int, int]:
     """The ids of a partition's passages from an ordinal on, as a half-open range."""
     return (part << PART_BITS) + first, (part + 1) << PART_BITS
 
 
-def json_list(values: Sequence[Any]) -> str:
+def to_json_list(values: Sequence[Any]) -> str:
     """Values for `json_each`."""
     return json.dumps(list(values))
 
 
-def int_list(values: list[int]) -> str:
+def to_int_list(values: list[int]) -> str:
     """Whole numbers for `json_each`: a list of them looks the same in Python."""
     return str(values)
 
 
-def hex_list(values: Sequence[bytes]) -> str:
+def to_hex_list(values: Sequence[bytes]) -> str:
     """Blobs for `unhex(json_each)`."""
     return json.dumps([value.hex() for value in values])
 
 
-def meta_text(meta: Mapping[str, Any]) -> str:
+def format_meta(meta: Mapping[str, Any]) -> str:
     """Metadata as stored: its one canonical form, so that what was grown, rebuilt or imported is the same row."""
-    return canonical(meta).decode() if meta else "{}"
+    return canonical_json(meta).decode() if meta else "{}"
 
 
-def fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
+def to_fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
     """A fact for the fact table; where its first and last passages stand is yet to be said."""
     return [
         id_, fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
-        *_middle(fact), meta_text(fact.meta), None, None,
+        *_get_fact_columns(fact), format_meta(fact.meta), None, None,
     ]  # fmt: skip
 
 
-def spoken(fact: Fact) -> str:
+def format_spoken_text(fact: Fact) -> str:
     """What a fact's only passage says: its text after whoever said it, as the view `spoken` has it."""
     speaker = fact.actor or fact.role
     return f"{speaker}: {fact.text}" if speaker else fact.text
 
 
-def fact_of(row: tuple[Any, ...], scope: Scope) -> Fact:
+def parse_fact(row: tuple[Any, ...], scope: Scope) -> Fact:
     """A fact from the fact table."""
     id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta, _first, _last = row
-    rest.append(_meta(meta))
+    rest.append(_parse_meta(meta))
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 
-def link_of(row: tuple[Any, ...], scope: Scope) -> Link:
+def parse_link(row: tuple[Any, ...], scope: Scope) -> Link:
     """A link from the link table."""
     id_, src, rel, dst, _, weight, until, meta = row
-    return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, _meta(meta))
+    return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, _parse_meta(meta))
 
 
-def _meta(text: str) -> dict[str, Any]:
+def _parse_meta(text: str) -> dict[str, Any]:
     """Metadata as it was stored; most has nothing in it."""
     if text == "{}":
         return {}
     try:
-        found = json.loads(text)
+        meta = json.loads(text)
     except (ValueError, TypeError):
-        found = None
-    if not isinstance(found, dict):
+        meta = None
+    if not isinstance(meta, dict):
         raise StoreCorrupt("The metadata of a row is damaged.", hint="Run `told rebuild`.")
-    return found
+    return meta
 
 
-def entry_of(row: tuple[Any, ...], account: str) -> Entry:
+def parse_entry(row: tuple[Any, ...], account: str) -> Entry:
     """An entry from the entry table; content that cannot be read is left for `verify` to name."""
     id_, tx, at, sort, thread, digest, hash_, salt, envelope = row
     try:
-        draft = None if envelope is None else decode(sort, account, envelope)
+        draft = None if envelope is None else decode_envelope(sort, account, envelope)
     except ToldError:
         draft = None
     return Entry(id_ & SEQ_MASK, tx, at, sort, thread, digest, hash_, salt, envelope, draft)
 
 
-class Scopes:
+class ScopeLookup:
     """The scope of each space met during one read."""
 
     def __init__(self, db: apsw.Connection, account: str) -> None:
         self._db = db
         self._account = account
-        self._known: dict[int, Scope] = {}
+        self._scopes: dict[int, Scope] = {}
 
     def __getitem__(self, space: int) -> Scope:
-        found = self._known.get(space)
-        if found is None:
-            ids = run(self._db, "space_ids", space).fetchone()
+        scope = self._scopes.get(space)
+        if scope is None:
+            ids = run_query(self._db, "space_ids", space).fetchone()
             if ids is None:
                 raise StoreCorrupt("A row is of a scope that is not there.", hint="Run `told rebuild`.")
-            found = self._known[space] = Scope(self._account, *ids)
-        return found
+            scope = self._scopes[space] = Scope(self._account, *ids)
+        return scope
 
-    def facts(self, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
+    def parse_facts(self, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
         """Rows of the fact table as facts."""
-        return [fact_of(row, self[row[3]]) for row in rows]
+        return [parse_fact(row, self[row[3]]) for row in rows]
 
 
-def spaces_of(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
+def find_visible_spaces(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
     """Every space a read in this scope may see, with its partition."""
     name = "spaces_by_user" if scope.user_id is not None else "spaces_by_agent" if scope.agent_id is not None else ""
-    rows = run(db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id)
+    rows = run_query(db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id)
     return dict(rows.fetchall())
 
 
-def space_of(db: apsw.Connection, account: int, scope: Scope) -> tuple[int, int] | None:
+def find_space(db: apsw.Connection, account: int, scope: Scope) -> tuple[int, int] | None:
     """The space and partition of exactly this scope, if it has ever been written to."""
-    row = run(db, "space", account, scope.user_id, scope.agent_id, scope.run_id).fetchone()
+    row = run_query(db, "space", account, scope.user_id, scope.agent_id, scope.run_id).fetchone()
     return None if row is None else (row[0], row[1])

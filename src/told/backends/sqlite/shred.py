@@ -7,115 +7,115 @@ from collections.abc import Sequence
 import apsw
 
 from told.backends.sqlite import beside, blobs
-from told.backends.sqlite.apply import Grower, Turn
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import SEQ_MASK, json_list, part_span, position, span
-from told.backends.sqlite.vectors import current, drop_orphans
+from told.backends.sqlite.apply import ViewWriter, IndexedTurn
+from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.rows import SEQ_MASK, to_json_list, get_passage_id_range, make_entry_id, get_id_range
+from told.backends.sqlite.vectors import load_current_model, drop_orphan_vectors
 from told.core.errors import NotFoundError
 from told.core.fact import Passage
 from told.core.scope import DEFAULT_ACCOUNT, Scope
 
-NOWHERE = Scope()
+PLACEHOLDER_SCOPE = Scope()
 
 
-def shred(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, int]:
+def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, int]:
     """Destroy the content of these entries and every row made from it; return how much went of each sort."""
-    ids = [position(account, seq) for seq in seqs]
-    listed = json_list(ids)
-    if run(db, "entries_named", listed).get != len(set(ids)):
+    ids = [make_entry_id(account, seq) for seq in seqs]
+    ids_json = to_json_list(ids)
+    if run_query(db, "entries_named", ids_json).get != len(set(ids)):
         raise NotFoundError("An entry to be erased is not in this ledger.")
-    shredded = 0
+    shredded_count = 0
     for id_ in ids:
-        run(db, "bury", id_)
-        run(db, "shred_entry", id_)
-        shredded += db.changes()
-    spaces = [space for (space,) in run(db, "spaces_of_rows", listed).fetchall()]
-    counts = {"entries": shredded, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
+        run_query(db, "bury", id_)
+        run_query(db, "shred_entry", id_)
+        shredded_count += db.changes()
+    spaces = [space for (space,) in run_query(db, "spaces_of_rows", ids_json).fetchall()]
+    counts = {"entries": shredded_count, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
     # Every passage is looked at: what a damaged view has lost sight of must go too.
-    passages = run(db, "drop_passages_of_facts", listed).fetchall()
-    dropped = [digest for _, digest in passages]
-    counts["passages"] = len(dropped)
-    threads = {thread for (thread,) in run(db, "threads_of_facts", listed)}
-    counts["blobs"] = blobs.release(db, account, listed)
-    for part in {part for (part,) in run(db, "drop_ticks", listed).fetchall()}:
-        run(db, "recount_ticks", part)
+    passages = run_query(db, "drop_passages_of_facts", ids_json).fetchall()
+    dropped_hashes = [digest for _, digest in passages]
+    counts["passages"] = len(dropped_hashes)
+    threads = {thread for (thread,) in run_query(db, "threads_of_facts", ids_json)}
+    counts["blobs"] = blobs.release_evidence(db, account, ids_json)
+    for part in {part for (part,) in run_query(db, "drop_ticks", ids_json).fetchall()}:
+        run_query(db, "recount_ticks", part)
     for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
-        run(db, query, listed)
+        run_query(db, query, ids_json)
         counts[name] = db.changes()
     for part in {part for part, _ in passages}:
-        dropped += repack(db, account, part)
-    counts["vectors"] = drop_orphans(db, dropped)
-    counts["tickets"] = _tickets(db, account, threads, set(seqs))
-    run(db, "drop_faults", account, json_list(seqs))
+        dropped_hashes += rebuild_partition(db, account, part)
+    counts["vectors"] = drop_orphan_vectors(db, dropped_hashes)
+    counts["tickets"] = _drop_tickets(db, account, threads, set(seqs))
+    run_query(db, "drop_faults", account, to_json_list(seqs))
     counts["faults"] = db.changes()
-    counts["recalls"] = sum(count for (count,) in run(db, "drop_access", account, json_list(sorted(threads))))
-    beside.forget(db, account, sorted(threads))
-    _sweep(db, account, spaces)
+    counts["recalls"] = sum(count for (count,) in run_query(db, "drop_access", account, to_json_list(sorted(threads))))
+    beside.forget_threads(db, account, sorted(threads))
+    _drop_empty_spaces(db, account, spaces)
     return counts
 
 
-def repack(db: apsw.Connection, account: int, part: int) -> list[bytes]:
+def rebuild_partition(db: apsw.Connection, account: int, part: int) -> list[bytes]:
     """Write a partition's passages, postings and blocks anew from the passages that are left.
 
     Return the hashes of those that were embedded together with a turn that is no longer there.
     """
-    lo, hi = part_span(part)
-    rows = run(db, "part_texts", lo, hi).fetchall()
-    empty_part(db, part)
-    grower = Grower(db, account, NOWHERE.account, current(db))
-    turns: dict[int, Turn] = {}
-    alone: list[bytes] = []
+    lo, hi = get_passage_id_range(part)
+    rows = run_query(db, "part_texts", lo, hi).fetchall()
+    clear_partition(db, part)
+    view_writer = ViewWriter(db, account, PLACEHOLDER_SCOPE.account, load_current_model(db))
+    turns: dict[int, IndexedTurn] = {}
+    orphan_hashes: list[bytes] = []
     for ordinal, fact, slot, space, until, expires, before, text, digest in rows:
-        passage = Passage(fact & SEQ_MASK, NOWHERE, text, slot, until=until, expires=expires)
-        turns[ordinal] = grower.index(part, fact, space, passage, turns.get(before))
+        passage = Passage(fact & SEQ_MASK, PLACEHOLDER_SCOPE, text, slot, until=until, expires=expires)
+        turns[ordinal] = view_writer.index_passage(part, fact, space, passage, turns.get(before))
         if before is not None and before not in turns:
-            alone.append(digest)
-    grower.settle()
-    return alone
+            orphan_hashes.append(digest)
+    view_writer.flush()
+    return orphan_hashes
 
 
-def empty_part(db: apsw.Connection, part: int) -> None:
+def clear_partition(db: apsw.Connection, part: int) -> None:
     """Forget a partition's index; readers load it anew."""
-    run(db, "drop_part_passages", *part_span(part))
-    run(db, "drop_part_postings", part)
-    run(db, "drop_part_blocks", part)
-    run(db, "renew_part", part)
+    run_query(db, "drop_part_passages", *get_passage_id_range(part))
+    run_query(db, "drop_part_postings", part)
+    run_query(db, "drop_part_blocks", part)
+    run_query(db, "renew_part", part)
 
 
-def _tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
+def _drop_tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
     """Drop the tickets that speak of an erased memory, or of none: those may be anybody's."""
-    gone = 0
-    for key, outcome, seq in run(db, "tickets", account).fetchall():
+    dropped = 0
+    for key, outcome, seq in run_query(db, "tickets", account).fetchall():
         if not seq or seq in seqs or any(thread in outcome for thread in threads):
-            run(db, "drop_ticket", account, key)
-            gone += 1
-    return gone
+            run_query(db, "drop_ticket", account, key)
+            dropped += 1
+    return dropped
 
 
-def _sweep(db: apsw.Connection, account: int, spaces: Sequence[int]) -> None:
+def _drop_empty_spaces(db: apsw.Connection, account: int, spaces: Sequence[int]) -> None:
     """Drop the spaces and partitions nothing refers to any more; their names may be somebody's."""
     for space in spaces:
-        emptied = run(db, "drop_empty_space", space).fetchone()
-        if emptied is None:
+        dropped_space = run_query(db, "drop_empty_space", space).fetchone()
+        if dropped_space is None:
             continue
-        part, *ids = emptied
-        run(db, "drop_cursors_of", account, f"*:{Scope(DEFAULT_ACCOUNT, *ids).mark()}")
-        if run(db, "drop_empty_part", part).get is not None:
-            run(db, "drop_part_postings", part)
-            run(db, "drop_part_blocks", part)
+        part, *ids = dropped_space
+        run_query(db, "drop_cursors_of", account, f"*:{Scope(DEFAULT_ACCOUNT, *ids).digest()}")
+        if run_query(db, "drop_empty_part", part).get is not None:
+            run_query(db, "drop_part_postings", part)
+            run_query(db, "drop_part_blocks", part)
 
 
-def wipe(db: apsw.Connection, account: int) -> None:
+def wipe_account(db: apsw.Connection, account: int) -> None:
     """Remove everything an account has; what its entries said is buried, so that no older copy brings it back."""
-    lo, hi = span(account)
-    run(db, "bury_range", lo, hi)
-    run(db, "begin_reset")
+    lo, hi = get_id_range(account)
+    run_query(db, "bury_range", lo, hi)
+    run_query(db, "begin_reset")
     for query in ("range_entry", "range_fact", "range_link", "range_evidence", "range_holding", "range_tick"):
-        run(db, query, lo, hi)
-    run(db, "end_reset")
-    for (part,) in run(db, "parts_of_account", account).fetchall():
-        empty_part(db, part)
+        run_query(db, query, lo, hi)
+    run_query(db, "end_reset")
+    for (part,) in run_query(db, "parts_of_account", account).fetchall():
+        clear_partition(db, part)
     for query in ("tickets", "cursors", "faults", "access", "blobs", "behind", "spaces", "parts"):
-        run(db, f"drop_account_{query}", account)
-    beside.wipe(db, account)
-    run(db, "orphan_embeddings")
+        run_query(db, f"drop_account_{query}", account)
+    beside.wipe_overlay(db, account)
+    run_query(db, "orphan_embeddings")

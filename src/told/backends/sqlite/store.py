@@ -9,77 +9,77 @@ from pathlib import Path
 from typing import Any
 
 from told.backends.sqlite import blobs, care, health, ledger, strays, turns, vectors
-from told.backends.sqlite.connect import Database, path_of, run, run_named
-from told.backends.sqlite.folded import folded
-from told.backends.sqlite.index import Cache, SqliteIndex, visible
+from told.backends.sqlite.connect import Database, parse_url, run_query, run_named
+from told.backends.sqlite.folded import load_view_rows
+from told.backends.sqlite.index import PartitionCache, SqliteIndex, find_facts
 from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
     SEQ_MASK,
-    Scopes,
-    base,
-    entry_of,
-    hex_list,
-    json_list,
-    link_of,
-    position,
-    spaces_of,
-    span,
+    ScopeLookup,
+    get_id_base,
+    parse_entry,
+    to_hex_list,
+    to_json_list,
+    parse_link,
+    make_entry_id,
+    find_visible_spaces,
+    get_id_range,
 )
-from told.backends.sqlite.writer import Writer
+from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import NEVER, Fact, Link, Witness, together
+from told.core.fact import NEVER, Fact, Link, EvidenceRow, join_with_previous
 from told.core.fork import at_fork
-from told.core.ids import Mint
-from told.core.query import LATEST, AsOf, Find, Touch
+from told.core.ids import IdGenerator
+from told.core.query import LATEST, AsOf, FactQuery, AccessCount
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Known, Row, Tally, Turn, View
+from told.ports import Batch, Fault, Fold, Head, ExistingState, ViewRow, ScopeTally, StoredTurn, View
 
-NOW = AsOf(LATEST, 0)
-EMPTY = Head(0, 0, GENESIS)
+LATEST_AS_OF = AsOf(LATEST, 0)
+EMPTY_HEAD = Head(0, 0, GENESIS)
 
 
 class SqliteStore(SqliteOverlay):
     """A store in one file."""
 
-    def __init__(self, path: Path, mint: Mint, options: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, mint: IdGenerator, options: Mapping[str, Any]) -> None:
         self.mint = mint
         self.path = path
         self._vacuum = bool(options.get("erase_vacuum", True))
         self._database = Database(
             path, durability=options.get("durability", "full"), busy_timeout=options.get("busy_timeout", 60.0)
         )
-        self._write = Writer(self._database, options.get("group_limit", 256))
-        cache = Cache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
+        self._write = GroupCommitWriter(self._database, options.get("group_limit", 256))
+        cache = PartitionCache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
         self.index = SqliteIndex(self._write, cache)
-        self._leaver: int | None = None
-        at_fork(self, before="leave", in_parent="rejoin", in_child="renew")
+        self._forking_thread: int | None = None
+        at_fork(self, before="prepare_fork", in_parent="resume_in_parent", in_child="reset_in_child")
         self.scrub()
 
-    def leave(self) -> None:
+    def prepare_fork(self) -> None:
         """Before a fork: once nobody writes or reads, no connection is open that a child could inherit."""
-        if not self._database.closed and self._write.pause():
-            self._leaver = threading.get_ident()
-            self._database.leave()
+        if not self._database.closed and self._write.pause_writes():
+            self._forking_thread = threading.get_ident()
+            self._database.close_before_fork()
 
-    def rejoin(self) -> None:
+    def resume_in_parent(self) -> None:
         """After a fork, in the parent: go on."""
-        if self._leaver == threading.get_ident():
-            self._leaver = None
-            self._database.rejoin()
-            self._write.resume()
+        if self._forking_thread == threading.get_ident():
+            self._forking_thread = None
+            self._database.resume_after_fork()
+            self._write.resume_writes()
 
-    def renew(self) -> None:
+    def reset_in_child(self) -> None:
         """After a fork, in the child: begin anew."""
-        self._database.renew(left=self._leaver == threading.get_ident())
-        self._leaver = None
-        self._write = Writer(self._database, self._write.limit)
-        self.index = SqliteIndex(self._write, Cache(self.index.cache.budget, self.index.cache.exact_rows))
+        self._database.reset_in_child(closed_before_fork=self._forking_thread == threading.get_ident())
+        self._forking_thread = None
+        self._write = GroupCommitWriter(self._database, self._write.limit)
+        self.index = SqliteIndex(self._write, PartitionCache(self.index.cache.budget, self.index.cache.exact_rows))
 
-    def watch(self, step: Callable[[str], object]) -> None:
+    def watch(self, callback: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
-        self._write.watch = step
+        self._write.watch = callback
 
     # Writing ----------------------------------------------------------------------------------------------------------
 
@@ -87,235 +87,235 @@ class SqliteStore(SqliteOverlay):
         """Seal, fold and make durable, together with whoever else is waiting."""
         write = self._write
         return write(
-            lambda db: ledger.commit(db, write.memo, write.growth, self.mint, batch, fold), keeps=True, gathers=True
+            lambda db: ledger.commit_batch(db, write.read_cache, write.write_buffer, self.mint, batch, fold), keeps_cache=True, uses_buffer=True
         )
 
-    def adopt(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
+    def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""
-        new, shredded = self._write(lambda db: ledger.adopt(db, account, entries, fold))
+        new, shredded = self._write(lambda db: ledger.import_entries(db, account, entries, fold))
         if shredded:
             self.index.cache.clear()
         return new
 
     def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
         """Destroy content and leave a tombstone; the file owes a scrub from then on."""
-        done = self._write(lambda db: ledger.erase(db, self.mint, account, seqs, draft))
+        result = self._write(lambda db: ledger.erase_entries(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
-        return done
+        return result
 
     def reset(self, account: str, draft: Draft) -> Entry:
         """Destroy an account and begin a new chain."""
-        entry = self._write(lambda db: ledger.reset(db, self.mint, account, draft))
+        entry = self._write(lambda db: ledger.reset_account(db, self.mint, account, draft))
         self.index.cache.clear()
         return entry
 
     def scrub(self) -> Sequence[str]:
         """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
-        if not self._write.glance(lambda db: run(db, "scrub_owed").get):
+        if not self._write.read_on_writer(lambda db: run_query(db, "scrub_owed").get):
             return ()
-        return self._write.alone(lambda db: care.scrub(db, vacuum=self._vacuum))
+        return self._write.run_exclusive(lambda db: care.scrub_file(db, vacuum=self._vacuum))
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Fold views again from the ledger, in one transaction."""
-        done = self._write(lambda db: ledger.rebuild(db, account, views, fold))
+        counts = self._write(lambda db: ledger.rebuild_views(db, account, views, fold))
         self.index.cache.clear()
-        return done
+        return counts
 
-    def behind(self, account: str) -> Sequence[View]:
+    def stale_views(self, account: str) -> Sequence[View]:
         """The views that an account of an older file was never folded into."""
-        return tuple(view for (view,) in self._write.glance(lambda db: run(db, "behind", account).fetchall()))
+        return tuple(view for (view,) in self._write.read_on_writer(lambda db: run_query(db, "behind", account).fetchall()))
 
     # The ledger -------------------------------------------------------------------------------------------------------
 
-    def accounts(self) -> Sequence[str]:
+    def list_accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""
-        return [name for (name,) in self._write.glance(lambda db: run(db, "accounts").fetchall())]
+        return [name for (name,) in self._write.read_on_writer(lambda db: run_query(db, "accounts").fetchall())]
 
-    def head(self, account: str) -> Head:
+    def get_head(self, account: str) -> Head:
         """The end of the account's ledger."""
-        with self._database.reading() as db:
-            row = run(db, "account", account).fetchone()
-        return EMPTY if row is None else Head(*row[1:])
+        with self._database.read_transaction() as db:
+            row = run_query(db, "account", account).fetchone()
+        return EMPTY_HEAD if row is None else Head(*row[1:])
 
-    def position(self, account: str, at: int) -> int:
+    def position_at(self, account: str, at: int) -> int:
         """The last position at or before an instant; instants only grow along the ledger, so halving finds it."""
-        with self._in(account) as (db, number):
-            row = run(db, "account", account).fetchone()
+        with self._read_account(account) as (db, account_id):
+            row = run_query(db, "account", account).fetchone()
             low, high = 0, 0 if row is None else row[1]
             while low < high:
                 middle = (low + high + 1) // 2
-                if run(db, "entry_at", position(number, middle)).get <= at:
+                if run_query(db, "entry_at", make_entry_id(account_id, middle)).get <= at:
                     low = middle
                 else:
                     high = middle - 1
             return low
 
-    def scan(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
+    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
-        with self._in(account) as (db, number):
-            rows = run(db, "scan", position(number, after), span(number)[1], limit).fetchall()
-        return [entry_of(row, account) for row in rows]
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "scan", make_entry_id(account_id, after), get_id_range(account_id)[1], limit).fetchall()
+        return [parse_entry(row, account) for row in rows]
 
-    def thread(self, account: str, thread: str) -> Sequence[Entry]:
+    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
         """The entries of one thread."""
-        with self._in(account) as (db, number):
-            rows = run(db, "thread", thread, *span(number)).fetchall()
-        return [entry_of(row, account) for row in rows]
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "thread", thread, *get_id_range(account_id)).fetchall()
+        return [parse_entry(row, account) for row in rows]
 
-    def tombstoned(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
+    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
         """Which digests belong to erased content."""
-        with self._in(account) as (db, _):
-            return frozenset(digest for (digest,) in run(db, "tombstoned", hex_list(digests)))
+        with self._read_account(account) as (db, _):
+            return frozenset(digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests)))
 
     # The views --------------------------------------------------------------------------------------------------------
 
-    def known(
+    def lookup_existing(
         self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        hashes: Sequence[bytes] = (), *, last: bool = False,
-    ) -> Known:  # fmt: skip
+        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
+    ) -> ExistingState:  # fmt: skip
         """What exactly this scope already holds."""
-        return self._write.glance(lambda db: ledger.known(db, scope, md5s, digests, key, hashes, last=last))
+        return self._write.read_on_writer(lambda db: ledger.lookup_existing(db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn))
 
-    def held(
-        self, scope: Scope, now: int, *, about: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+    def current_facts(
+        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
-        return self._write.glance(lambda db: ledger.held(db, scope, now, about, kinds))
+        return self._write.read_on_writer(lambda db: ledger.load_current_facts(db, scope, now, slots, kinds))
 
-    def texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
+    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries."""
-        with self._in(account) as (db, number):
-            rows = run(db, "texts", json_list([position(number, seq) for seq in seqs])).fetchall()
-        return {digest: together(earlier, text) for digest, earlier, text in rows}
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "texts", to_json_list([make_entry_id(account_id, seq) for seq in seqs])).fetchall()
+        return {digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows}
 
-    def facts(self, find: Find) -> Sequence[Fact]:
+    def find_facts(self, query: FactQuery) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
-        with self._in(find.scope.account) as (db, number):
-            return visible(db, number, find, list(spaces_of(db, number, find.scope)))
+        with self._read_account(query.scope.account) as (db, account_id):
+            return find_facts(db, account_id, query, list(find_visible_spaces(db, account_id, query.scope)))
 
-    def fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+    def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """A thread's version at a point on both axes."""
-        at = as_of or NOW
+        at = as_of or LATEST_AS_OF
         bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
-        with self._in(account) as (db, number):
-            bounds |= {"base": base(number), "pos": position(number, at.seq), "valid": at.valid_at}
+        with self._read_account(account) as (db, account_id):
+            bounds |= {"base": get_id_base(account_id), "pos": make_entry_id(account_id, at.seq), "valid": at.valid_at}
             name = "fact_latest" if at.valid_at is None else "fact_valid"
             rows = run_named(db, name, bounds).fetchall()
-            found = Scopes(db, account).facts(rows)
-        return found[0] if found else None
+            facts = ScopeLookup(db, account).parse_facts(rows)
+        return facts[0] if facts else None
 
-    def versions(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
+    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The fact versions asserted by these entries, oldest first."""
-        asked = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
-        return self._write.glance(lambda db: ledger.versions(db, self._write.noted(db), account, asked))
+        valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
+        return self._write.read_on_writer(lambda db: ledger.load_versions(db, self._write.get_read_cache(db), account, valid_seqs))
 
-    def lives(self, scope: Scope) -> Sequence[Fact]:
+    def all_versions(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers."""
-        with self._in(scope.account) as (db, number):
-            rows = run(db, "lives", json_list(list(spaces_of(db, number, scope)))).fetchall()
-            return Scopes(db, scope.account).facts(rows)
+        with self._read_account(scope.account) as (db, account_id):
+            rows = run_query(db, "lives", to_json_list(list(find_visible_spaces(db, account_id, scope)))).fetchall()
+            return ScopeLookup(db, scope.account).parse_facts(rows)
 
-    def tellings(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
+    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of some threads."""
-        with self._in(account) as (db, number):
-            rows = run(db, "tellings", *span(number), json_list(threads)).fetchall()
-            return Scopes(db, account).facts(rows)
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "tellings", *get_id_range(account_id), to_json_list(threads)).fetchall()
+            return ScopeLookup(db, account).parse_facts(rows)
 
-    def links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
         """The links that touch any of these nodes."""
         at = LATEST if seq is None else seq
-        with self._in(account) as (db, number):
-            bounds = {"nodes": json_list(nodes), "base": base(number), "pos": position(number, at), "seq": at}
-            scopes = Scopes(db, account)
-            return [link_of(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
+        with self._read_account(account) as (db, account_id):
+            bounds = {"nodes": to_json_list(nodes), "base": get_id_base(account_id), "pos": make_entry_id(account_id, at), "seq": at}
+            scopes = ScopeLookup(db, account)
+            return [parse_link(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
 
-    def derived(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
+    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads taken from this evidence."""
-        with self._in(account) as (db, number):
-            return [thread for (thread,) in run(db, "derived", *span(number), json_list(evidence))]
+        with self._read_account(account) as (db, account_id):
+            return [thread for (thread,) in run_query(db, "derived", *get_id_range(account_id), to_json_list(evidence))]
 
-    def taken(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
+    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence."""
-        with self._in(account) as (db, number):
-            rows = run(db, "taken", *span(number), json_list(evidence)).fetchall()
-            return Scopes(db, account).facts(rows)
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "taken", *get_id_range(account_id), to_json_list(evidence)).fetchall()
+            return ScopeLookup(db, account).parse_facts(rows)
 
-    def scopes(self, account: str) -> Sequence[Scope]:
+    def list_scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something is left of."""
-        with self._in(account) as (db, number):
-            return turns.scopes(db, number, account)
+        with self._read_account(account) as (db, account_id):
+            return turns.list_scopes(db, account_id, account)
 
-    def tallies(self, account: str) -> Sequence[Tally]:
+    def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
         """How much is in every exact scope."""
-        with self._in(account) as (db, number):
-            return turns.tallies(db, number, account)
+        with self._read_account(account) as (db, account_id):
+            return turns.count_by_scope(db, account_id, account)
 
-    def turns(
+    def list_turns(
         self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
-    ) -> Sequence[Turn]:
+    ) -> Sequence[StoredTurn]:
         """What exactly this scope holds of what was said, between two positions."""
-        with self._in(scope.account) as (db, number):
-            return turns.turns(db, number, scope, after, before, limit, newest=newest)
+        with self._read_account(scope.account) as (db, account_id):
+            return turns.list_turns(db, account_id, scope, after, before, limit, newest=newest)
 
-    def witnesses(self, account: str, *, scope: Scope | None = None, source: str | None = None,
-                  ids: Sequence[str] = ()) -> Sequence[Witness]:  # fmt: skip
+    def evidence_rows(self, account: str, *, scope: Scope | None = None, source: str | None = None,
+                  ids: Sequence[str] = ()) -> Sequence[EvidenceRow]:  # fmt: skip
         """Evidence by scope, by source or by id."""
-        with self._in(account) as (db, number):
+        with self._read_account(account) as (db, account_id):
             if scope is not None:
-                rows = run(db, "evidence_by_space", json_list(list(spaces_of(db, number, scope))))
+                rows = run_query(db, "evidence_by_space", to_json_list(list(find_visible_spaces(db, account_id, scope))))
             elif source is not None:
-                rows = run(db, "evidence_by_source", source, *span(number))
+                rows = run_query(db, "evidence_by_source", source, *get_id_range(account_id))
             else:
-                rows = run(db, "evidence_named", *span(number), json_list(ids))
-            scopes, wanted, asked = Scopes(db, account), set(ids), scope is not None or source is not None
+                rows = run_query(db, "evidence_named", *get_id_range(account_id), to_json_list(ids))
+            scopes, wanted_ids, is_filtered = ScopeLookup(db, account), set(ids), scope is not None or source is not None
             return [
-                Witness(name, id_ - base(number), scopes[space], digest, said_by, tuple(json.loads(held)))
-                for id_, name, space, digest, said_by, held in rows.fetchall()
-                if source in (None, said_by) and (name in wanted or (not wanted and asked))
+                EvidenceRow(name, id_ - get_id_base(account_id), scopes[space], digest, row_source, tuple(json.loads(blob_hashes)))
+                for id_, name, space, digest, row_source, blob_hashes in rows.fetchall()
+                if source in (None, row_source) and (name in wanted_ids or (not wanted_ids and is_filtered))
             ]
 
-    def rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+    def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
         """Every row of a view, for comparison."""
-        with self._in(account) as (db, number):
-            found = run(db, f"rows_{view}", *span(number)).fetchall()
+        with self._read_account(account) as (db, account_id):
+            view_rows = run_query(db, f"rows_{view}", *get_id_range(account_id)).fetchall()
             if view == "passages":
-                found += run(db, "rows_postings", number).fetchall()
-        return iter(found)
+                view_rows += run_query(db, "rows_postings", account_id).fetchall()
+        return iter(view_rows)
 
-    def folded(self, account: str, after: int, upto: int) -> Sequence[Row]:
+    def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
         """The rows the views have of some entries."""
-        with self._in(account) as (db, number):
-            return folded(db, number, account, after, upto)
+        with self._read_account(account) as (db, account_id):
+            return load_view_rows(db, account_id, account, after, upto)
 
     # Vectors ----------------------------------------------------------------------------------------------------------
 
-    def model(self) -> tuple[str, int] | None:
+    def current_model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with."""
-        found = self._write.glance(lambda db: ledger.current(db, self._write.noted(db)))
-        return None if found is None else (found.name, found.dim)
+        model = self._write.read_on_writer(lambda db: ledger.get_current_model(db, self._write.get_read_cache(db)))
+        return None if model is None else (model.name, model.dim)
 
-    def use_model(self, name: str, dim: int) -> None:
+    def bind_model(self, name: str, dim: int) -> None:
         """Bind the store to an embedder."""
-        bound = self.model()
+        bound = self.current_model()
         if bound is None:
-            self._write(lambda db: ledger.first_model(db, name, dim))
-            bound = self.model()
+            self._write(lambda db: ledger.bind_first_model(db, name, dim))
+            bound = self.current_model()
         if bound != (name, dim) and bound is not None:
             raise ModelMismatch(
                 f"The store was indexed with {bound[0]} ({bound[1]} dimensions), not {name} ({dim}).",
                 hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` to embed it anew.",
             )
 
-    def cached(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
         """Which texts have a vector under the current model."""
-        return self._write.glance(lambda db: vectors.cached(db, hashes))
+        return self._write.read_on_writer(lambda db: vectors.find_cached_hashes(db, hashes))
 
-    def pending(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
+    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector under a model."""
-        with self._database.reading() as db:
-            chosen = vectors.current(db) if model is None else vectors.named(db, model)
-            rows = run(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
-        return {digest: together(earlier, text) for digest, earlier, text in rows}
+        with self._database.read_transaction() as db:
+            chosen = vectors.load_current_model(db) if model is None else vectors.load_model(db, model)
+            rows = run_query(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
+        return {digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows}
 
     def put_vectors(self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
         """Remember vectors by text hash."""
@@ -328,92 +328,92 @@ class SqliteStore(SqliteOverlay):
 
     # Consumers --------------------------------------------------------------------------------------------------------
 
-    def cursor(self, account: str, consumer: str) -> int:
+    def get_cursor(self, account: str, consumer: str) -> int:
         """How far a consumer has come."""
-        with self._in(account) as (db, number):
-            return run(db, "cursor", number, consumer).get or 0
+        with self._read_account(account) as (db, account_id):
+            return run_query(db, "cursor", account_id, consumer).get or 0
 
-    def advance(self, account: str, consumer: str, seq: int) -> None:
+    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
-        self._write(lambda db: ledger.advance(db, account, consumer, seq))
+        self._write(lambda db: ledger.move_cursor(db, account, consumer, seq))
 
-    def fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
         """Keep what a consumer could not do."""
         at = self.mint.now()
-        self._write(lambda db: ledger.fault(db, account, consumer, seq, error, raw, at))
+        self._write(lambda db: ledger.record_fault(db, account, consumer, seq, error, raw, at))
 
-    def settle(self, account: str, faults: Sequence[int]) -> int:
+    def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
         """Forget faults that were mended or given up; how many there were."""
-        return self._write(lambda db: ledger.settle(db, account, faults))
+        return self._write(lambda db: ledger.delete_faults(db, account, fault_ids))
 
-    def faults(self, account: str) -> Sequence[Fault]:
+    def list_faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""
-        with self._in(account) as (db, number):
-            return [Fault(row[0], account, *row[1:]) for row in run(db, "faults", number)]
+        with self._read_account(account) as (db, account_id):
+            return [Fault(row[0], account, *row[1:]) for row in run_query(db, "faults", account_id)]
 
     # Blobs ------------------------------------------------------------------------------------------------------------
 
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes under their hash, once."""
-        blob = Blob.of(data, media_type)
-        self._write(lambda db: blobs.put(db, ledger.account_of(db, account).id, [blob]))
+        blob = Blob.from_bytes(data, media_type)
+        self._write(lambda db: blobs.insert_blobs(db, ledger.get_or_create_account(db, account).id, [blob]))
         return blob.hash
 
-    def blob(self, account: str, hash: str) -> Blob | None:
+    def get_blob(self, account: str, hash: str) -> Blob | None:
         """A blob with its bytes."""
-        with self._in(account) as (db, number):
-            return blobs.get(db, number, hash)
+        with self._read_account(account) as (db, account_id):
+            return blobs.load_blob(db, account_id, hash)
 
-    def blobs(self, account: str) -> Sequence[Blob]:
+    def list_blobs(self, account: str) -> Sequence[Blob]:
         """Every blob without its bytes."""
-        with self._in(account) as (db, number):
-            return blobs.listed(db, number)
+        with self._read_account(account) as (db, account_id):
+            return blobs.list_blobs(db, account_id)
 
     def drop_blob(self, account: str, hash: str) -> bool:
         """Destroy a blob."""
-        return self._write(lambda db: blobs.drop(db, account, hash))
+        return self._write(lambda db: blobs.delete_blob(db, account, hash))
 
     # Recalls ----------------------------------------------------------------------------------------------------------
 
-    def touched(self, account: str, threads: Sequence[str]) -> Mapping[str, Touch]:
+    def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
         """How often threads were recalled."""
-        with self._in(account) as (db, number):
-            rows = run(db, "touched", number, json_list(threads)).fetchall()
-        return {thread: Touch(count, last) for thread, count, last in rows}
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "touched", account_id, to_json_list(threads)).fetchall()
+        return {thread: AccessCount(count, last) for thread, count, last in rows}
 
     # Care -------------------------------------------------------------------------------------------------------------
 
-    def check(self) -> Sequence[str]:
+    def check_integrity(self) -> Sequence[str]:
         """Problems of the file and of the index."""
-        with self._database.reading() as db:
-            return health.check(db)
+        with self._database.read_transaction() as db:
+            return health.check_store(db)
 
-    def mistyped(self) -> Sequence[str]:
+    def find_type_errors(self) -> Sequence[str]:
         """The tables with values in them that no row of theirs can have."""
-        with self._database.reading() as db:
-            return list(strays.mistyped(db))
+        with self._database.read_transaction() as db:
+            return list(strays.find_type_errors(db))
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""
-        dropped = self._write(health.repair)
+        repaired = self._write(health.repair_index)
         self.index.cache.clear()
-        return dropped
+        return repaired
 
-    def stats(self, account: str) -> Mapping[str, Any]:
+    def get_stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes."""
-        with self._in(account) as (db, number):
-            return care.stats(db, number or None, self.path)
+        with self._read_account(account) as (db, account_id):
+            return care.collect_stats(db, account_id or None, self.path)
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy while others go on."""
-        with self._database.lent() as db:
-            care.backup(db, target)
+        with self._database.borrow_connection() as db:
+            care.write_backup(db, target)
 
     def close(self) -> None:
         """Close every connection, once the write that is going on is done; closing twice is fine."""
         self._write.close()
 
 
-def open_store(url: str, *, mint: Mint | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:
+def open_store(url: str, *, mint: IdGenerator | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:
     """Open the store a `sqlite:///` URL names, making it if it is not there."""
-    return SqliteStore(path_of(url), mint or Mint(), settings or {})
+    return SqliteStore(parse_url(url), mint or IdGenerator(), settings or {})

@@ -7,36 +7,36 @@ from typing import Any
 
 import apsw
 
-from told.backends.sqlite.connect import run
-from told.backends.sqlite.rows import SEQ_MASK, Scopes, position, space_of, span
-from told.backends.sqlite.sql import narrowed
+from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.rows import SEQ_MASK, ScopeLookup, make_entry_id, find_space, get_id_range
+from told.backends.sqlite.sql import add_condition
 from told.core.scope import Scope
-from told.ports import Tally, Turn
+from told.ports import ScopeTally, StoredTurn
 
 
-def scopes(db: apsw.Connection, number: int, account: str) -> Sequence[Scope]:
+def list_scopes(db: apsw.Connection, account_id: int, account: str) -> Sequence[Scope]:
     """Every exact scope that something is left of."""
-    found = [Scope(account, *ids) for ids in run(db, "scopes", number)]
-    return sorted(found, key=lambda scope: sorted(scope.ids().items()))
+    scopes_found = [Scope(account, *ids) for ids in run_query(db, "scopes", account_id)]
+    return sorted(scopes_found, key=lambda scope: sorted(scope.ids().items()))
 
 
-def tallies(db: apsw.Connection, number: int, account: str) -> Sequence[Tally]:
+def count_by_scope(db: apsw.Connection, account_id: int, account: str) -> Sequence[ScopeTally]:
     """How much is in every exact scope, in the same order."""
-    rows = run(db, "tallies", number, *span(number)).fetchall()
-    found = [Tally(Scope(account, *row[:3]), *row[3:]) for row in rows]
-    return sorted(found, key=lambda tally: sorted(tally.scope.ids().items()))
+    rows = run_query(db, "tallies", account_id, *get_id_range(account_id)).fetchall()
+    counts = [ScopeTally(Scope(account, *row[:3]), *row[3:]) for row in rows]
+    return sorted(counts, key=lambda tally: sorted(tally.scope.ids().items()))
 
 
-def turns(
-    db: apsw.Connection, number: int, scope: Scope, after: int, before: int, limit: int, *, newest: bool
-) -> Sequence[Turn]:
+def list_turns(
+    db: apsw.Connection, account_id: int, scope: Scope, after: int, before: int, limit: int, *, newest: bool
+) -> Sequence[StoredTurn]:
     """The turns of exactly this scope between two positions."""
-    space = space_of(db, number, scope)
+    space = find_space(db, account_id, scope)
     if space is None:
         return []
-    query = narrowed("turns", "", f"ORDER BY o.id {'DESC' if newest else 'ASC'} LIMIT ?6")
-    within = (space[0], position(number, after), position(number, before), *span(number), limit)
-    rows: list[Any] = db.execute(query, within).fetchall()
-    places = [place & SEQ_MASK for place, *_ in rows]
-    found = map(Turn, places, Scopes(db, scope.account).facts([tuple(row) for _, *row in rows]))
-    return list(found)[:: -1 if newest else 1]
+    query = add_condition("turns", "", f"ORDER BY o.id {'DESC' if newest else 'ASC'} LIMIT ?6")
+    params = (space[0], make_entry_id(account_id, after), make_entry_id(account_id, before), *get_id_range(account_id), limit)
+    rows: list[Any] = db.execute(query, params).fetchall()
+    positions = [position & SEQ_MASK for position, *_ in rows]
+    stored_turns = map(StoredTurn, positions, ScopeLookup(db, scope.account).parse_facts([tuple(row) for _, *row in rows]))
+    return list(stored_turns)[:: -1 if newest else 1]

@@ -15,92 +15,92 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run, run_many, run_rows
-from told.backends.sqlite.rows import PART_BITS, PART_MASK, hex_list, part_span
+from told.backends.sqlite.connect import run_query, run_many, run_batched
+from told.backends.sqlite.rows import PART_BITS, PART_MASK, to_hex_list, get_passage_id_range
 from told.core import score
 from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
-from told.core.score import FINE, WIDE, ZERO, fine, quantise
-from told.core.value import quick
+from told.core.score import QUERY_CODE_LENGTH, INT16_MAX, BYTE_BIAS, encode_query, quantise
+from told.core.value import fast_frozen_init
 
-BLOCK: Final = 256
-BUILDER: Final = 2
-AT_ONCE: Final = 64
+BLOCK_SIZE: Final = 256
+BUILDER_VERSION: Final = 2
+PACK_BATCH: Final = 64
 """How many vectors are packed together: more no longer fit where a processor is quick to find them."""
 
 
-def pack(rows: Iterable[Sequence[float]]) -> list[bytes]:
+def pack_vectors(rows: Iterable[Sequence[float]]) -> list[bytes]:
     """Vectors as stored; faster where NumPy is installed, and the same bytes where it is not."""
     try:
         import numpy as np
     except ImportError:
         return [quantise(row) for row in rows]
-    left, codes = iter(rows), list[bytes]()
-    while some := list(islice(left, AT_ONCE)):
-        values = np.array(some, dtype=np.float64)
+    remaining, codes = iter(rows), list[bytes]()
+    while batch := list(islice(remaining, PACK_BATCH)):
+        values = np.array(batch, dtype=np.float64)
         peaks = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
         peaks[peaks == 0.0] = 127.0
         values *= (127.0 / peaks)[:, np.newaxis]
-        whole, dim = np.rint(values, out=values).astype(np.int8).tobytes(), values.shape[1]
-        codes += (whole[row * dim : (row + 1) * dim] for row in range(len(some)))
+        packed, dim = np.rint(values, out=values).astype(np.int8).tobytes(), values.shape[1]
+        codes += (packed[row * dim : (row + 1) * dim] for row in range(len(batch)))
     return codes
 
 
-def code_of(vector: Sequence[float]) -> bytes:
+def pack_vector(vector: Sequence[float]) -> bytes:
     """One vector as stored."""
-    [code] = pack([vector])
+    [code] = pack_vectors([vector])
     return code
 
 
-def aim(vector: Sequence[float]) -> bytes:
+def pack_query(vector: Sequence[float]) -> bytes:
     """A query as it is compared; faster where NumPy is installed, and the same bytes where it is not."""
     try:
         import numpy as np
     except ImportError:
-        return fine(vector)
+        return encode_query(vector)
     values = np.array(vector, dtype=np.float64)
     peak = np.maximum.reduce(np.abs(values), initial=0.0)
     if not peak:
         return b""
     values /= peak
-    values *= WIDE
+    values *= INT16_MAX
     np.rint(values, out=values)
-    values *= FINE / sqrt(values @ values)
+    values *= QUERY_CODE_LENGTH / sqrt(values @ values)
     np.rint(values, out=values)
-    values += ZERO
+    values += BYTE_BIAS
     return values.astype(np.int16).tobytes()
 
 
 @lru_cache(maxsize=16)
-def asked(query: bytes) -> tuple[Any, float]:
+def unpack_query(query: bytes) -> tuple[Any, float]:
     """The values of a query as NumPy likes them, and their length."""
     import numpy as np
 
-    values = np.frombuffer(query, np.int16) - np.float32(ZERO)
+    values = np.frombuffer(query, np.int16) - np.float32(BYTE_BIAS)
     return values, sqrt(values @ values)
 
 
-def toward(query: bytes, code: bytes) -> float:
+def compute_query_cosine(query: bytes, code: bytes) -> float:
     """The cosine of a query with a code; faster where NumPy is installed, and the same bits where it is not."""
     try:
         import numpy as np
     except ImportError:
-        return score.toward(query, code)
-    values, length = asked(query)
+        return score.query_cosine(query, code)
+    values, length = unpack_query(query)
     norms = length * score.norm(code)
     return float(values @ np.frombuffer(code, np.int8).astype(np.float64)) / norms if norms else 0.0
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Model:
+class StoredModel:
     """An embedder as the file knows it."""
 
     id: int
     name: str
     dim: int
 
-    def check(self, name: str | None, dim: int) -> None:
+    def require_match(self, name: str | None, dim: int) -> None:
         """Refuse vectors of another model."""
         if (name or self.name, dim) != (self.name, self.dim):
             raise ModelMismatch(
@@ -108,148 +108,148 @@ class Model:
                 hint="Open it again with that embedder.",
             )
 
-    def check_all(self, vectors: Mapping[bytes, Sequence[float]]) -> None:
+    def require_dimensions(self, vectors: Mapping[bytes, Sequence[float]]) -> None:
         """Refuse vectors of another length than the model's."""
         for width in set(map(len, vectors.values())):
-            self.check(None, width)
+            self.require_match(None, width)
 
-    def fits(self, code: Any) -> bool:
+    def is_valid_code(self, code: Any) -> bool:
         """Whether this can be the code of one of the model's vectors."""
         return isinstance(code, bytes) and len(code) == self.dim
 
-    def remember(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> list[bytes]:
+    def store_vectors(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> list[bytes]:
         """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
         if not vectors:
             return []
-        rows = zip(repeat(self.id), vectors, pack(vectors.values()))
-        return [digest for digest, awaited in run_rows(db, "add_embedding", rows, len(vectors)) if awaited]
+        rows = zip(repeat(self.id), vectors, pack_vectors(vectors.values()))
+        return [digest for digest, awaited in run_batched(db, "add_embedding", rows, len(vectors)) if awaited]
 
 
-def current(db: apsw.Connection) -> Model | None:
+def load_current_model(db: apsw.Connection) -> StoredModel | None:
     """The model searches use."""
-    row = run(db, "model").fetchone()
-    return None if row is None else Model(*row)
+    row = run_query(db, "model").fetchone()
+    return None if row is None else StoredModel(*row)
 
 
-def named(db: apsw.Connection, name: str) -> Model | None:
+def load_model(db: apsw.Connection, name: str) -> StoredModel | None:
     """A model by name."""
-    row = run(db, "model_named", name).fetchone()
-    return None if row is None else Model(*row)
+    row = run_query(db, "model_named", name).fetchone()
+    return None if row is None else StoredModel(*row)
 
 
-def cached(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
+def find_cached_hashes(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
     """Which texts have a vector under the current model."""
-    return frozenset(digest for (digest,) in run(db, "embedded", hex_list(hashes)))
+    return frozenset(digest for (digest,) in run_query(db, "embedded", to_hex_list(hashes)))
 
 
-def fold_blocks(db: apsw.Connection, model: Model, part: int, first: int, rows: int) -> int:
+def build_blocks(db: apsw.Connection, model: StoredModel, part: int, first: int, rows: int) -> int:
     """Make the blocks that are full and complete between two ordinals; return how many."""
-    made = 0
-    for number in range(first // BLOCK, rows // BLOCK):
-        start = number * BLOCK
-        lo, _ = part_span(part, start)
-        codes = run(db, "part_codes", model.id, lo, lo + BLOCK).fetchall()
-        if len(codes) == BLOCK and all(model.fits(code) for _, code in codes):
+    built = 0
+    for number in range(first // BLOCK_SIZE, rows // BLOCK_SIZE):
+        start = number * BLOCK_SIZE
+        lo, _ = get_passage_id_range(part, start)
+        codes = run_query(db, "part_codes", model.id, lo, lo + BLOCK_SIZE).fetchall()
+        if len(codes) == BLOCK_SIZE and all(model.is_valid_code(code) for _, code in codes):
             body = b"".join(code for _, code in codes)
-            epoch = run(db, "part_state", part).fetchone()[3]
-            digest = manifest(model, part, number, epoch, body)
-            run(db, "add_block", model.id, part, number, epoch, BUILDER, digest, body)
-            made += 1
-    return made
+            epoch = run_query(db, "part_state", part).fetchone()[3]
+            digest = hash_block(model, part, number, epoch, body)
+            run_query(db, "add_block", model.id, part, number, epoch, BUILDER_VERSION, digest, body)
+            built += 1
+    return built
 
 
-def manifest(model: Model, part: int, number: int, epoch: int, codes: bytes) -> bytes:
+def hash_block(model: StoredModel, part: int, number: int, epoch: int, codes: bytes) -> bytes:
     """The hash of a block, over its place and what it was made from as well as its bytes: none stands for another."""
-    return sha256(f"{model.id}\n{part}\n{number}\n{epoch}\n{BUILDER}\n".encode(), codes)
+    return sha256(f"{model.id}\n{part}\n{number}\n{epoch}\n{BUILDER_VERSION}\n".encode(), codes)
 
 
-def sound(model: Model, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
+def is_valid_block(model: StoredModel, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
     """Whether a block is what its manifest says and belongs to this place in this epoch of its partition."""
     number, made_in, builder, digest, codes = row
-    fits = made_in == epoch and builder == BUILDER and isinstance(codes, bytes) and len(codes) == BLOCK * model.dim
-    return fits and manifest(model, part, number, epoch, codes) == digest
+    is_current = made_in == epoch and builder == BUILDER_VERSION and isinstance(codes, bytes) and len(codes) == BLOCK_SIZE * model.dim
+    return is_current and hash_block(model, part, number, epoch, codes) == digest
 
 
-def load(db: apsw.Connection, model: Model, part: int, epoch: int, first: int, rows: int) -> dict[int, bytes]:
+def load_codes(db: apsw.Connection, model: StoredModel, part: int, epoch: int, first: int, rows: int) -> dict[int, bytes]:
     """Runs of codes by the ordinal they begin at: whole sound blocks, and what there is of single rows elsewhere.
 
     A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
     """
-    found: dict[int, bytes] = {}
-    start, full = -(-first // BLOCK), rows // BLOCK
-    for row in run(db, "blocks", model.id, part, start).fetchall() if start < full else ():
-        if sound(model, part, epoch, row) and row[0] < full:
-            found[row[0] * BLOCK] = row[4]
+    runs: dict[int, bytes] = {}
+    start, full = -(-first // BLOCK_SIZE), rows // BLOCK_SIZE
+    for row in run_query(db, "blocks", model.id, part, start).fetchall() if start < full else ():
+        if is_valid_block(model, part, epoch, row) and row[0] < full:
+            runs[row[0] * BLOCK_SIZE] = row[4]
     ordinal = first
     while ordinal < rows:
-        if ordinal in found:
-            ordinal += BLOCK
+        if ordinal in runs:
+            ordinal += BLOCK_SIZE
             continue
-        stop = min(rows, next((begin for begin in sorted(found) if begin > ordinal), rows))
-        lo, _ = part_span(part)
-        found.update(_codes(db, model, lo + ordinal, lo + stop))
+        stop = min(rows, next((begin for begin in sorted(runs) if begin > ordinal), rows))
+        lo, _ = get_passage_id_range(part)
+        runs.update(_load_code_runs(db, model, lo + ordinal, lo + stop))
         ordinal = stop
-    return found
+    return runs
 
 
-def _codes(db: apsw.Connection, model: Model, lo: int, hi: int) -> dict[int, bytes]:
+def _load_code_runs(db: apsw.Connection, model: StoredModel, lo: int, hi: int) -> dict[int, bytes]:
     """Runs of the codes of single passages, none longer than a block, each known to be a vector of the model."""
-    codes = dict(run(db, "part_codes", model.id, lo, hi).fetchall())
-    if not all(map(model.fits, codes.values())):
+    codes = dict(run_query(db, "part_codes", model.id, lo, hi).fetchall())
+    if not all(map(model.is_valid_code, codes.values())):
         raise StoreCorrupt("A vector of the index is damaged.", hint="Run `told rebuild`, then `told reindex`.")
-    begins = [ordinal for ordinal in codes if ordinal - 1 not in codes or ordinal % BLOCK == 0]
-    ends = [ordinal + 1 for ordinal in codes if ordinal + 1 not in codes or (ordinal + 1) % BLOCK == 0]
+    begins = [ordinal for ordinal in codes if ordinal - 1 not in codes or ordinal % BLOCK_SIZE == 0]
+    ends = [ordinal + 1 for ordinal in codes if ordinal + 1 not in codes or (ordinal + 1) % BLOCK_SIZE == 0]
     runs = zip(begins, ends, strict=True)
     return {begin: b"".join(map(codes.__getitem__, range(begin, end))) for begin, end in runs}
 
 
-def put(db: apsw.Connection, model: Model, vectors: Mapping[bytes, Sequence[float]], *, live: bool) -> None:
+def store_late_vectors(db: apsw.Connection, model: StoredModel, vectors: Mapping[bytes, Sequence[float]], *, is_searched: bool) -> None:
     """Cache vectors that came late and let the partitions that waited for them see them.
 
     One whose text was erased while it was being embedded comes too late.
     """
-    model.check_all(vectors)
-    passages = waiting(db, list(vectors))
-    known = cached(db, list(vectors)).union(digest for _, digest in passages)
+    model.require_dimensions(vectors)
+    passages = find_waiting_passages(db, list(vectors))
+    known_hashes = find_cached_hashes(db, list(vectors)).union(digest for _, digest in passages)
     # Erased meanwhile, or robbed of its vector by damage: every passage is looked at.
-    if lost := [digest for digest in vectors if digest not in known]:
-        passages += run(db, "passages_with_hash", hex_list(lost)).fetchall()
-        known = known.union(digest for _, digest in passages)
-    model.remember(db, {digest: vector for digest, vector in vectors.items() if digest in known})
-    if live:
-        arrive(db, model, passages)
+    if lost := [digest for digest in vectors if digest not in known_hashes]:
+        passages += run_query(db, "passages_with_hash", to_hex_list(lost)).fetchall()
+        known_hashes = known_hashes.union(digest for _, digest in passages)
+    model.store_vectors(db, {digest: vector for digest, vector in vectors.items() if digest in known_hashes})
+    if is_searched:
+        mark_vectors_ready(db, model, passages)
 
 
-def waiting(db: apsw.Connection, hashes: Sequence[bytes]) -> list[tuple[int, bytes]]:
+def find_waiting_passages(db: apsw.Connection, hashes: Sequence[bytes]) -> list[tuple[int, bytes]]:
     """The passages that wait for these vectors, each with the one it waits for."""
-    return run(db, "waiting", hex_list(hashes)).fetchall()
+    return run_query(db, "waiting", to_hex_list(hashes)).fetchall()
 
 
-def arrive(db: apsw.Connection, model: Model, passages: Sequence[tuple[int, bytes]]) -> None:
+def mark_vectors_ready(db: apsw.Connection, model: StoredModel, passages: Sequence[tuple[int, bytes]]) -> None:
     """Let passages whose vectors came be found by them."""
     run_many(db, "ready_passage", [(id_,) for id_, _ in passages])
     parts: dict[int, list[int]] = {}
     for id_, _ in passages:
         parts.setdefault(id_ >> PART_BITS, []).append(id_ & PART_MASK)
     for part, ordinals in parts.items():
-        run(db, "bump_part", part)
-        rows = run(db, "part_state", part).fetchone()[0]
-        for number in {ordinal // BLOCK for ordinal in ordinals}:
-            fold_blocks(db, model, part, number * BLOCK, min(rows, (number + 1) * BLOCK))
+        run_query(db, "bump_part", part)
+        rows = run_query(db, "part_state", part).fetchone()[0]
+        for number in {ordinal // BLOCK_SIZE for ordinal in ordinals}:
+            build_blocks(db, model, part, number * BLOCK_SIZE, min(rows, (number + 1) * BLOCK_SIZE))
 
 
-def drop_misfits(db: apsw.Connection) -> int:
+def drop_invalid_vectors(db: apsw.Connection) -> int:
     """Drop vectors that are not of their model's size, whose passages wait for new ones; return how many there were."""
-    run(db, "drop_misfit_vectors")
+    run_query(db, "drop_misfit_vectors")
     dropped = db.changes()
     if dropped:
-        run(db, "wait_again")
+        run_query(db, "wait_again")
     return dropped
 
 
-def drop_orphans(db: apsw.Connection, hashes: Iterable[Any]) -> int:
+def drop_orphan_vectors(db: apsw.Connection, hashes: Iterable[Any]) -> int:
     """Drop the vectors, of every model, of texts that no passage has any more; return how many there were."""
     texts = {digest for digest in hashes if isinstance(digest, bytes)}  # a damaged passage may hold anything
-    held = {digest for _, digest in run(db, "passages_with_hash", hex_list([*texts]))}
-    run(db, "drop_vectors", hex_list([*texts - held]))
+    used = {digest for _, digest in run_query(db, "passages_with_hash", to_hex_list([*texts]))}
+    run_query(db, "drop_vectors", to_hex_list([*texts - used]))
     return db.changes()

@@ -18,13 +18,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import apsw
 
-from told.backends.sqlite.connect import Database, translated
-from told.backends.sqlite.growth import Growth
-from told.backends.sqlite.memo import Memo
+from told.backends.sqlite.connect import Database, translate_errors
+from told.backends.sqlite.growth import WriteBuffer
+from told.backends.sqlite.memo import ReadCache
 
-AT_ONCE: Final = (False,)
+NON_BLOCKING: Final = (False,)
 """How a lock is tried, by `map`: it takes the lock and notes so in one step, between which no interrupt can strike."""
-NAP: Final = 1.0
+MAX_SLEEP_SECONDS: Final = 1.0
 """The longest anybody sleeps: an interrupt may strike whoever was about to wake them."""
 
 T = TypeVar("T")
@@ -32,75 +32,75 @@ Work = Callable[[apsw.Connection], T]
 
 
 @dataclass(slots=True, eq=False)
-class Job(Generic[T]):
+class WriteJob(Generic[T]):
     """One caller's work and what came of it."""
 
     work: Work[T]
-    keeps: bool
-    gathers: bool
+    keeps_cache: bool
+    uses_buffer: bool
     done: bool = False
     asleep: bool = False
     result: Any = None
     error: BaseException | None = None
-    baton: threading.Lock = field(default_factory=threading.Lock)
+    wake_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.baton.acquire()
+        self.wake_lock.acquire()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Wake whoever waits for the job, or let it not fall asleep."""
         with suppress(RuntimeError):
-            self.baton.release()
+            self.wake_lock.release()
 
 
 @dataclass(slots=True)
-class Writer:
+class GroupCommitWriter:
     """The one door to the file's write lock."""
 
     database: Database
     limit: int
     watch: Callable[[str], object] = len  # nobody watches: the least that can be done with the name of a step
-    memo: Memo = field(default_factory=Memo)
-    growth: Growth = field(default_factory=Growth)
+    read_cache: ReadCache = field(default_factory=ReadCache)
+    write_buffer: WriteBuffer = field(default_factory=WriteBuffer)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _queue: deque[Job[Any]] = field(default_factory=deque)
-    _done: deque[Job[Any]] = field(default_factory=deque)
+    _queue: deque[WriteJob[Any]] = field(default_factory=deque)
+    _finished: deque[WriteJob[Any]] = field(default_factory=deque)
     _committed: bool = False
-    _apart: bool = False
+    _one_by_one: bool = False
 
-    def __call__(self, work: Work[T], *, keeps: bool = False, gathers: bool = False) -> T:
+    def __call__(self, work: Work[T], *, keeps_cache: bool = False, uses_buffer: bool = False) -> T:
         """Do some work in a transaction and return once it is durable; it is said if it keeps the memo, or gathers."""
-        job, taken = Job(work, keeps, gathers), [False]
+        job, acquired = WriteJob(work, keeps_cache, uses_buffer), [False]
         try:
             self._queue.append(job)
             while not job.done:
-                taken[:] = map(self._lock.acquire, AT_ONCE)
-                if not taken[0]:
-                    self._sleep(job)
-                while taken[0] and not job.done:
-                    self._write(job)
+                acquired[:] = map(self._lock.acquire, NON_BLOCKING)
+                if not acquired[0]:
+                    self._wait_for_wake(job)
+                while acquired[0] and not job.done:
+                    self._write_group(job)
         except BaseException:
             with suppress(ValueError):
                 self._queue.remove(job)
-            self._pass_on()
+            self._wake_next_writer()
             raise
         finally:
-            if taken[0]:
+            if acquired[0]:
                 self._lock.release()
-                self._pass_on()
+                self._wake_next_writer()
         if job.error is not None:
-            with translated():
+            with translate_errors():
                 raise job.error
         result: T = job.result
         return result
 
-    def alone(self, work: Work[T]) -> T:
+    def run_exclusive(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
         try:
-            with self._lock, translated(), Ended(self.database, self._connection()) as db:
+            with self._lock, translate_errors(), WriteSession(self.database, self._get_connection()) as db:
                 return work(db)
         finally:
-            self._pass_on()
+            self._wake_next_writer()
 
     def close(self) -> None:
         """Close the file once the write that is going on is done; those who wait to write are told so."""
@@ -108,108 +108,108 @@ class Writer:
             with self._lock:
                 self.database.close()
         finally:
-            self._pass_on()
+            self._wake_next_writer()
 
-    def glance(self, work: Work[T]) -> T:
+    def read_on_writer(self, work: Work[T]) -> T:
         """Do some quick reading where the pages just written are still at hand, unless somebody is writing now.
 
         Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
         """
-        taken = [False]
+        acquired = [False]
         try:
-            taken[:] = map(self._lock.acquire, AT_ONCE)
-            if taken[0]:
-                with translated(), Ended(self.database, self._connection()) as db:
+            acquired[:] = map(self._lock.acquire, NON_BLOCKING)
+            if acquired[0]:
+                with translate_errors(), WriteSession(self.database, self._get_connection()) as db:
                     return work(db)
-            with self.database.lent() as db:
+            with self.database.borrow_connection() as db:
                 return work(db)
         finally:
-            if taken[0]:
+            if acquired[0]:
                 self._lock.release()
-                self._pass_on()
+                self._wake_next_writer()
 
-    def noted(self, db: apsw.Connection) -> Memo:
+    def get_read_cache(self, db: apsw.Connection) -> ReadCache:
         """What was noted of the file as a glance sees it; beside somebody who writes, nothing."""
         if db is not self.database.writer:
-            return Memo()
+            return ReadCache()
         db.execute("PRAGMA data_version").fetchall()  # a connection knows of others' commits once it reads
-        if self.memo.version != db.data_version():
-            self.memo = Memo(db.data_version())
-        return self.memo
+        if self.read_cache.version != db.data_version():
+            self.read_cache = ReadCache(db.data_version())
+        return self.read_cache
 
-    def pause(self) -> bool:
+    def pause_writes(self) -> bool:
         """Wait until nobody writes and let nobody begin until `resume`; False if that takes too long."""
-        return self._lock.acquire(timeout=self.database.patience)
+        return self._lock.acquire(timeout=self.database.busy_timeout)
 
-    def resume(self) -> None:
+    def resume_writes(self) -> None:
         """Let others write again."""
         self._lock.release()
-        self._pass_on()
+        self._wake_next_writer()
 
-    def _pass_on(self) -> None:
+    def _wake_next_writer(self) -> None:
         """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
         if self._queue:
             with suppress(IndexError):
-                self._queue[0].stir()
+                self._queue[0].wake()
 
-    def _sleep(self, job: Job[Any]) -> None:
+    def _wait_for_wake(self, job: WriteJob[Any]) -> None:
         """Sleep until stirred, being stirred before counts, or a while; however that ends, the next one is roused."""
         job.asleep = True
         try:
-            job.baton.acquire(timeout=NAP)
+            job.wake_lock.acquire(timeout=MAX_SLEEP_SECONDS)
         finally:
             job.asleep = False
-            self._rouse()
+            self._wake_finished()
 
-    def _rouse(self) -> None:
+    def _wake_finished(self) -> None:
         """Wake one of those whose jobs are done; each sleeper among them rouses another, so all of them get up.
 
         One who was awake already may have looked for another before any was here, and is not relied upon.
         """
         with suppress(IndexError):
             while True:
-                job = self._done.popleft()
-                job.stir()
+                job = self._finished.popleft()
+                job.wake()
                 if job.asleep:
                     return
 
-    def _finish(self, *jobs: Job[Any]) -> None:
+    def _finish_jobs(self, *jobs: WriteJob[Any]) -> None:
         """Let those who wait for jobs go on; one that came to nothing is done again by its own thread."""
         for job in jobs:
             job.done = self._committed or job.error is not None
             if job.asleep:
-                self._done.append(job)
+                self._finished.append(job)
             else:
-                job.stir()
-        self._rouse()
+                job.wake()
+        self._wake_finished()
 
-    def _connection(self) -> apsw.Connection:
+    def _get_connection(self) -> apsw.Connection:
         """The connection to write on; what was noted counts for as long as it is the same, whose versions it names."""
         db = self.database.writer
         if db is None:
-            self.memo, db = Memo(), self.database.writing()
+            self.read_cache, db = ReadCache(), self.database.open_writer()
         return db
 
-    def _write(self, own: Job[Any]) -> None:
+    def _write_group(self, own_job: WriteJob[Any]) -> None:
         """Write for whoever waits, in one transaction; one that spoils it fails, and the others are done again.
 
         What interrupts this thread is no concern of the others: unless theirs are done, their jobs wait for another.
         """
-        jobs: list[Job[Any]] = []
-        jobs += map(deque.popleft, (self._queue,)) if self._queue else (own,)  # one an interrupt lost is done again
-        self._committed = self._apart = False
+        jobs: list[WriteJob[Any]] = []
+        jobs += map(deque.popleft, (self._queue,)) if self._queue else (own_job,)  # one an interrupt lost is done again
+        self._committed = self._one_by_one = False
         try:
-            with translated():
+            with translate_errors():
                 while jobs and not self._committed:
-                    spoiler = self._transact(self._connection(), jobs)
-                    if spoiler is not None:
-                        jobs.remove(spoiler)
-                        self._finish(spoiler)
+                    failed = self._run_transaction(self._get_connection(), jobs)
+                    if failed is not None:
+                        jobs.remove(failed)
+                        self._finish_jobs(failed)
         except BaseException as error:
             if not isinstance(error, Exception):
-                self.database.forsake()  # the interrupt may have struck before the transaction could be ended
+                self.database.close_writer()  # the interrupt may have struck before the transaction could be ended
                 if not self._committed:
-                    self._queue.extendleft(job for job in reversed(jobs) if job is not own)
+                    self._queue.extendleft(job for job in reversed(jobs) if job is not own_job)
                     jobs.clear()
                 raise
             for job in jobs:
@@ -217,75 +217,75 @@ class Writer:
                     job.error = error
         finally:
             try:
-                self._finish(*jobs)
+                self._finish_jobs(*jobs)
             except BaseException:
-                self._finish(*jobs)
+                self._finish_jobs(*jobs)
                 raise
 
-    def _transact(self, db: apsw.Connection, jobs: list[Job[Any]]) -> Job[Any] | None:
+    def _run_transaction(self, db: apsw.Connection, jobs: list[WriteJob[Any]]) -> WriteJob[Any] | None:
         """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done.
 
         Nothing is done either if what they gathered cannot be written; from then on each settles its own.
         """
-        with Ended(self.database, db):
+        with WriteSession(self.database, db):
             db.execute("BEGIN IMMEDIATE")
-            self.memo, self.growth = self.memo.at(db.data_version()), Growth(self.watch)
+            self.read_cache, self.write_buffer = self.read_cache.reuse_for(db.data_version()), WriteBuffer(self.watch)
             self.watch("begun")
             for job in jobs:
-                if not self._perform(db, job):
-                    return self._spoiler(job, jobs)
+                if not self._run_job(db, job):
+                    return self._find_failed_job(job, jobs)
                 if self._queue and len(jobs) < self.limit:
                     jobs += map(deque.popleft, (self._queue,))
-            if not self._perform(db, last := Job(_nothing, keeps=True, gathers=False)):
-                return self._spoiler(last, jobs)
+            if not self._run_job(db, final := WriteJob(_do_nothing, keeps_cache=True, uses_buffer=False)):
+                return self._find_failed_job(final, jobs)
             self.watch("written")
             try:
                 db.execute("COMMIT")
             finally:
                 self._committed = not db.in_transaction
-            self.memo.version = db.data_version()
+            self.read_cache.version = db.data_version()
         self.watch("committed")
         return None
 
-    def _perform(self, db: apsw.Connection, job: Job[Any]) -> bool:
+    def _run_job(self, db: apsw.Connection, job: WriteJob[Any]) -> bool:
         """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
-        before, job.error = self._traces(db), None
+        changes_before, job.error = self._count_changes(db), None
         try:
-            if not job.gathers:
-                self.growth.settle(db)
+            if not job.uses_buffer:
+                self.write_buffer.flush(db)
             job.result = job.work(db)
-            if self._apart:
-                self.growth.settle(db)
+            if self._one_by_one:
+                self.write_buffer.flush(db)
         except BaseException as error:
             if not isinstance(error, Exception):
                 raise
             job.error = error
-        if not job.keeps:
-            self.memo = Memo()
+        if not job.keeps_cache:
+            self.read_cache = ReadCache()
         if job.error is None:
             return True
-        return not self.growth.broken and db.in_transaction and self._traces(db) == before
+        return not self.write_buffer.flush_failed and db.in_transaction and self._count_changes(db) == changes_before
 
-    def _spoiler(self, failed: Job[Any], jobs: list[Job[Any]]) -> Job[Any] | None:
+    def _find_failed_job(self, failed: WriteJob[Any], jobs: list[WriteJob[Any]]) -> WriteJob[Any] | None:
         """Whose fault it is that a job failed; nobody knows if it may have been in writing what others had gathered."""
-        if self._apart or not (failed.gathers or self.growth.broken):
+        if self._one_by_one or not (failed.uses_buffer or self.write_buffer.flush_failed):
             return failed
         if len(jobs) > 1:
-            self._apart, failed.error = True, None
+            self._one_by_one, failed.error = True, None
             return None
         jobs[0].error = failed.error
         return jobs[0]
 
-    def _traces(self, db: apsw.Connection) -> tuple[int, int]:
+    def _count_changes(self, db: apsw.Connection) -> tuple[int, int]:
         """What jobs have done so far: the rows they changed by themselves, and how often they gathered."""
-        return db.total_changes() - self.growth.written, self.growth.gathered
+        return db.total_changes() - self.write_buffer.written_count, self.write_buffer.buffered_count
 
 
-def _nothing(db: apsw.Connection) -> None:
+def _do_nothing(db: apsw.Connection) -> None:
     """What is left to do once everybody's work is done: whatever they gathered is written before it."""
 
 
-class Ended:
+class WriteSession:
     """A writing connection that is in no transaction thereafter; an interrupt, which may leave more, closes it."""
 
     __slots__ = ("_database", "_db")
@@ -299,6 +299,6 @@ class Ended:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, Exception):
-            self._database.forsake()
+            self._database.close_writer()
         elif self._db.in_transaction:
             self._db.execute("ROLLBACK")

@@ -1,6 +1,6 @@
 """A conversation with a memory: a model that is given what is remembered, or without one the memory itself."""
 
-from told.faces.chat.conversation import Chat, answer
-from told.faces.chat.reply import Reply
+from told.faces.chat.conversation import ChatSession, ask_model
+from told.faces.chat.reply import ChatReply
 
-__all__ = ["Chat", "Reply", "answer"]
+__all__ = ["ChatSession", "ChatReply", "ask_model"]

@@ -11,21 +11,21 @@ from typing import Annotated, Any
 import typer
 
 from told.faces.cli.options import argument, option
-from told.faces.cli.shell import UNSOUND, Shell, command, print_help
+from told.faces.cli.shell import EXIT_UNSOUND, Shell, command, print_help
 
 PANEL = "About told"
 app = typer.Typer()
-Words = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
-Keep = Annotated[Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")]
-Origin = Annotated[bool, option("--origin", about="Say where each value came from.")]
+CommandWords = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
+KeepFolder = Annotated[Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")]
+ShowOrigin = Annotated[bool, option("--origin", about="Say where each value came from.")]
 
 
 @command(app, rich_help_panel=PANEL)
-def demo(shell: Shell, keep: Keep = None) -> None:
+def demo(shell: Shell, keep: KeepFolder = None) -> None:
     """Remember a year of a sample conversation and look around in it: no key, no server, no network."""
     from told.faces.cli import stage
 
-    stage.play(shell, keep)
+    stage.play_demo(shell, keep)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -34,14 +34,14 @@ def doctor(shell: Shell) -> None:
     from told.faces import doctor
     from told.faces.cli import views
 
-    with shell.progress("Examining"):
-        checks = doctor.examine(
+    with shell.show_progress("Examining"):
+        checks = doctor.run_checks(
             store=shell.store, account=shell.account, embedder=shell.embedder, zone=shell.zone
         )
-    body = {"ok": doctor.healthy(checks), "checks": [check.as_dict() for check in checks]}
-    shell.show(body, views.checks)
+    body = {"ok": doctor.is_healthy(checks), "checks": [check.as_dict() for check in checks]}
+    shell.show_result(body, views.render_checks)
     if not body["ok"]:
-        raise typer.Exit(UNSOUND)
+        raise typer.Exit(EXIT_UNSOUND)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -50,41 +50,41 @@ def where(shell: Shell) -> None:
     import os
 
     from told.faces.cli import models, views
-    from told.settings import config_file, data_folder, store_url
+    from told.settings import find_config_file, get_data_folder, resolve_store_url
 
-    config = config_file(os.environ)
+    config = find_config_file(os.environ)
     places = {
-        "store": store_url(shell.loaded().settings), "config": None if config is None else str(config.absolute()),
-        "data": str(data_folder()), "models": str(models.provider().registry.home()),
+        "store": resolve_store_url(shell.load_settings().settings), "config": None if config is None else str(config.absolute()),
+        "data": str(get_data_folder()), "models": str(models.load_provider().registry.home()),
     }  # fmt: skip
-    shell.show(places, lambda rows: views.pairs({name: place or "none" for name, place in rows.items()}))
+    shell.show_result(places, lambda rows: views.render_pairs({name: path or "none" for name, path in rows.items()}))
 
 
 @command(app, rich_help_panel=PANEL)
-def config(shell: Shell, origin: Origin = False) -> None:
+def config(shell: Shell, origin: ShowOrigin = False) -> None:
     """Print every setting and its value."""
-    loaded = shell.loaded()
+    loaded = shell.load_settings()
     values = {name: getattr(loaded.settings, name) for name in loaded.origin}
     if origin:
-        shell.show({name: {"value": value, "origin": loaded.origin[name]} for name, value in values.items()}, _origins)
+        shell.show_result({name: {"value": value, "origin": loaded.origin[name]} for name, value in values.items()}, _render_origins)
     else:
-        shell.show(values, _settings)
+        shell.show_result(values, _render_settings)
 
 
-def _settings(values: dict[str, Any]) -> Any:
+def _render_settings(values: dict[str, Any]) -> Any:
     """Names as a file or the environment spells them."""
     from told.faces.cli import views
 
     width = max(map(len, values)) + 2
-    return views.safe("\n".join(f"{name:{width}}{value}".rstrip() for name, value in values.items()))
+    return views.safe_text("\n".join(f"{name:{width}}{value}".rstrip() for name, value in values.items()))
 
 
-def _origins(rows: dict[str, dict[str, Any]]) -> Any:
+def _render_origins(rows: dict[str, dict[str, Any]]) -> Any:
     from told.faces.cli import views
 
-    table = views.grid("setting", "value", "origin")
+    table = views.build_table("setting", "value", "origin")
     for name, row in rows.items():
-        table.add_row(name, views.safe(row["value"]), views.safe(row["origin"], "dim"))
+        table.add_row(name, views.safe_text(row["value"]), views.safe_text(row["origin"], "dim"))
     return table
 
 
@@ -93,13 +93,13 @@ def version(shell: Shell) -> None:
     """Print the versions of told and of what it stands on."""
     from told.faces.cli import views
 
-    parts = {name: _version(name) for name in ("told", "apsw", "numpy", "onnxruntime")}
-    sqlite = None if parts["apsw"] is None else parts["apsw"].rpartition(".")[0]  # apsw carries SQLite's own number
-    found = {"told": parts.pop("told"), "python": platform.python_version(), "sqlite": sqlite, **parts}
-    shell.show(found, lambda rows: views.pairs({name: value or "not installed" for name, value in rows.items()}))
+    installed = {name: _find_version(name) for name in ("told", "apsw", "numpy", "onnxruntime")}
+    sqlite = None if installed["apsw"] is None else installed["apsw"].rpartition(".")[0]  # apsw carries SQLite's own number
+    versions = {"told": installed.pop("told"), "python": platform.python_version(), "sqlite": sqlite, **installed}
+    shell.show_result(versions, lambda rows: views.render_pairs({name: value or "not installed" for name, value in rows.items()}))
 
 
-def _version(distribution: str) -> str | None:
+def _find_version(distribution: str) -> str | None:
     try:
         return version_of(distribution)
     except PackageNotFoundError:
@@ -107,12 +107,12 @@ def _version(distribution: str) -> str | None:
 
 
 @command(app, "help", rich_help_panel=PANEL)
-def help_(shell: Shell, words: Words = None) -> None:
+def help_(shell: Shell, words: CommandWords = None) -> None:
     """Print the help of a command; with --json, the whole tree of commands for a program to read."""
     from told.faces.cli import tree
 
-    context = tree.find(shell.context, words or [])
+    context = tree.find_command(shell.context, words or [])
     if shell.json:
-        shell.print_json(tree.describe(context))
+        shell.print_json(tree.describe_command(context))
     else:
         print_help(context)

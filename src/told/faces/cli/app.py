@@ -20,15 +20,15 @@ from told.faces.cli import (
     topics,
     writes,
 )
-from told.faces.cli.shell import Group, root
+from told.faces.cli.shell import CliGroup, root_callback
 
-EPILOGUE = (
+EPILOG = (
     "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
     "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
     "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
 )
 
-SPELLED = {
+COMMAND_NAMES = {
     "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
     "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
     "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
@@ -39,14 +39,14 @@ SPELLED = {
 }  # fmt: skip
 """SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
 
-DECLINED = frozenset({"tool_result"})
+OMITTED_VERBS = frozenset({"tool_result"})
 """SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
 
 app = typer.Typer(
-    name="told", cls=Group, help=root.__doc__, epilog=EPILOGUE,
+    name="told", cls=CliGroup, help=root_callback.__doc__, epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False, rich_markup_mode="rich",
 )  # fmt: skip
-app.callback(invoke_without_command=True)(root)
+app.callback(invoke_without_command=True)(root_callback)
 PARTS = (
     chat.app, writes.app, reads.app, fading.app, minding.app, reconsolidate.app, tiers.app, care.app, evals.app,
     about.app,
@@ -59,4 +59,4 @@ GROUPS = {
     "faults": (minding.faults, care.PANEL), "blob": (blobs.app, writes.PANEL), "models": (models.app, care.PANEL),
 }  # fmt: skip
 for name, (group, panel) in GROUPS.items():
-    app.add_typer(group, name=name, cls=Group, rich_help_panel=panel)
+    app.add_typer(group, name=name, cls=CliGroup, rich_help_panel=panel)

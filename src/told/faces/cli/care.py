@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from told.core.errors import InvalidInput
-from told.faces.cli.options import Yes, argument, file_or_pipe, option
-from told.faces.cli.shell import UNSOUND, Shell, Tick, command
+from told.faces.cli.options import Yes, argument, parse_file_or_stdin, option
+from told.faces.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command
 
 if TYPE_CHECKING:
     from told.faces.sdk import Memory
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 PANEL = "Look after it"
 app = typer.Typer()
-Target = Annotated[Path, argument("The file to write; - or nothing is standard output.", "[PATH]")]
-Type = Annotated[str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")]
-Views = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
-Source = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=file_or_pipe)]
+ExportTarget = Annotated[Path, argument("The file to write; - or nothing is standard output.", "[PATH]")]
+TypeFilter = Annotated[str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")]
+ViewNames = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
+ImportSource = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=parse_file_or_stdin)]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -32,47 +32,47 @@ def verify(shell: Shell) -> None:
     """Prove that the ledger is what it was when it was written; exit code 3 if it is not."""
     from told.faces.cli import views
 
-    with shell.words() as memory, shell.progress("Verifying"):
-        found = memory.verify()
-    shell.show(found, views.verdict)
-    if not found["ok"]:
-        raise typer.Exit(UNSOUND)
+    with shell.open_without_models() as memory, shell.show_progress("Verifying"):
+        result = memory.verify()
+    shell.show_result(result, views.render_verify_result)
+    if not result["ok"]:
+        raise typer.Exit(EXIT_UNSOUND)
 
 
 @command(app, rich_help_panel=PANEL)
-def rebuild(shell: Shell, views: Views = None) -> None:
+def rebuild(shell: Shell, views: ViewNames = None) -> None:
     """Drop views and fold them again from the ledger; no model is asked."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
 
-    with shell.words() as memory, shell.progress("Rebuilding"):
-        done = memory.rebuild(cast("Sequence[View] | None", views or None))
-    shell.show(done, lambda body: pairs(body["rebuilt"]))
+    with shell.open_without_models() as memory, shell.show_progress("Rebuilding"):
+        result = memory.rebuild(cast("Sequence[View] | None", views or None))
+    shell.show_result(result, lambda body: render_pairs(body["rebuilt"]))
 
 
 @command(app, rich_help_panel=PANEL)
 def reindex(shell: Shell) -> None:
     """Embed everything with the embedder of --embedder, or what has no vector yet with the present one."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
     from told.open import open_embedder
 
-    choice = shell.loaded().settings.embedder
-    with shell.words() as memory, _bar(shell, memory, "Embedding", "memories") as tick:
+    choice = shell.load_settings().settings.embedder
+    with shell.open_without_models() as memory, _open_progress(shell, memory, "Embedding", "memories") as tick:
         embedder = open_embedder(choice, memory.engine.store)
-        done = memory.reindex(None if embedder is None else Counting(embedder, tick))
-    shell.show(done, pairs)
+        result = memory.reindex(None if embedder is None else ProgressEmbedder(embedder, tick))
+    shell.show_result(result, render_pairs)
 
 
-def _bar(shell: Shell, memory: Memory, label: str, count: str) -> AbstractContextManager[Tick]:
+def _open_progress(shell: Shell, memory: Memory, label: str, count: str) -> AbstractContextManager[TickCallback]:
     """A progress bar as long as one of the counts of the store."""
-    return shell.progress(label, memory.stats().get(count))
+    return shell.show_progress(label, memory.stats().get(count))
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class ProgressEmbedder:
     """An embedder that says how far it has come."""
 
     inner: Embedder
-    tick: Tick
+    tick: TickCallback
 
     @property
     def model(self) -> str:
@@ -91,11 +91,11 @@ class Counting:
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Any:
         """What the embedder inside gives, at once or later."""
-        from told.flow import after
+        from told.flow import map_reply
 
-        return after(self.inner.embed(texts, purpose), lambda vectors: self._counted(vectors, len(texts)))
+        return map_reply(self.inner.embed(texts, purpose), lambda vectors: self._advance(vectors, len(texts)))
 
-    def _counted(self, vectors: Sequence[Vector], count: int) -> Sequence[Vector]:
+    def _advance(self, vectors: Sequence[Vector], count: int) -> Sequence[Vector]:
         self.tick(count)
         return vectors
 
@@ -105,50 +105,50 @@ def stats(shell: Shell) -> None:
     """Show counts and sizes."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.stats()
-    shell.show(found, views.counts)
+    with shell.open_without_models() as memory:
+        result = memory.stats()
+    shell.show_result(result, views.render_stats)
 
 
 @command(app, rich_help_panel=PANEL)
-def users(shell: Shell, type: Type = None) -> None:
+def users(shell: Shell, type: TypeFilter = None) -> None:
     """List whose memories there are: users, agents and runs, how many are theirs, and since when."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.users(type=type)
-    shell.show(found, views.users)
+    with shell.open_without_models() as memory:
+        result = memory.users(type=type)
+    shell.show_result(result, views.render_users)
 
 
 @command(app, rich_help_panel=PANEL)
-def export(shell: Shell, target: Target = Path("-"), yes: Yes = False) -> None:
+def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> None:
     """Write the ledger as portable JSON Lines, to a file or into a pipe."""
-    from told.faces.cli.views import counted, many
-    from told.faces.files import replaced
+    from told.faces.cli.views import build_count_view, pluralize
+    from told.faces.files import replace_file
 
     if str(target) == "-":
-        with shell.words() as memory:
-            done = memory.export(sys.stdout.buffer)
+        with shell.open_without_models() as memory:
+            result = memory.export(sys.stdout.buffer)
         sys.stdout.flush()
-        shell.note(many(done["entries"], "entry", "entries"))
+        shell.print_note(pluralize(result["entries"], "entry", "entries"))
         return
-    _overwrite(shell, target, yes)
-    with shell.words() as memory, replaced(target) as file, _bar(shell, memory, "Exporting", "entries") as tick:
-        done = {**memory.export(Writer(file, tick)), "path": str(target)}
-    shell.show(done, counted("entry", "entries"))
+    _confirm_overwrite(shell, target, yes)
+    with shell.open_without_models() as memory, replace_file(target) as file, _open_progress(shell, memory, "Exporting", "entries") as tick:
+        result = {**memory.export(ProgressWriter(file, tick)), "path": str(target)}
+    shell.show_result(result, build_count_view("entry", "entries"))
 
 
-def _overwrite(shell: Shell, target: Path, yes: bool) -> None:
+def _confirm_overwrite(shell: Shell, target: Path, yes: bool) -> None:
     if target.is_file():
-        shell.sure(f"{target} exists. Overwrite it?", yes=yes)
+        shell.confirm(f"{target} exists. Overwrite it?", yes=yes)
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class ProgressWriter:
     """A file that counts what is written to it."""
 
     file: IO[bytes]
-    tick: Tick
+    tick: TickCallback
 
     def write(self, data: bytes) -> int:
         """Write one line."""
@@ -157,21 +157,21 @@ class Writer:
 
 
 @command(app, "import", rich_help_panel=PANEL)
-def import_(shell: Shell, source: Source) -> None:
+def import_(shell: Shell, source: ImportSource) -> None:
     """Append an exported ledger to the account it continues."""
-    from told.faces.cli.views import counted
+    from told.faces.cli.views import build_count_view
 
     if str(source) == "-":
-        with shell.memory() as memory:
-            done = memory.import_(sys.stdin.buffer)
+        with shell.open_without_llm() as memory:
+            result = memory.import_(sys.stdin.buffer)
     else:
-        bar = shell.progress("Importing", source.stat().st_size)
-        with shell.memory() as memory, source.open("rb") as file, bar as tick:
-            done = memory.import_(_ticking(file, tick))
-    shell.show(done, counted("new entry", "new entries"))
+        bar = shell.show_progress("Importing", source.stat().st_size)
+        with shell.open_without_llm() as memory, source.open("rb") as file, bar as tick:
+            result = memory.import_(_track_lines(file, tick))
+    shell.show_result(result, build_count_view("new entry", "new entries"))
 
 
-def _ticking(file: IO[bytes], tick: Tick) -> Iterator[bytes]:
+def _track_lines(file: IO[bytes], tick: TickCallback) -> Iterator[bytes]:
     """The lines of a file; each moves the bar by its length."""
     for line in file:
         tick(len(line))
@@ -185,6 +185,6 @@ def backup(shell: Shell, target: Annotated[Path, argument("The file to write.", 
 
     if target.exists():
         raise InvalidInput(f"{target} exists already.", hint="Name a new file for the backup.")
-    with shell.words() as memory, shell.progress("Copying"):
-        done = memory.backup(target)
-    shell.show(done, lambda body: views.safe(f"copied → {body['path']}"))
+    with shell.open_without_models() as memory, shell.show_progress("Copying"):
+        result = memory.backup(target)
+    shell.show_result(result, lambda body: views.safe_text(f"copied → {body['path']}"))

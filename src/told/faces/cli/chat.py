@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from told.faces.cli.options import Agent, AsOf, Run, User, Yes, option, scope
+from told.faces.cli.options import Agent, AsOf, Run, User, Yes, option, scope_args
 from told.faces.cli.shell import Shell, command
 
 PANEL = "Talk"
 app = typer.Typer()
-Model = Annotated[
+ModelOption = Annotated[
     str | None,
     option(
         "--llm", metavar="MODEL",
@@ -22,7 +22,7 @@ Model = Annotated[
 
 @command(app, rich_help_panel=PANEL)
 def chat(
-    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, llm: Model = None, as_of: AsOf = None,
+    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, llm: ModelOption = None, as_of: AsOf = None,
     yes: Yes = False,
 ) -> None:  # fmt: skip
     """Talk with somebody who remembers: with a model if there is one, else with memory itself; /help says what else.
@@ -31,5 +31,5 @@ def chat(
     """
     from told.faces.cli import talk
 
-    if ended := talk.talk(shell, scope(user, agent, run), llm, as_of=as_of, yes=yes):
-        raise typer.Exit(ended)
+    if exit_code := talk.run_chat(shell, scope_args(user, agent, run), llm, as_of=as_of, yes=yes):
+        raise typer.Exit(exit_code)

@@ -10,12 +10,12 @@ import typer
 
 from told.core.errors import InvalidInput
 from told.faces.cli.options import argument, option
-from told.faces.cli.shell import Shell, Tick, command
+from told.faces.cli.shell import Shell, TickCallback, command
 
 if TYPE_CHECKING:
-    from told.faces.eval.data import Conversation
-    from told.faces.eval.run import Run, Variant
-    from told.faces.eval.vectors import Embedders
+    from told.faces.eval.data import EvalConversation
+    from told.faces.eval.run import EvalRun, Variant
+    from told.faces.eval.vectors import EmbedderPool
 
 PANEL = "Look after it"
 app = typer.Typer()
@@ -46,27 +46,27 @@ def evaluate(
     from told.faces.cli import figures
     from told.faces.eval import data, run
     from told.faces.eval.measure import BUDGETS
-    from told.faces.eval.vectors import Embedders
+    from told.faces.eval.vectors import EmbedderPool
 
     if shell.store and len(files) > 1:
         raise InvalidInput("--store keeps the conversations of one file.", hint="Give one FILE, or leave --store out.")
-    settings = shell.loaded().settings
-    variants = _variants(set_ or (), compare or (), {"zone": settings.zone} if shell.zone else {})
-    sets = {file: data.load(file, most=limit_conversations, zone=settings.zone or None) for file in files}
-    embedders, budgets = Embedders(settings.embedder), sorted(set(budget or BUDGETS))
-    total = len(variants) * sum(run.steps(conversations) for conversations in sets.values())
-    with shell.progress("Measuring", total) as tick:
-        found = {file: _runs(shell, one, variants, embedders, budgets, misses, tick) for file, one in sets.items()}
-    report = _report(sets, found, budgets)
+    settings = shell.load_settings().settings
+    variants = _parse_variants(set_ or (), compare or (), {"zone": settings.zone} if shell.zone else {})
+    conversations_by_file = {file: data.load_conversations(file, max_count=limit_conversations, zone=settings.zone or None) for file in files}
+    embedders, budgets = EmbedderPool(settings.embedder), sorted(set(budget or BUDGETS))
+    total = len(variants) * sum(run.count_steps(conversations) for conversations in conversations_by_file.values())
+    with shell.show_progress("Measuring", total) as tick:
+        runs_by_file = {file: _run_variants(shell, file_conversations, variants, embedders, budgets, misses, tick) for file, file_conversations in conversations_by_file.items()}
+    report = _build_report(conversations_by_file, runs_by_file, budgets)
     if save is not None:
-        save.write_text(figures.as_json(report), "utf-8")
-    shell.show(report, figures.report)
+        save.write_text(figures.report_to_json(report), "utf-8")
+    shell.show_result(report, figures.render_report)
 
 
-def _runs(
-    shell: Shell, conversations: Sequence[Conversation], variants: Sequence[Variant], embedders: Embedders,
-    budgets: Sequence[int], misses: int, tick: Tick,
-) -> list[Run]:  # fmt: skip
+def _run_variants(
+    shell: Shell, conversations: Sequence[EvalConversation], variants: Sequence[Variant], embedders: EmbedderPool,
+    budgets: Sequence[int], misses: int, tick: TickCallback,
+) -> list[EvalRun]:  # fmt: skip
     from told.faces.eval.run import evaluate
 
     return evaluate(
@@ -75,52 +75,52 @@ def _runs(
     )  # fmt: skip
 
 
-def _report(
-    sets: Mapping[Path, Sequence[Conversation]], found: Mapping[Path, Sequence[Run]], budgets: Sequence[int]
+def _build_report(
+    conversations_by_file: Mapping[Path, Sequence[EvalConversation]], runs_by_file: Mapping[Path, Sequence[EvalRun]], budgets: Sequence[int]
 ) -> dict[str, Any]:
     """Everything that was measured, as JSON."""
     files = [
         {
             "file": str(file), "conversations": len(conversations),
-            "turns": sum(len(one.turns) for one in conversations),
-            "questions": sum(len(one.questions) for one in conversations),
-            "variants": [run.as_dict() for run in found[file]],
+            "turns": sum(len(conversation.turns) for conversation in conversations),
+            "questions": sum(len(conversation.questions) for conversation in conversations),
+            "variants": [run.as_dict() for run in runs_by_file[file]],
         }
-        for file, conversations in sets.items()
+        for file, conversations in conversations_by_file.items()
     ]  # fmt: skip
-    warnings = dict.fromkeys(warning for runs in found.values() for run in runs for warning in run.warnings)
+    warnings = dict.fromkeys(warning for runs in runs_by_file.values() for run in runs for warning in run.warnings)
     return {"budgets": list(budgets), "files": files, "warnings": list(warnings)}
 
 
 # Settings on the command line -----------------------------------------------------------------------------------------
 
 
-def _variants(base: Sequence[str], others: Sequence[str], more: Mapping[str, Any]) -> list[Variant]:
+def _parse_variants(base: Sequence[str], others: Sequence[str], extra: Mapping[str, Any]) -> list[Variant]:
     """The run itself, and those to compare it with: each changes some settings of it."""
-    from told.faces.eval.run import Variant, knobs
+    from told.faces.eval.run import Variant, check_settings
 
-    own = {**more, **knobs(dict(_pair(text, "--set") for text in base), "--set")}
-    named = [_titled(text) for text in others]
-    variants = [Variant(knobs=own)]
-    variants += [Variant(title, {**own, **knobs(dict(pairs), "--compare")}) for title, pairs in named]
+    base_settings = {**extra, **check_settings(dict(_parse_setting(text, "--set") for text in base), "--set")}
+    titled = [_parse_variant(text) for text in others]
+    variants = [Variant(settings=base_settings)]
+    variants += [Variant(title, {**base_settings, **check_settings(dict(pairs), "--compare")}) for title, pairs in titled]
     titles = [variant.name for variant in variants]
-    twice = next((title for title in titles if titles.count(title) > 1), None)
-    if twice is not None:
-        raise typer.BadParameter(f"two of them are called {twice!r}", param_hint="'--compare'")
+    duplicate = next((title for title in titles if titles.count(title) > 1), None)
+    if duplicate is not None:
+        raise typer.BadParameter(f"two of them are called {duplicate!r}", param_hint="'--compare'")
     return variants
 
 
-def _titled(text: str) -> tuple[str, list[tuple[str, str]]]:
+def _parse_variant(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The title of a variant, which may stand before its first setting, and its settings."""
     first, *rest = text.split(",")
     title, _, setting = first.partition("=")
     if "=" not in setting:
         title, setting = text, first
-    return title, [_pair(part, "--compare") for part in (setting, *rest)]
+    return title, [_parse_setting(part, "--compare") for part in (setting, *rest)]
 
 
-def _pair(text: str, where: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark or not name.strip():
+def _parse_setting(text: str, where: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=f"'{where}'")
     return name.strip(), value

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from told.faces.cli.options import Agent, AsOf, MemoryId, Run, SomeId, User, option, scope
+from told.faces.cli.options import Agent, AsOf, MemoryId, Run, OptionalMemoryId, User, option, scope_args
 from told.faces.cli.shell import Shell, command
 
 PANEL = "Fade and forget"
 app = typer.Typer()
-Clock = Annotated[
+ClockOption = Annotated[
     str | None, option("--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK")
 ]
-Points = Annotated[int, option("--points", about="How many points the curve has.", metavar="N")]
+PointsOption = Annotated[int, option("--points", about="How many points the curve has.", metavar="N")]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -22,29 +22,29 @@ def about(shell: Shell, user: User = None, agent: Agent = None, run: Run = None,
     """Show what is remembered of somebody: every memory, from which words, how strong, and when it will fade."""
     from told.faces.cli import curves
 
-    with shell.words() as memory:
-        found = memory.about(**scope(user, agent, run), as_of=as_of)
-    shell.show(found, curves.remembered)
+    with shell.open_without_models() as memory:
+        result = memory.about(**scope_args(user, agent, run), as_of=as_of)
+    shell.show_result(result, curves.render_remembered)
 
 
 @command(app, rich_help_panel=PANEL)
 def decay(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
-    clock: Clock = None, points: Points = 60,
+    clock: ClockOption = None, points: PointsOption = 60,
 ) -> None:  # fmt: skip
     """Draw how a memory fades."""
     from told.faces.cli import curves
 
-    with shell.words() as memory:
-        found = memory.decay(memory_id, points=points, clock=clock, as_of=as_of, **scope(user, agent, run))
-    shell.show(found, curves.decay)
+    with shell.open_without_models() as memory:
+        result = memory.decay(memory_id, points=points, clock=clock, as_of=as_of, **scope_args(user, agent, run))
+    shell.show_result(result, curves.render_decay)
 
 
 @command(app, rich_help_panel=PANEL)
-def forget(shell: Shell, memory_id: SomeId = None, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def forget(shell: Shell, memory_id: OptionalMemoryId = None, user: User = None, agent: Agent = None, run: Run = None) -> None:
     """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
     from told.faces.cli import curves
 
-    with shell.words() as memory:
-        done = memory.forget(memory_id, **scope(user, agent, run))
-    shell.show(done, curves.forgotten)
+    with shell.open_without_models() as memory:
+        result = memory.forget(memory_id, **scope_args(user, agent, run))
+    shell.show_result(result, curves.render_forgotten)

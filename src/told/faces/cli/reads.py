@@ -14,7 +14,7 @@ from told.faces.cli.options import (
     Agent,
     AsOf,
     Belief,
-    Expired,
+    ShowExpired,
     Filter,
     Kinds,
     Lens,
@@ -28,11 +28,11 @@ from told.faces.cli.options import (
     ValidAt,
     Where,
     argument,
-    asking,
-    choice,
+    query_args,
+    filter_args,
     option,
-    scope,
-    times,
+    scope_args,
+    time_args,
 )
 from told.faces.cli.shell import Shell, command
 
@@ -45,18 +45,18 @@ def search(
     shell: Shell, query: Annotated[str, argument("What to look for.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
+    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: ShowExpired = False,
     belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Find the memories that answer a query best."""
     from told.faces.cli import views
 
-    with shell.memory() as memory:
-        found = memory.search(
-            query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            **asking(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
+    with shell.open_without_llm() as memory:
+        result = memory.search(
+            query, **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
         )  # fmt: skip
-    shell.show(found, views.found)
+    shell.show_result(result, views.render_search_results)
 
 
 @command(app, "list", rich_help_panel=PANEL)
@@ -64,17 +64,17 @@ def list_(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
     valid_at: ValidAt = None, filter: Filter = None, where: Where = None, kind: Kinds = None, limit: Limit = None,
     offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
-    show_expired: Expired = False, belief: Belief = None,
+    show_expired: ShowExpired = False, belief: Belief = None,
 ) -> None:  # fmt: skip
     """List what a scope holds, oldest first; turns that facts were taken from and nodes only by their --kind."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.get_all(
-            **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
+    with shell.open_without_models() as memory:
+        result = memory.get_all(
+            **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
             offset=offset, kinds=kind or None, belief=belief,
         )  # fmt: skip
-    shell.show(found, views.memories)
+    shell.show_result(result, views.render_memories)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -85,14 +85,14 @@ def get(
     """Show one memory, now or as it was."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.get(memory_id, **times(as_of, valid_at), **scope(user, agent, run))
-    if found is None:
-        raise _missing(memory_id)
-    shell.show(found, views.memory)
+    with shell.open_without_models() as memory:
+        result = memory.get(memory_id, **time_args(as_of, valid_at), **scope_args(user, agent, run))
+    if result is None:
+        raise _not_found_error(memory_id)
+    shell.show_result(result, views.render_memory)
 
 
-def _missing(memory_id: str) -> NotFoundError:
+def _not_found_error(memory_id: str) -> NotFoundError:
     return NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with get_all().")
 
 
@@ -109,33 +109,33 @@ def context(
         about="So many of the last turns at the end, whatever they say.", metavar="N")] = None,
     as_of: AsOf = None, valid_at: ValidAt = None, reference_date: ReferenceDate = None, filter: Filter = None,
     where: Where = None, kind: Kinds = None, limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False,
-    show_expired: Expired = False, belief: Belief = None, lens: Lens = None,
+    show_expired: ShowExpired = False, belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Print a block of memories for a prompt that never costs more than its budget of tokens."""
-    with shell.memory() as memory:
-        found = memory.context(
-            query, **scope(user, agent, run), budget=budget, format=format, tail=tail, **times(as_of, valid_at),
-            **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date), rerank=rerank,
+    with shell.open_without_llm() as memory:
+        bundle = memory.context(
+            query, **scope_args(user, agent, run), budget=budget, format=format, tail=tail, **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired), **query_args(kind, min_score, reference_date), rerank=rerank,
             belief=belief, lens=lens,
         )  # fmt: skip
-    _print(shell, found, as_messages=format == "messages")
+    _print_bundle(shell, bundle, as_messages=format == "messages")
 
 
-def _print(shell: Shell, found: Bundle, *, as_messages: bool) -> None:
+def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
     """The block alone on standard output, so that it can be piped, and what it cost beside it."""
     from told.faces import shapes
     from told.faces.cli import views
 
     if shell.json:
-        shell.print_json(shapes.bundle(found))
+        shell.print_json(shapes.bundle_to_dict(bundle))
         return
     if as_messages:
-        shell.print_json([dict(message) for message in found.messages])
+        shell.print_json([dict(message) for message in bundle.messages])
     else:
-        print(views.safe(found.text).plain if sys.stdout.isatty() else found.text)
-    shell.note(f"{found.tokens} of {found.budget} tokens, {views.many(len(found.hits), 'memory', 'memories')}")
-    for warning in found.warnings:
-        shell.note(f"warning: {warning}")
+        print(views.safe_text(bundle.text).plain if sys.stdout.isatty() else bundle.text)
+    shell.print_note(f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}")
+    for warning in bundle.warnings:
+        shell.print_note(f"warning: {warning}")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -143,18 +143,18 @@ def explain(
     shell: Shell, query: Annotated[str, argument("The search to explain.", "QUERY")],
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: Expired = False,
+    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: ShowExpired = False,
     belief: Belief = None, lens: Lens = None,
 ) -> None:  # fmt: skip
     """Show why a search finds what it finds: every candidate, its scores and its fate."""
     from told.faces.cli import reasons
 
-    with shell.memory() as memory:
-        found = memory.explain(
-            query, **scope(user, agent, run), **times(as_of, valid_at), **choice(filter, where, limit, show_expired),
-            **asking(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
+    with shell.open_without_llm() as memory:
+        result = memory.explain(
+            query, **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
         )  # fmt: skip
-    shell.show(found, reasons.explanation)
+    shell.show_result(result, reasons.render_explanation)
 
 
 @command(app, "why-not", rich_help_panel=PANEL)
@@ -162,23 +162,23 @@ def why_not(
     shell: Shell, query: Annotated[str, argument("The search it is missing from.", "QUERY")], memory_id: MemoryId,
     user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
     reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, show_expired: Expired = False, belief: Belief = None,
+    limit: Limit = None, min_score: MinScore = None, show_expired: ShowExpired = False, belief: Belief = None,
     lens: Lens = None,
 ) -> None:  # fmt: skip
     """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
     from told.faces.cli import reasons
 
-    with shell.memory() as memory:
-        def ask(verb: Callable[..., dict[str, Any]], *words: str) -> dict[str, Any]:
+    with shell.open_without_llm() as memory:
+        def call_verb(verb: Callable[..., dict[str, Any]], *words: str) -> dict[str, Any]:
             return verb(
-                *words, **scope(user, agent, run), **times(as_of, valid_at),
-                **choice(filter, where, limit, show_expired), **asking(kind, min_score, reference_date),
+                *words, **scope_args(user, agent, run), **time_args(as_of, valid_at),
+                **filter_args(filter, where, limit, show_expired), **query_args(kind, min_score, reference_date),
                 belief=belief, lens=lens,
             )  # fmt: skip
 
-        found = ask(memory.why_not, query, memory_id)
-        beside = None if shell.json or "parts" not in found else ask(memory.explain, query)
-    shell.show(found, lambda body: reasons.why_not(body, beside))
+        result = call_verb(memory.why_not, query, memory_id)
+        explanation = None if shell.json or "parts" not in result else call_verb(memory.explain, query)
+    shell.show_result(result, lambda body: reasons.render_why_not(body, explanation))
 
 
 @command(app, rich_help_panel=PANEL)
@@ -188,11 +188,11 @@ def history(
     """Show everything that happened to a memory."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.history(memory_id, **scope(user, agent, run))
-    if not found:
-        raise _missing(memory_id)
-    shell.show(found, views.changes)
+    with shell.open_without_models() as memory:
+        result = memory.history(memory_id, **scope_args(user, agent, run))
+    if not result:
+        raise _not_found_error(memory_id)
+    shell.show_result(result, views.render_changes)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -202,9 +202,9 @@ def timeline(
     """Show everything a scope came to believe or gave up; with --limit, the newest of it."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.timeline(**scope(user, agent, run), limit=limit)
-    shell.show(found, views.timeline)
+    with shell.open_without_models() as memory:
+        result = memory.timeline(**scope_args(user, agent, run), limit=limit)
+    shell.show_result(result, views.render_timeline)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -216,6 +216,6 @@ def diff(
     """Show what changed in a scope between two moments."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.diff(before, after, **scope(user, agent, run))
-    shell.show(found, views.diff)
+    with shell.open_without_models() as memory:
+        result = memory.diff(before, after, **scope_args(user, agent, run))
+    shell.show_result(result, views.render_diff)

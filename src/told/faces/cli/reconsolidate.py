@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from told.faces.cli.options import Agent, Limit, MemoryId, Run, User, argument, messages, option, scope
+from told.faces.cli.options import Agent, Limit, MemoryId, Run, User, argument, parse_messages, option, scope_args
 from told.faces.cli.shell import Shell, command, print_help
-from told.faces.cli.streams import piped
+from told.faces.cli.streams import read_stdin
 
 app = typer.Typer()
 group = typer.Typer()
@@ -19,25 +19,25 @@ group = typer.Typer()
 @command(app, rich_help_panel="Understand")
 def recalls(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
     """Show when a memory was recalled, at which rank and with which score."""
-    with shell.words() as memory:
-        found = memory.recalls(memory_id, **scope(user, agent, run))
-    shell.show(found, _recalls)
+    with shell.open_without_models() as memory:
+        result = memory.recalls(memory_id, **scope_args(user, agent, run))
+    shell.show_result(result, _render_recalls)
 
 
-def _recalls(body: Mapping[str, Any]) -> Any:
+def _render_recalls(body: Mapping[str, Any]) -> Any:
     from told.faces.cli import views
 
     if not body["results"]:
-        return views.quiet("Never recalled.")
-    grid = views.grid("when", "rank", "score", "query hash")
+        return views.dim_text("Never recalled.")
+    grid = views.build_table("when", "rank", "score", "query hash")
     for row in body["results"]:
-        cells = views.minute(row["at"]), row["rank"], f"{row['score']:.3f}", row.get("query_hash", "")
-        grid.add_row(*map(views.safe, cells))
+        cells = views.format_minute(row["at"]), row["rank"], f"{row['score']:.3f}", row.get("query_hash", "")
+        grid.add_row(*map(views.safe_text, cells))
     return grid
 
 
 @group.callback(invoke_without_command=True)
-def _group(ctx: typer.Context) -> None:
+def reconsolidate_group(ctx: typer.Context) -> None:
     """Memories that were recalled and are to be thought over: enqueue, queue, run, apply."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
@@ -52,35 +52,35 @@ def enqueue(
     user: User = None, agent: Agent = None, run: Run = None,
 ) -> None:  # fmt: skip
     """Queue a memory to be thought over."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
 
-    with shell.words() as memory:
-        done = memory.enqueue(memory_id, reason=reason, priority=priority, **scope(user, agent, run))
-    shell.show(done, pairs)
+    with shell.open_without_models() as memory:
+        result = memory.enqueue(memory_id, reason=reason, priority=priority, **scope_args(user, agent, run))
+    shell.show_result(result, render_pairs)
 
 
 @command(group)
 def queue(shell: Shell, limit: Limit = None) -> None:
     """List what is to be thought over, the most urgent first, and why."""
-    with shell.words() as memory:
-        found = memory.queue(limit=limit)
-    shell.show(found, _queue)
+    with shell.open_without_models() as memory:
+        result = memory.queue(limit=limit)
+    shell.show_result(result, _render_queue)
 
 
-def _queue(body: Mapping[str, Any]) -> Any:
+def _render_queue(body: Mapping[str, Any]) -> Any:
     from rich.text import Text
 
     from told.faces.cli import views
 
     if not body["results"]:
-        return views.quiet("Nothing is queued.")
-    grid = views.grid("priority", "due", "reason", "memory")
+        return views.dim_text("Nothing is queued.")
+    grid = views.build_table("priority", "due", "reason", "memory")
     for column in grid.columns[:3]:
         column.no_wrap = True
     for row in body["results"]:
-        about = [", ".join(row["why"])] if "why" in row else []
-        lines = [views.safe(row["memory"]), *(views.safe(line, "dim") for line in (*about, row["id"]))]
-        grid.add_row(f"{row['priority']:.2f}", views.minute(row["due"]), row["reason"], Text("\n").join(lines))
+        reasons = [", ".join(row["why"])] if "why" in row else []
+        lines = [views.safe_text(row["memory"]), *(views.safe_text(line, "dim") for line in (*reasons, row["id"]))]
+        grid.add_row(f"{row['priority']:.2f}", views.format_minute(row["due"]), row["reason"], Text("\n").join(lines))
     return grid
 
 
@@ -90,13 +90,13 @@ def run(
     watch: Annotated[bool, option("--watch", about="Look into the queue again and again, until Ctrl-C.")] = False,
 ) -> None:  # fmt: skip
     """Think over what is queued and due; what comes of it stands beside the memories it came from."""
-    with shell.asking() as memory:
-        shell.show(memory.reflect(limit=limit), _outcome)
+    with shell.open_with_llm() as memory:
+        shell.show_result(memory.reflect(limit=limit), _render_outcome)
         while watch:
             time.sleep(memory.engine.settings.reconsolidate_poll)
-            done = memory.reflect(limit=limit)
-            if done["tasks"] or done["failed"]:
-                shell.show(done, _outcome)
+            result = memory.reflect(limit=limit)
+            if result["tasks"] or result["failed"]:
+                shell.show_result(result, _render_outcome)
 
 
 @command(group)
@@ -107,21 +107,21 @@ def apply(
     """Do what a delta says, an operation or a list of them: all of it, or nothing."""
     from told.faces.cli import views
 
-    words = messages(piped() if delta == "-" else delta, "the delta")
-    with shell.memory() as memory:
-        done = memory.apply_delta(words, **scope(user, agent, run))
-    shell.show(done, views.receipt)
+    delta_json = parse_messages(read_stdin() if delta == "-" else delta, "the delta")
+    with shell.open_without_llm() as memory:
+        result = memory.apply_delta(delta_json, **scope_args(user, agent, run))
+    shell.show_result(result, views.render_receipt)
 
 
-def _outcome(body: Mapping[str, Any]) -> Any:
+def _render_outcome(body: Mapping[str, Any]) -> Any:
     """What a look into the queue came to."""
     from told.faces.cli import views
 
-    counts = views.pairs({"tasks": body["tasks"], "failed": body["failed"], "operations": len(body["operations"])})
+    counts = views.render_pairs({"tasks": body["tasks"], "failed": body["failed"], "operations": len(body["operations"])})
     if not body["operations"]:
         return counts
-    grid = views.grid("operation", "of")
-    for each in body["operations"]:
-        about = ", ".join(f"{name} {value}" for name, value in each.items() if name != "op")
-        grid.add_row(views.safe(each["op"]), views.safe(about))
+    grid = views.build_table("operation", "of")
+    for operation in body["operations"]:
+        details = ", ".join(f"{name} {value}" for name, value in operation.items() if name != "op")
+        grid.add_row(views.safe_text(operation["op"]), views.safe_text(details))
     return grid

@@ -14,18 +14,18 @@ import typer
 import typer.main
 
 from told.core.errors import InvalidInput, ScopeError, ToldError
-from told.core.lazy import regex
-from told.faces.cli.app import SPELLED, app
-from told.faces.cli.shell import FAILED, INTERRUPTED, MISUSED, OK
-from told.faces.cli.streams import json_for, settle
+from told.core.lazy import lazy_regex
+from told.faces.cli.app import COMMAND_NAMES, app
+from told.faces.cli.shell import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EXIT_OK
+from told.faces.cli.streams import dump_json_for, configure_streams
 
-NAME_ONE = "Pass --user, --agent or --run, or set TOLD_USER."
+SCOPE_HINT = "Pass --user, --agent or --run, or set TOLD_USER."
 
-VERB, OPENING = regex(r"\b([a-z_]+)\(\)"), regex(r"Memory\((\w+)=\.\.\.\)")
+VERB_PATTERN, ARGUMENT_PATTERN = lazy_regex(r"\b([a-z_]+)\(\)"), lazy_regex(r"Memory\((\w+)=\.\.\.\)")
 """A verb of the SDK, and what a memory is opened with, where a hint names them."""
 
 UsageError: TypeAlias = typer.BadParameter
-_REFUSALS = cast(
+_USAGE_ERRORS = cast(
     "type[UsageError]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 )
 """Everything the parser refuses; the class stands in another module in older versions of typer."""
@@ -34,9 +34,9 @@ _REFUSALS = cast(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and leave with its exit code; even a bug of ours ends in one line."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if not _given("--debug", words):
-        sys.excepthook = _unexpected
-    settle()
+    if not _has_flag("--debug", words):
+        sys.excepthook = _print_unexpected
+    configure_streams()
     sys.exit(run(words))
 
 
@@ -45,94 +45,94 @@ def run(words: Sequence[str]) -> int:
     try:
         code = _invoke(words)
     except BrokenPipeError:
-        return _unheard()
-    except (ToldError, OSError, _REFUSALS) as error:
+        return _silence_stdout()
+    except (ToldError, OSError, _USAGE_ERRORS) as error:
         if isinstance(error.__cause__, BrokenPipeError):
-            return _unheard()
-        if _given("--debug", words):
+            return _silence_stdout()
+        if _has_flag("--debug", words):
             traceback.print_exception(error)
-        _say(_as_dict(error), as_json=_given("--json", words))
-        _drain()
-        return _code(error)
+        _print_error(_error_to_dict(error), as_json=_has_flag("--json", words))
+        _flush_stdout()
+        return _exit_code(error)
     except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     return code
 
 
-def _drain() -> None:
+def _flush_stdout() -> None:
     """Print what is left; where that cannot be, the error has been that."""
     try:
         sys.stdout.flush()
     except OSError:
-        _unheard()
+        _silence_stdout()
 
 
-def _unheard() -> int:
+def _silence_stdout() -> int:
     """The reader went away and wants no more; what Python flushes at its end must not complain about that either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED
+    return EXIT_FAILED
 
 
 def _invoke(words: Sequence[str]) -> int:
     code = typer.main.get_command(app).main(list(words), prog_name="told", standalone_mode=False)
     sys.stdout.flush()
-    return code if isinstance(code, int) else OK
+    return code if isinstance(code, int) else EXIT_OK
 
 
-def _given(flag: str, words: Sequence[str]) -> bool:
+def _has_flag(flag: str, words: Sequence[str]) -> bool:
     """Whether a flag is on the line, even on one that cannot be parsed."""
     options = words[: words.index("--")] if "--" in words else words
     return flag in options
 
 
-def _code(error: BaseException) -> int:
-    if isinstance(error, _REFUSALS):
+def _exit_code(error: BaseException) -> int:
+    if isinstance(error, _USAGE_ERRORS):
         return int(error.exit_code)
-    return MISUSED if isinstance(error, InvalidInput) else FAILED
+    return EXIT_USAGE if isinstance(error, InvalidInput) else EXIT_FAILED
 
 
-def _as_dict(error: BaseException) -> dict[str, Any]:
+def _error_to_dict(error: BaseException) -> dict[str, Any]:
     match error:
         case ScopeError():
-            return {"hint": NAME_ONE, **error.as_dict()}
+            return {"hint": SCOPE_HINT, **error.as_dict()}
         case ToldError():
             return error.as_dict()
         case OSError(strerror=str(reason)):
-            about = f"{error.filename}: {reason}." if error.filename else f"{reason}."
-            return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": about}
-        case _ if isinstance(error, _REFUSALS):
-            return _refusal(error)
+            message = f"{error.filename}: {reason}." if error.filename else f"{reason}."
+            return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": message}
+        case _ if isinstance(error, _USAGE_ERRORS):
+            return _usage_error_to_dict(error)
     return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": str(error)}
 
 
-def _refusal(error: UsageError) -> dict[str, Any]:
+def _usage_error_to_dict(error: UsageError) -> dict[str, Any]:
     context = getattr(error, "ctx", None)
     hint = f"See `{context.command_path} --help`." if context else "See `told --help`."
     message = error.format_message().rstrip(".?") + ("?" if error.format_message().endswith("?") else ".")
     return {"code": f"TOLD-{InvalidInput.code}", "error": "UsageError", "message": message, "hint": hint}
 
 
-def _say(error: dict[str, Any], *, as_json: bool) -> None:
+def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print(json_for(sys.stderr, error, default=str), file=sys.stderr)
+        print(dump_json_for(sys.stderr, error, default=str), file=sys.stderr)
         return
-    message, hint = str(error["message"]), _spelled(error.get("hint", ""))
-    words = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"
-    print("error:", " ".join(words.split()), file=sys.stderr)
+    message, hint = str(error["message"]), _translate_hint(error.get("hint", ""))
+    line = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"
+    print("error:", " ".join(line.split()), file=sys.stderr)
 
 
-def _spelled(hint: str) -> str:
+def _translate_hint(hint: str) -> str:
     """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
-    known = cast("Any", typer.main.get_command(app)).commands
+    commands = cast("Any", typer.main.get_command(app)).commands
 
-    def typed(verb: re.Match[str]) -> str:
-        name = SPELLED.get(verb[1], verb[1])
-        return f"`told {name}`" if name.split()[0] in known else verb[0]
+    def to_command(match: re.Match[str]) -> str:
+        name = COMMAND_NAMES.get(match[1], match[1])
+        return f"`told {name}`" if name.split()[0] in commands else match[0]
 
-    return OPENING.sub(r"the setting `\1`", VERB.sub(typed, hint))
+    return ARGUMENT_PATTERN.sub(r"the setting `\1`", VERB_PATTERN.sub(to_command, hint))
 
 
-def _unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+def _print_unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
     """The last resort for what nobody foresaw."""
     print(f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.", file=sys.stderr)

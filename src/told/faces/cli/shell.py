@@ -16,9 +16,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from told.core.errors import InvalidInput
-from told.core.reading import meant
-from told.faces.cli.streams import json_for
-from told.settings import Loaded, load, store_file
+from told.core.reading import suggest_option
+from told.faces.cli.streams import dump_json_for
+from told.settings import LoadedSettings, load_settings, resolve_store_file
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from told.faces.sdk import Memory
 
 P = ParamSpec("P")
-Tick: TypeAlias = Callable[[int], None]
-OK, FAILED, MISUSED, UNSOUND, INTERRUPTED = 0, 1, 2, 3, 130
+TickCallback: TypeAlias = Callable[[int], None]
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNSOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 """What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
 
 PANEL = "Global options"
@@ -47,36 +47,36 @@ class Shell:
     json: bool = False
     no_color: bool = False
     debug: bool = False
-    made: list[Path] = field(default_factory=list, init=False)
+    created_files: list[Path] = field(default_factory=list, init=False)
     """The store's file, where this command made it: a mistyped path must not pass for an empty memory."""
 
-    def loaded(self) -> Loaded:
+    def load_settings(self) -> LoadedSettings:
         """The settings in force, and where each came from."""
-        return load(store=self.store, account=self.account, embedder=self.embedder, zone=self.zone)
+        return load_settings(store=self.store, account=self.account, embedder=self.embedder, zone=self.zone)
 
-    def asking(self) -> Memory:
+    def open_with_llm(self) -> Memory:
         """The memory the options name, with its language model, for verbs that understand what is said."""
-        return self._opened(self.embedder, None)
+        return self._open_memory(self.embedder, None)
 
-    def memory(self) -> Memory:
+    def open_without_llm(self) -> Memory:
         """The memory without a language model: nobody is asked because somebody reads."""
-        return self._opened(self.embedder, "none")
+        return self._open_memory(self.embedder, "none")
 
-    def words(self) -> Memory:
+    def open_without_models(self) -> Memory:
         """The memory without any model, for verbs that embed nothing: quicker to open, and never a mismatch."""
-        return self._opened("none", "none")
+        return self._open_memory("none", "none")
 
-    def _opened(self, embedder: str | None, llm: str | None) -> Memory:
+    def _open_memory(self, embedder: str | None, llm: str | None) -> Memory:
         from told.faces.sdk import Memory
 
-        file = store_file(self.loaded().settings)
+        file = resolve_store_file(self.load_settings().settings)
         if file is not None and not os.access(file, os.F_OK):  # unlike exists(), it leaves every complaint to opening
-            self.made.append(file)
+            self.created_files.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
     # Printing ---------------------------------------------------------------------------------------------------------
 
-    def console(self, *, stderr: bool = False) -> Console:
+    def make_console(self, *, stderr: bool = False) -> Console:
         """Where renderings go."""
         from rich.console import Console
 
@@ -84,7 +84,7 @@ class Shell:
         width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
         return Console(stderr=stderr, no_color=self.no_color or None, highlight=False, markup=False, width=width)
 
-    def show(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
+    def show_result(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
         """Print what a verb returned: as it is for machines, as a rendering for people, its warnings beside it."""
         from rich.text import Text
 
@@ -93,28 +93,28 @@ class Shell:
             return
         rendering = view(value)
         # One line of text, such as a path, stays one line however narrow the terminal is.
-        self.console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
+        self.make_console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
         for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
-            self.note(f"warning: {warning}")
+            self.print_note(f"warning: {warning}")
 
-    def name_made(self) -> None:
+    def report_created_store(self) -> None:
         """Say that the store is a new one, once what was asked for is done."""
-        while self.made and not self.json:
-            self.note(f"a new store: {self.made.pop()}")
+        while self.created_files and not self.json:
+            self.print_note(f"a new store: {self.created_files.pop()}")
 
     def print_json(self, value: Any) -> None:
         """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""
-        print(json_for(sys.stdout, value, indent=2 if sys.stdout.isatty() else None))
+        print(dump_json_for(sys.stdout, value, indent=2 if sys.stdout.isatty() else None))
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """A remark beside the result, on standard error."""
-        from told.faces.cli.views import safe
+        from told.faces.cli.views import safe_text
 
-        self.console(stderr=True).print(safe(text), style="dim", soft_wrap=True)
+        self.make_console(stderr=True).print(safe_text(text), style="dim", soft_wrap=True)
 
     # Asking and waiting -----------------------------------------------------------------------------------------------
 
-    def sure(self, question: str, *, yes: bool) -> None:
+    def confirm(self, question: str, *, yes: bool) -> None:
         """Go on only if the user agrees."""
         if yes:
             return
@@ -126,15 +126,15 @@ class Shell:
             print(file=sys.stderr)
             raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
         if not agreed:
-            self.note("Nothing was changed.")
-            raise typer.Exit(FAILED)
+            self.print_note("Nothing was changed.")
+            raise typer.Exit(EXIT_FAILED)
 
     @contextmanager
-    def progress(self, label: str, total: float | None = None) -> Iterator[Tick]:
+    def show_progress(self, label: str, total: float | None = None) -> Iterator[TickCallback]:
         """A progress bar on standard error, if that is a terminal, and the function that moves it."""
         from rich.progress import Progress
 
-        with Progress(console=self.console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        with Progress(console=self.make_console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(label, total=total)
             yield lambda steps: bar.advance(task, steps)
 
@@ -147,7 +147,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def root(
+def root_callback(
     ctx: typer.Context, *,
     store: Annotated[str | None, typer.Option(
         help="Where memories live, such as sqlite:///memory.db.", metavar="URL", rich_help_panel=PANEL,
@@ -181,19 +181,19 @@ def print_help(ctx: typer.Context) -> None:
         print(text)
 
 
-_ROOTS_OWN = frozenset({"ctx", "_version"})
-GLOBALS = {
-    name: given for name, given in inspect.signature(root, eval_str=True).parameters.items() if name not in _ROOTS_OWN
+_ROOT_ONLY = frozenset({"ctx", "_version"})
+GLOBAL_OPTIONS = {
+    name: given for name, given in inspect.signature(root_callback, eval_str=True).parameters.items() if name not in _ROOT_ONLY
 }
-_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+_CONTEXT_PARAMETER = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
 
 
-class Command(TyperCommand):
+class CliCommand(TyperCommand):
     """A command whose help says of arguments and flags what their metavars say, and not their Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters; a flag takes nothing."""
-        return _plain(super().get_params(ctx))
+        return _hide_types(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line: a metavar has brackets of its own where it may be left out."""
@@ -201,32 +201,32 @@ class Command(TyperCommand):
         return ["[OPTIONS]", *arguments]
 
 
-class Group(TyperGroup):
+class CliGroup(TyperGroup):
     """A group of commands with the same manners, which names the one command that was probably meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command a line begins with."""
         word = args[0] if args else ""
-        near = "" if ctx.resilient_parsing or self.get_command(ctx, word) else meant(word, self.commands)
-        if near:
-            ctx.fail(f"No such command {word!r}. {near}")
+        suggestion = "" if ctx.resilient_parsing or self.get_command(ctx, word) else suggest_option(word, self.commands)
+        if suggestion:
+            ctx.fail(f"No such command {word!r}. {suggestion}")
         return super().resolve_command(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters; a flag takes nothing."""
-        return _plain(super().get_params(ctx))
+        return _hide_types(super().get_params(ctx))
 
 
-def _plain(params: list[Any]) -> list[Any]:
+def _hide_types(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
         if param.param_type_name == "argument":
-            param.display_type_rich = _untyped  # what newer versions of typer ask for the type to show
+            param.display_type_rich = _display_no_type  # what newer versions of typer ask for the type to show
     return params
 
 
-def _untyped(ctx: Any) -> None:
+def _display_no_type(ctx: Any) -> None:
     """No type: the metavar says it."""
 
 
@@ -236,24 +236,24 @@ def command(
     """Make a function a command: it is given a `Shell`, and the global options may stand after its name too."""
 
     def register(function: Callable[Concatenate[Shell, P], None]) -> Callable[Concatenate[Shell, P], None]:
-        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        _, *own_parameters = inspect.signature(function, eval_str=True).parameters.values()
 
         @wraps(function)
-        def run(ctx: typer.Context, *args: P.args, **given: P.kwargs) -> None:
-            here = {option: given.pop(option) for option in GLOBALS}
-            shell = _merged(ctx.obj, here)
+        def wrapper(ctx: typer.Context, *args: P.args, **given: P.kwargs) -> None:
+            global_values = {option: given.pop(option) for option in GLOBAL_OPTIONS}
+            shell = _merge_options(ctx.obj, global_values)
             function(shell, *args, **given)
-            shell.name_made()
+            shell.report_created_store()
 
-        parameters = [_CONTEXT, *(part.replace(kind=part.KEYWORD_ONLY) for part in own), *GLOBALS.values()]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {part.name: part.annotation for part in parameters}
-        app.command(name, cls=Command, **settings)(run)
+        parameters = [_CONTEXT_PARAMETER, *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own_parameters), *GLOBAL_OPTIONS.values()]
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        app.command(name, cls=CliCommand, **settings)(wrapper)
         return function
 
     return register
 
 
-def _merged(before: Shell, here: dict[str, Any]) -> Shell:
+def _merge_options(shell: Shell, global_values: dict[str, Any]) -> Shell:
     """The options given before the command, and after it; the later ones count."""
-    return Shell(before.context, **{name: here[name] or getattr(before, name) for name in GLOBALS})
+    return Shell(shell.context, **{name: global_values[name] or getattr(shell, name) for name in GLOBAL_OPTIONS})

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from told.faces.cli.options import Agent, Limit, Run, User, option, scope
+from told.faces.cli.options import Agent, Limit, Run, User, option, scope_args
 from told.faces.cli.shell import Shell, command
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 PANEL = "Look after it"
-NEWEST = 5
+MAX_TAIL_ROWS = 5
 """How many turns of the tail are shown; --json gives all of them."""
 
 app = typer.Typer()
@@ -26,19 +26,19 @@ def consolidate(
     shell: Shell, force: Force = False, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
     """File what was said long ago and let small talk go; with no user, agent or run, for everybody."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
 
-    with shell.asking() as memory, shell.progress("Consolidating"):
-        done = memory.consolidate(**scope(user, agent, run), force=force)
-    shell.show(done, lambda body: pairs({name: value for name, value in body.items() if name != "warnings"}))
+    with shell.open_with_llm() as memory, shell.show_progress("Consolidating"):
+        result = memory.consolidate(**scope_args(user, agent, run), force=force)
+    shell.show_result(result, lambda body: render_pairs({name: value for name, value in body.items() if name != "warnings"}))
 
 
 @command(app, rich_help_panel=PANEL)
 def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
     """Show where memories are: tail, index, hot buffer, registry and topics, at a glance."""
-    with shell.words() as memory:
-        found = memory.tiers(**scope(user, agent, run))
-    shell.show(found, glance if shell.console().is_terminal else plain)
+    with shell.open_without_models() as memory:
+        result = memory.tiers(**scope_args(user, agent, run))
+    shell.show_result(result, render_tier_panel if shell.make_console().is_terminal else render_tier_lines)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -48,38 +48,38 @@ def registry(
     """List the exchanges that were filed, the newest first."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.registry(**scope(user, agent, run), limit=limit)
+    with shell.open_without_models() as memory:
+        result = memory.registry(**scope_args(user, agent, run), limit=limit)
 
-    def table(body: Mapping[str, Any]) -> RenderableType:
+    def render_table(body: Mapping[str, Any]) -> RenderableType:
         if not body["results"]:
-            return views.quiet("Nothing is filed yet.")
-        grid = views.grid("when", "importance", "exchange")
+            return views.dim_text("Nothing is filed yet.")
+        grid = views.build_table("when", "importance", "exchange")
         for row in body["results"]:
-            grid.add_row(row["at"][:10], views.bar(row["importance"]), views.safe(row["summary"]))
+            grid.add_row(row["at"][:10], views.render_bar(row["importance"]), views.safe_text(row["summary"]))
         return grid
 
-    shell.show(found, table)
+    shell.show_result(result, render_table)
 
 
-def plain(body: Mapping[str, Any]) -> RenderableType:
+def render_tier_lines(body: Mapping[str, Any]) -> RenderableType:
     """The figures, one tier a line."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
 
-    return pairs(_figures(body))
+    return render_pairs(_tier_figures(body))
 
 
-def _figures(body: Mapping[str, Any]) -> dict[str, str]:
-    index, filed = body["index"], body["registry"]
-    since = f", the newest of {filed['newest'][:10]}" if filed["newest"] else ""
+def _tier_figures(body: Mapping[str, Any]) -> dict[str, str]:
+    index, registry_figures = body["index"], body["registry"]
+    newest_note = f", the newest of {registry_figures['newest'][:10]}" if registry_figures["newest"] else ""
     return {
         "tail": f"{len(body['tail'])} turns", "index": f"{index['count']} turns, {index['cold']} cold",
-        "hot buffer": f"{len(body['hot'])} memories", "registry": f"{filed['exchanges']} exchanges{since}",
+        "hot buffer": f"{len(body['hot'])} memories", "registry": f"{registry_figures['exchanges']} exchanges{newest_note}",
         "topics": str(body["topics"]["count"]),
     }  # fmt: skip
 
 
-def glance(body: Mapping[str, Any]) -> RenderableType:
+def render_tier_panel(body: Mapping[str, Any]) -> RenderableType:
     """The figures, and the newest turns with what they are worth, in one panel."""
     from rich import box
     from rich.console import Group
@@ -88,10 +88,10 @@ def glance(body: Mapping[str, Any]) -> RenderableType:
 
     from told.faces.cli import views
 
-    parts: list[RenderableType] = [views.pairs(_figures(body))]
+    parts: list[RenderableType] = [views.render_pairs(_tier_figures(body))]
     if body["tail"]:
-        grid = views.grid("worth", "who", "said last")
-        for row in body["tail"][-NEWEST:]:
-            grid.add_row(views.bar(row["importance"]), views.safe(row["role"], "dim"), views.safe(row["memory"]))
+        grid = views.build_table("worth", "who", "said last")
+        for row in body["tail"][-MAX_TAIL_ROWS:]:
+            grid.add_row(views.render_bar(row["importance"]), views.safe_text(row["role"], "dim"), views.safe_text(row["memory"]))
         parts += [Text(), grid]
     return Panel(Group(*parts), title="tiers", title_align="left", box=box.ROUNDED, expand=False)

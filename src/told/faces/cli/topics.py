@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from told.faces.cli.options import Agent, AsOf, Run, User, argument, scope
+from told.faces.cli.options import Agent, AsOf, Run, User, argument, scope_args
 from told.faces.cli.shell import Shell, command, print_help
 
 app = typer.Typer()
@@ -15,7 +15,7 @@ TopicId = Annotated[str, argument("The topic's id.", "TOPIC")]
 
 
 @app.callback(invoke_without_command=True)
-def _topics(ctx: typer.Context) -> None:
+def topics_group(ctx: typer.Context) -> None:
     """What exchanges are about: list, show, file, merge, abstract."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
@@ -26,9 +26,9 @@ def list_topics(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
 ) -> None:
     """List topics with how many exchanges they hold and which they came up with."""
-    with shell.words() as memory:
-        found = memory.topics(**scope(user, agent, run), as_of=as_of)
-    shell.show(found, _table)
+    with shell.open_without_models() as memory:
+        result = memory.topics(**scope_args(user, agent, run), as_of=as_of)
+    shell.show_result(result, _render_topics)
 
 
 @command(app)
@@ -36,27 +36,27 @@ def show(shell: Shell, topic_id: TopicId, user: User = None, agent: Agent = None
     """Show one topic with the turns in it."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        found = memory.topic(topic_id, **scope(user, agent, run))
+    with shell.open_without_models() as memory:
+        result = memory.topic(topic_id, **scope_args(user, agent, run))
 
-    def table(body: Mapping[str, Any]) -> Any:
-        grid = views.grid("said")
-        grid.title = views.safe(body["label"])
+    def render_table(body: Mapping[str, Any]) -> Any:
+        grid = views.build_table("said")
+        grid.title = views.safe_text(body["label"])
         for row in body["results"]:
-            grid.add_row(views.named(row["memory"], row["id"]))
+            grid.add_row(views.text_with_id(row["memory"], row["id"]))
         return grid
 
-    shell.show(found, table)
+    shell.show_result(result, render_table)
 
 
 @command(app)
 def file(shell: Shell) -> None:
     """Put every exchange that waits into a topic."""
-    from told.faces.cli.views import pairs
+    from told.faces.cli.views import render_pairs
 
-    with shell.memory() as memory, shell.progress("Filing"):
-        done = memory.file_topics()
-    shell.show(done, pairs)
+    with shell.open_without_llm() as memory, shell.show_progress("Filing"):
+        result = memory.file_topics()
+    shell.show_result(result, render_pairs)
 
 
 @command(app)
@@ -64,35 +64,35 @@ def merge(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
     """Make one of topics that are nearly the same."""
     from told.faces.cli import views
 
-    with shell.memory() as memory:
-        done = memory.merge_topics(**scope(user, agent, run))
+    with shell.open_without_llm() as memory:
+        result = memory.merge_topics(**scope_args(user, agent, run))
 
-    def table(body: Mapping[str, Any]) -> Any:
-        grid = views.grid("topic", "is one with")
+    def render_table(body: Mapping[str, Any]) -> Any:
+        grid = views.build_table("topic", "is one with")
         for row in body["merged"]:
-            grid.add_row(views.safe(row["id"]), views.safe(row["into"]))
-        return grid if body["merged"] else views.quiet("No two topics are the same.")
+            grid.add_row(views.safe_text(row["id"]), views.safe_text(row["into"]))
+        return grid if body["merged"] else views.dim_text("No two topics are the same.")
 
-    shell.show(done, table)
+    shell.show_result(result, render_table)
 
 
 @command(app)
 def abstract(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
     """Make topics of topics, named by the language model if there is one."""
-    with shell.asking() as memory:
-        done = memory.abstract_topics(**scope(user, agent, run))
-    shell.show(done, _table)
+    with shell.open_with_llm() as memory:
+        result = memory.abstract_topics(**scope_args(user, agent, run))
+    shell.show_result(result, _render_topics)
 
 
-def _table(body: Mapping[str, Any]) -> Any:
+def _render_topics(body: Mapping[str, Any]) -> Any:
     from told.faces.cli import views
 
     if not body["results"]:
-        return views.quiet("No topics yet.")
-    grid = views.grid("exchanges", "topics", "label")
+        return views.dim_text("No topics yet.")
+    grid = views.build_table("exchanges", "topics", "label")
     for row in body["results"]:
-        met = ", ".join(f"{each['label']} ×{each['count']}" for each in row["neighbours"][:3])
-        about = views.named(row["label"], row["id"])
-        about.append(f"\ncame up with {views.safe(met)}" if met else "", style="dim")
-        grid.add_row(str(row["members"] or ""), str(len(row["parts"]) or ""), about)
+        neighbours = ", ".join(f"{neighbour['label']} ×{neighbour['count']}" for neighbour in row["neighbours"][:3])
+        label = views.text_with_id(row["label"], row["id"])
+        label.append(f"\ncame up with {views.safe_text(neighbours)}" if neighbours else "", style="dim")
+        grid.add_row(str(row["members"] or ""), str(len(row["parts"]) or ""), label)
     return grid

@@ -8,36 +8,36 @@ from typing import Any
 import typer
 
 from told.core.errors import InvalidInput
-from told.core.reading import meant
-from told.faces.cli.shell import GLOBALS
+from told.core.reading import suggest_option
+from told.faces.cli.shell import GLOBAL_OPTIONS
 
 
-def find(root: typer.Context, words: Sequence[str]) -> typer.Context:
+def find_command(root: typer.Context, words: Sequence[str]) -> typer.Context:
     """The context of a command by its words, from the context of the whole."""
     context = root
     for word in words:
-        known = getattr(context.command, "commands", {})
-        if word not in known:
-            near = meant(word, known) or f"See `{context.command_path} --help`."
-            raise InvalidInput(f"There is no command {word!r}.", hint=near)
-        context = typer.Context(known[word], parent=context, info_name=word)
+        commands = getattr(context.command, "commands", {})
+        if word not in commands:
+            suggestion = suggest_option(word, commands) or f"See `{context.command_path} --help`."
+            raise InvalidInput(f"There is no command {word!r}.", hint=suggestion)
+        context = typer.Context(commands[word], parent=context, info_name=word)
     return context
 
 
-def describe(context: typer.Context) -> dict[str, Any]:
+def describe_command(context: typer.Context) -> dict[str, Any]:
     """A command with its parameters and the commands below it; global options are told once, at the top."""
     command: Any = context.command
-    top = context.parent is None
-    params = [param for param in command.params if top or param.name not in GLOBALS]
+    is_root = context.parent is None
+    params = [param for param in command.params if is_root or param.name not in GLOBAL_OPTIONS]
     body: dict[str, Any] = {"command": context.command_path, "help": (command.help or "").strip()}
-    body["arguments"] = [_parameter(param) for param in params if param.param_type_name == "argument"]
-    body["options"] = [_parameter(param) for param in params if param.param_type_name == "option"]
-    below = getattr(command, "commands", {})
-    children = {name: describe(typer.Context(child, parent=context, info_name=name)) for name, child in below.items()}
+    body["arguments"] = [_describe_parameter(param) for param in params if param.param_type_name == "argument"]
+    body["options"] = [_describe_parameter(param) for param in params if param.param_type_name == "option"]
+    subcommands = getattr(command, "commands", {})
+    children = {name: describe_command(typer.Context(child, parent=context, info_name=name)) for name, child in subcommands.items()}
     return {**body, **({"commands": children} if children else {})}
 
 
-def _parameter(param: Any) -> dict[str, Any]:
+def _describe_parameter(param: Any) -> dict[str, Any]:
     names = list(param.opts) if param.param_type_name == "option" else [param.name]
     body: dict[str, Any] = {"names": names, "help": getattr(param, "help", None) or "", "required": param.required}
     if getattr(param, "is_flag", False):

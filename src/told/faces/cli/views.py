@@ -14,56 +14,56 @@ from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
 
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
-CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL_CHARACTERS = lazy_regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What would move the cursor, colour the screen or reorder the line."""
 
-WIDE = 110
+WIDE_COLUMNS = 110
 """From this many columns on, ids have a column of their own."""
 
-ENDLESS = 10_000
+UNLIMITED_COLUMNS = 10_000
 """Columns enough for any name."""
 
-GAP = 2
-BAR = 12
-COLOURS = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
+COLUMN_GAP = 2
+BAR_CELLS = 12
+EVENT_STYLES = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "red", "NONE": "dim"}
 
 
-def safe(value: Any, style: str = "") -> Text:
+def safe_text(value: Any, style: str = "") -> Text:
     """A value as text that cannot steer the terminal."""
-    return Text(CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value)), style=style)
+    return Text(CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", str(value)), style=style)
 
 
-def when(row: Mapping[str, Any]) -> str:
+def format_day(row: Mapping[str, Any]) -> str:
     """The day a memory was said, else written."""
     return str(row.get("said_at") or row["updated_at"])[:10]
 
 
-def minute(moment: str) -> str:
+def format_minute(moment: str) -> str:
     """An instant to the minute."""
     return moment[:16].replace("T", " ")
 
 
-def named(text: Any, id: Any) -> Text:
+def text_with_id(text: Any, id: Any) -> Text:
     """A text with the id it goes by below it, which is never cut."""
-    return Text("\n").join([safe(text), safe(id, "dim")])
+    return Text("\n").join([safe_text(text), safe_text(id, "dim")])
 
 
-def many(count: int, one: str, more: str) -> str:
+def pluralize(count: int, singular: str, plural: str) -> str:
     """So many of them."""
-    return f"{count} {one if count == 1 else more}"
+    return f"{count} {singular if count == 1 else plural}"
 
 
-def bar(share: float | None, style: str = "cyan") -> Text:
+def render_bar(share: float | None, style: str = "cyan") -> Text:
     """A small bar for a share of one."""
     if share is None:
-        return Text("·" * BAR, style="dim")
-    filled = round(max(0.0, min(1.0, share)) * BAR)
-    return Text.assemble(("━" * filled, style), ("─" * (BAR - filled), "dim"))
+        return Text("·" * BAR_CELLS, style="dim")
+    filled = round(max(0.0, min(1.0, share)) * BAR_CELLS)
+    return Text.assemble(("━" * filled, style), ("─" * (BAR_CELLS - filled), "dim"))
 
 
-def grid(*headers: str) -> Table:
+def build_table(*headers: str) -> Table:
     """A quiet table."""
     table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold dim", show_edge=False)
     for column in table.columns:
@@ -71,12 +71,12 @@ def grid(*headers: str) -> Table:
     return table
 
 
-def quiet(text: str) -> Text:
+def dim_text(text: str) -> Text:
     """A remark in place of a result."""
     return Text(text, style="dim")
 
 
-def mark(good: bool) -> Text:
+def render_mark(good: bool) -> Text:
     """A tick, or a dot."""
     return Text("✓", style="green") if good else Text("·", style="dim")
 
@@ -84,73 +84,73 @@ def mark(good: bool) -> Text:
 # Memories
 
 
-class Memories:
+class MemoryTable:
     """Memories in a table: score, day, text and id, as the width allows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
-        self.scored = any(row.get("score") is not None for row in rows)
+        self.has_scores = any(row.get("score") is not None for row in rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table for this much room."""
-        wide = options.max_width >= WIDE
-        table = grid(*(["score"] if self.scored else []), "when", "memory", *(["id"] if wide else []))
+        wide = options.max_width >= WIDE_COLUMNS
+        table = build_table(*(["score"] if self.has_scores else []), "when", "memory", *(["id"] if wide else []))
         for column in table.columns:
             column.no_wrap = column.header != "memory"
         for row in self.rows:
-            table.add_row(*self._cells(row, wide))
+            table.add_row(*self._build_cells(row, wide))
         yield table
 
-    def _cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
-        score = [Text(f"{row['score']:.3f}", style="cyan")] if self.scored else []
-        name, text = safe(row["id"], "dim"), safe(row["memory"])
+    def _build_cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
+        score = [Text(f"{row['score']:.3f}", style="cyan")] if self.has_scores else []
+        name, text = safe_text(row["id"], "dim"), safe_text(row["memory"])
         if "superseded_by" in row:
             text.append(" (changed since)", "dim")
         if not wide:
             text = Text("\n").join([text, name])
-        return [*score, safe(when(row), "green"), text, *([name] if wide else [])]
+        return [*score, safe_text(format_day(row), "green"), text, *([name] if wide else [])]
 
 
-def memories(body: Mapping[str, Any]) -> RenderableType:
+def render_memories(body: Mapping[str, Any]) -> RenderableType:
     """The memories of a search or a list."""
     rows = body["results"]
-    return Memories(rows) if rows else quiet("Nothing found.")
+    return MemoryTable(rows) if rows else dim_text("Nothing found.")
 
 
-def found(body: Mapping[str, Any]) -> RenderableType:
+def render_search_results(body: Mapping[str, Any]) -> RenderableType:
     """The memories a search found, and how sure it is that the answer is among them."""
-    same = sum(len(row.get("also", ())) for row in body["results"])
-    others = f" · {same} more {'says' if same == 1 else 'say'} the same as one of these" if same else ""
-    sure = quiet(f"confidence {body['confidence']:.2f}{others}")
-    return Group(memories(body), Text(), sure) if body["results"] else memories(body)
+    duplicate_count = sum(len(row.get("also", ())) for row in body["results"])
+    duplicate_note = f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one of these" if duplicate_count else ""
+    confidence = dim_text(f"confidence {body['confidence']:.2f}{duplicate_note}")
+    return Group(render_memories(body), Text(), confidence) if body["results"] else render_memories(body)
 
 
-def memory(row: Mapping[str, Any]) -> RenderableType:
+def render_memory(row: Mapping[str, Any]) -> RenderableType:
     """One memory with everything known about it."""
     names = [name for name, value in row.items() if name not in ("memory", "score") and value not in (None, {})]
-    details = pairs({name: row[name] for name in names})
-    return Group(safe(row["memory"], "bold"), Text(), details)
+    details = render_pairs({name: row[name] for name in names})
+    return Group(safe_text(row["memory"], "bold"), Text(), details)
 
 
-def pairs(values: Mapping[str, Any]) -> Text:
+def render_pairs(values: Mapping[str, Any]) -> Text:
     """Names and values, one pair a line; a path is never cut."""
     width = max(map(len, values), default=0) + 2
-    lines = [Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe(value)) for name, value in values.items()]
+    lines = [Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe_text(value)) for name, value in values.items()]
     return Text("\n").join(lines)
 
 
-def sheet(values: Mapping[str, Any]) -> Table:
+def render_sheet(values: Mapping[str, Any]) -> Table:
     """Names and values like `pairs`, for sentences: what is too long goes on below itself."""
     table = Table.grid(Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0), pad_edge=False)
     for name, value in values.items():
-        table.add_row(Text(name.replace("_", " "), style="dim"), safe(value))
+        table.add_row(Text(name.replace("_", " "), style="dim"), safe_text(value))
     return table
 
 
 # Writes and the past
 
 
-class Events:
+class EventTable:
     """What became of memories: the event, the text and the id, which goes below where it would squeeze the text."""
 
     def __init__(self, rows: Sequence[tuple[Text, Text, Text]]) -> None:
@@ -159,95 +159,95 @@ class Events:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The rows for this much room."""
         columns = zip(*self.rows, strict=True)
-        beside = sum(max(cell.cell_len for cell in column) for column in columns) + 2 * GAP <= options.max_width
-        table = Table.grid("", "", Column(no_wrap=True), padding=(0, GAP))
+        fits = sum(max(cell.cell_len for cell in column) for column in columns) + 2 * COLUMN_GAP <= options.max_width
+        table = Table.grid("", "", Column(no_wrap=True), padding=(0, COLUMN_GAP))
         for event, text, name in self.rows:
-            below = [text, name] if name else [text]
-            table.add_row(*((event, text, name) if beside else (event, Text("\n").join(below))))
+            lines = [text, name] if name else [text]
+            table.add_row(*((event, text, name) if fits else (event, Text("\n").join(lines))))
         yield table
 
 
-def receipt(body: Mapping[str, Any]) -> RenderableType:
+def render_receipt(body: Mapping[str, Any]) -> RenderableType:
     """What a write did."""
-    rows = [*map(_done, body.get("results", ())), *map(_skipped, body.get("skipped", ()))]
+    rows = [*map(_event_row, body.get("results", ())), *map(_skipped_row, body.get("skipped", ()))]
     if body.get("extraction") == "pending":
-        rows.append((quiet("LATER"), quiet("a language model is still to be asked; see `told wait`"), Text()))
-    return Events(rows) if rows else quiet("Nothing to do.")
+        rows.append((dim_text("LATER"), dim_text("a language model is still to be asked; see `told wait`"), Text()))
+    return EventTable(rows) if rows else dim_text("Nothing to do.")
 
 
-def _done(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
+def _event_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
     """What became of a memory."""
-    text = safe(row["memory"]) if row["memory"] is not None else quiet("(erased)")
-    return _event(row["event"]), text, safe(row["id"], "dim")
+    text = safe_text(row["memory"]) if row["memory"] is not None else dim_text("(erased)")
+    return _render_event(row["event"]), text, safe_text(row["id"], "dim")
 
 
-def _skipped(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
+def _skipped_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
     """A message or a fact that became no memory, and why."""
     what = row["fact"] if "fact" in row else f"message {row['index']}"
-    return quiet("SKIP"), safe(f"{what}: {row['reason']}", "dim"), safe(row.get("id", ""), "dim")
+    return dim_text("SKIP"), safe_text(f"{what}: {row['reason']}", "dim"), safe_text(row.get("id", ""), "dim")
 
 
-def _event(name: str) -> Text:
-    return Text(name, style=COLOURS.get(name, ""))
+def _render_event(name: str) -> Text:
+    return Text(name, style=EVENT_STYLES.get(name, ""))
 
 
-def changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+def render_changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """What happened to memories, in order."""
     if not rows:
-        return quiet("Nothing happened yet.")
-    table = grid("when", "event", "memory")
+        return dim_text("Nothing happened yet.")
+    table = build_table("when", "event", "memory")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for row in rows:
-        table.add_row(safe(minute(row["timestamp"]), "green"), _event(row["event"]), _change(row))
+        table.add_row(safe_text(format_minute(row["timestamp"]), "green"), _render_event(row["event"]), _render_change(row))
     return table
 
 
-def _change(row: Mapping[str, Any]) -> Text:
+def _render_change(row: Mapping[str, Any]) -> Text:
     old, new = row["old_value"], row["new_value"]
-    before = [safe(old, "strike dim")] if old is not None and old != new else []
-    after = [_instead(new) if before else safe(new)] if new is not None else []
-    why = [quiet(f"({CONTROL.sub('', row['why'])})")] if row.get("why") else []
+    before = [safe_text(old, "strike dim")] if old is not None and old != new else []
+    after = [_render_replacement(new) if before else safe_text(new)] if new is not None else []
+    why = [dim_text(f"({CONTROL_CHARACTERS.sub('', row['why'])})")] if row.get("why") else []
     return Text("\n").join([*before, *after, *why])
 
 
-def _instead(new: Any, style: str = "") -> Text:
+def _render_replacement(new: Any, style: str = "") -> Text:
     """What took the place of the line above it; an arrow says so where nothing can be struck out."""
-    return Text.assemble(("-> ", "dim"), safe(new, style))
+    return Text.assemble(("-> ", "dim"), safe_text(new, style))
 
 
-def contradictions(body: Mapping[str, Any]) -> RenderableType:
+def render_contradictions(body: Mapping[str, Any]) -> RenderableType:
     """Memories that say different things of the same, the later first."""
     if not body["results"]:
-        return quiet("Nothing contradicts itself.")
-    table = grid("about", "one says", "the other says")
+        return dim_text("Nothing contradicts itself.")
+    table = build_table("about", "one says", "the other says")
     for row in body["results"]:
         later, earlier = row["memories"]
-        table.add_row(safe(row["slot"]), safe(later["memory"]), safe(earlier["memory"]))
+        table.add_row(safe_text(row["slot"]), safe_text(later["memory"]), safe_text(earlier["memory"]))
     return table
 
 
-def timeline(body: Mapping[str, Any]) -> RenderableType:
+def render_timeline(body: Mapping[str, Any]) -> RenderableType:
     """What a scope came to believe or gave up."""
-    return changes(body["results"])
+    return render_changes(body["results"])
 
 
-def diff(body: Mapping[str, Any]) -> RenderableType:
+def render_diff(body: Mapping[str, Any]) -> RenderableType:
     """What changed between two moments."""
     table = Table.grid(padding=(0, 1))
     for row in body["removed"]:
-        table.add_row(Text("-", style="red"), safe(row["memory"], "red"))
+        table.add_row(Text("-", style="red"), safe_text(row["memory"], "red"))
     for row in body["changed"]:
-        table.add_row(Text("~", style="yellow"), Text("\n").join([safe(row["old_memory"], "dim strike"),
-                                                                  _instead(row["new_memory"], "yellow")]))  # fmt: skip
+        table.add_row(Text("~", style="yellow"), Text("\n").join([safe_text(row["old_memory"], "dim strike"),
+                                                                  _render_replacement(row["new_memory"], "yellow")]))  # fmt: skip
     for row in body["added"]:
-        table.add_row(Text("+", style="green"), safe(row["memory"], "green"))
-    return table if table.row_count else quiet("Nothing changed.")
+        table.add_row(Text("+", style="green"), safe_text(row["memory"], "green"))
+    return table if table.row_count else dim_text("Nothing changed.")
 
 
 # Care
 
 
-def certificate(body: Mapping[str, Any]) -> RenderableType:
+def render_certificate(body: Mapping[str, Any]) -> RenderableType:
     """The proof of an erasure."""
     tombstone = body["tombstone"]
     destroyed = " · ".join(f"{name} {count}" for name, count in body["destroyed"].items() if count)
@@ -255,25 +255,25 @@ def certificate(body: Mapping[str, Any]) -> RenderableType:
         "memories": len(body["memories"]), "evidence": body["evidence"], "ledger entries": body["entries"],
         "destroyed": destroyed or "nothing else", "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",
     }  # fmt: skip
-    proof = Group(sheet(rows), safe(tombstone["hash"], "dim"))  # on a line of its own, where 80 columns hold it whole
+    proof = Group(render_sheet(rows), safe_text(tombstone["hash"], "dim"))  # on a line of its own, where 80 columns hold it whole
     return Panel(proof, title="Certificate of erasure", title_align="left", border_style="red", expand=False)
 
 
-def verdict(body: Mapping[str, Any]) -> RenderableType:
+def render_verify_result(body: Mapping[str, Any]) -> RenderableType:
     """Whether the ledger is sound."""
     mark = Text("✓ sound", style="bold green") if body["ok"] else Text("✗ not sound", style="bold red")
     rows = {name: value for name, value in body.items() if name not in ("ok", "index_problems")}
-    problems = [safe(f"index: {problem}", "red") for problem in body["index_problems"]]
-    return Group(mark, pairs(rows), *problems)
+    problems = [safe_text(f"index: {problem}", "red") for problem in body["index_problems"]]
+    return Group(mark, render_pairs(rows), *problems)
 
 
-def counts(body: Mapping[str, Any]) -> RenderableType:
+def render_stats(body: Mapping[str, Any]) -> RenderableType:
     """The counts of a store, and the model its vectors are of."""
     model = body["model"]
-    return pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
+    return render_pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
 
 
-class Users:
+class UserTable:
     """Whose memories there are: a table, or where that would break a name to pieces, the rest below each name."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -281,47 +281,47 @@ class Users:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The rows for this much room."""
-        table = self._table()
-        unbroken = console.measure(table, options=options.update(max_width=ENDLESS)).maximum
-        yield table if unbroken <= options.max_width else Text("\n").join(map(self._lines, self.rows))
+        table = self._build_table()
+        unbroken = console.measure(table, options=options.update(max_width=UNLIMITED_COLUMNS)).maximum
+        yield table if unbroken <= options.max_width else Text("\n").join(map(self._build_lines, self.rows))
 
-    def _table(self) -> Table:
-        table = grid("who", "name", "memories", "first", "last")
+    def _build_table(self) -> Table:
+        table = build_table("who", "name", "memories", "first", "last")
         table.columns[2].justify = "right"
         for row in self.rows:
-            first, last = row["created_at"][:10], minute(row["updated_at"])
-            table.add_row(safe(row["type"], "dim"), safe(row["name"]), str(row["total_memories"]),
-                          safe(first, "green"), safe(last, "green"))  # fmt: skip
+            first, last = row["created_at"][:10], format_minute(row["updated_at"])
+            table.add_row(safe_text(row["type"], "dim"), safe_text(row["name"]), str(row["total_memories"]),
+                          safe_text(first, "green"), safe_text(last, "green"))  # fmt: skip
         return table
 
-    def _lines(self, row: Mapping[str, Any]) -> Text:
-        count = many(row["total_memories"], "memory", "memories")
-        first, last = row["created_at"][:10], minute(row["updated_at"])
-        return Text("\n").join([safe(row["name"]), safe(f"  {row['type']}, {count}, {first} to {last}", "dim")])
+    def _build_lines(self, row: Mapping[str, Any]) -> Text:
+        count = pluralize(row["total_memories"], "memory", "memories")
+        first, last = row["created_at"][:10], format_minute(row["updated_at"])
+        return Text("\n").join([safe_text(row["name"]), safe_text(f"  {row['type']}, {count}, {first} to {last}", "dim")])
 
 
-def users(body: Mapping[str, Any]) -> RenderableType:
+def render_users(body: Mapping[str, Any]) -> RenderableType:
     """Whose memories there are."""
-    return Users(body["results"]) if body["results"] else quiet("There is nobody to show.")
+    return UserTable(body["results"]) if body["results"] else dim_text("There is nobody to show.")
 
 
-def counted(noun: str, nouns: str) -> Any:
+def build_count_view(singular: str, plural: str) -> Any:
     """A view that says how many."""
 
-    def view(body: Mapping[str, Any]) -> Text:
+    def render_count(body: Mapping[str, Any]) -> Text:
         count = body["entries"]
         place = f" → {body['path']}" if "path" in body else ""
-        return safe(f"{many(count, noun, nouns)}{place}")
+        return safe_text(f"{pluralize(count, singular, plural)}{place}")
 
-    return view
+    return render_count
 
 
-def checks(body: Mapping[str, Any]) -> RenderableType:
+def render_checks(body: Mapping[str, Any]) -> RenderableType:
     """The findings of the doctor."""
     marks = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
     table = Table.grid(padding=(0, 2))
     for row in body["checks"]:
-        fix = [safe(f"→ {row['fix']}", "cyan")] if row["fix"] else []
-        table.add_row(Text(*marks[row["state"]]), Text(row["name"]), Text("\n").join([safe(row["what"], "dim"), *fix]))
+        fix = [safe_text(f"→ {row['fix']}", "cyan")] if row["fix"] else []
+        table.add_row(Text(*marks[row["state"]]), Text(row["name"]), Text("\n").join([safe_text(row["what"], "dim"), *fix]))
     counts = [f"{sum(row['state'] == state for row in body['checks'])} {state}" for state in marks]
     return Group(table, Text(), Text(" · ".join(counts), style="green" if body["ok"] else "red"))

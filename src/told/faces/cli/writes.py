@@ -13,21 +13,21 @@ from told.faces.cli.options import (
     Agent,
     DryRun,
     Expires,
-    Ids,
+    ScopeArgs,
     MemoryId,
     Metadata,
     NamedUser,
     Run,
-    SomeId,
+    OptionalMemoryId,
     User,
     Why,
     Yes,
     argument,
     option,
-    scope,
+    scope_args,
 )
 from told.faces.cli.shell import Shell, command
-from told.faces.cli.streams import piped
+from told.faces.cli.streams import read_stdin
 
 if TYPE_CHECKING:
     from told.faces.sdk import Memory
@@ -44,7 +44,7 @@ def add(
     user: User = None, agent: Agent = None, run: Run = None,
     file: Annotated[Path | None, option(
         "--file", "-f", about="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
-        parser=options.file_or_pipe)] = None,
+        parser=options.parse_file_or_stdin)] = None,
     metadata: Metadata = None, expires: Expires = None,
     timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
     role: Annotated[str, typer.Option(help="Who speaks: user, assistant, tool or document.", metavar="ROLE")] = "user",
@@ -63,29 +63,29 @@ def add(
     """Remember what was said, and the facts in it."""
     from told.faces.cli import views
 
-    said = _said(texts or [], file, {"role": role, **({"name": name} if name else {})})
-    with shell.asking() as memory:
-        done = memory.add(
-            said, **scope(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
+    messages = _build_messages(texts or [], file, {"role": role, **({"name": name} if name else {})})
+    with shell.open_with_llm() as memory:
+        result = memory.add(
+            messages, **scope_args(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
             kind=kind, source=source, idempotency_key=idempotency_key, extract=extract, prompt=prompt,
             deferred=False,
         )  # fmt: skip
-    shell.show(done, views.receipt)
+    shell.show_result(result, views.render_receipt)
 
 
-def _said(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
+def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
     """The messages of a call: those of a file, or each text by the same speaker."""
     if (file is None) == (not texts):
         raise InvalidInput("Give texts or a --file, one of them.", hint="`told add -` reads standard input.")
     if file is not None:
-        return options.messages(options.read_text(file), str(file))
-    contents = [_piped() if text == "-" else text for text in texts]
+        return options.parse_messages(options.read_text(file), str(file))
+    contents = [_read_stdin_text() if text == "-" else text for text in texts]
     return [{**speaker, "content": content} for content in contents]
 
 
-def _piped() -> str:
+def _read_stdin_text() -> str:
     """Standard input without the end of its last line, which belongs to the pipe and not to what was said."""
-    return piped().removesuffix("\n")
+    return read_stdin().removesuffix("\n")
 
 
 @command(app, rich_help_panel=PANEL)
@@ -101,11 +101,11 @@ def update(
 
     if expires and never_expires:
         raise InvalidInput("--expires and --never-expires contradict each other; give one of them.")
-    until = expires or (None if never_expires else UNSET)
-    words = _piped() if text == "-" else text
-    with shell.memory() as memory:
-        done = memory.update(memory_id, words, metadata, until, **scope(user, agent, run))
-    shell.show(done, views.receipt)
+    expiry = expires or (None if never_expires else UNSET)
+    new_text = _read_stdin_text() if text == "-" else text
+    with shell.open_without_llm() as memory:
+        result = memory.update(memory_id, new_text, metadata, expiry, **scope_args(user, agent, run))
+    shell.show_result(result, views.render_receipt)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -120,14 +120,14 @@ def link(
     """Say that one memory bears on another."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        done = memory.link(src, rel, dst, weight=weight, metadata=metadata, **scope(user, agent, run))
-    shell.show(done, lambda body: views.safe(f"{body['src']} {body['rel']} {body['dst']}"))
+    with shell.open_without_models() as memory:
+        result = memory.link(src, rel, dst, weight=weight, metadata=metadata, **scope_args(user, agent, run))
+    shell.show_result(result, lambda body: views.safe_text(f"{body['src']} {body['rel']} {body['dst']}"))
 
 
 @command(app, rich_help_panel=PANEL)
 def delete(
-    shell: Shell, memory_id: SomeId = None, user: User = None, agent: Agent = None, run: Run = None,
+    shell: Shell, memory_id: OptionalMemoryId = None, user: User = None, agent: Agent = None, run: Run = None,
     everything: Annotated[bool, option("--all", about="Everything the scope holds.")] = False,
     dry_run: DryRun = False, yes: Yes = False,
 ) -> None:  # fmt: skip
@@ -136,29 +136,29 @@ def delete(
 
     if everything == (memory_id is not None):
         raise InvalidInput("Give a memory's id, or --all with a scope.")
-    ids = scope(user, agent, run)
-    with shell.words() as memory:
+    ids = scope_args(user, agent, run)
+    with shell.open_without_models() as memory:
         if dry_run:
-            shell.show(_doomed(memory, memory_id, ids), views.memories)
+            shell.show_result(_preview_delete(memory, memory_id, ids), views.render_memories)
             return
         if memory_id is not None:
-            done = memory.delete(memory_id, **ids)
+            result = memory.delete(memory_id, **ids)
         else:
-            memory.engine.scope(ids)
-            shell.sure(f"Delete everything of {_named(ids)}?", yes=yes)
-            done = memory.delete_all(**ids)
-    shell.show(done, views.receipt)
+            memory.engine.resolve_scope(ids)
+            shell.confirm(f"Delete everything of {_format_scope(ids)}?", yes=yes)
+            result = memory.delete_all(**ids)
+    shell.show_result(result, views.render_receipt)
 
 
-def _doomed(memory: Memory, memory_id: str | None, ids: Ids) -> dict[str, Any]:
+def _preview_delete(memory: Memory, memory_id: str | None, ids: ScopeArgs) -> dict[str, Any]:
     """The memories a deletion would take."""
     if memory_id is None:
         return memory.get_all(**ids, show_expired=True, limit=1000)
-    found = memory.get(memory_id, **ids)
-    return {"results": [found] if found else []}
+    row = memory.get(memory_id, **ids)
+    return {"results": [row] if row else []}
 
 
-def _named(ids: Ids) -> str:
+def _format_scope(ids: ScopeArgs) -> str:
     return ", ".join(f"{name.removesuffix('_id')} {value}" for name, value in ids.items() if value)
 
 
@@ -170,31 +170,31 @@ def retract(
     """Give up a memory and record the reason."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
-        done = memory.retract(memory_id, why=why, **scope(user, agent, run))
-    shell.show(done, views.receipt)
+    with shell.open_without_models() as memory:
+        result = memory.retract(memory_id, why=why, **scope_args(user, agent, run))
+    shell.show_result(result, views.render_receipt)
 
 
 @command(app, rich_help_panel=PANEL)
 def erase(
-    shell: Shell, memory_id: SomeId = None, user: NamedUser = None, agent: Agent = None, run: Run = None,
+    shell: Shell, memory_id: OptionalMemoryId = None, user: NamedUser = None, agent: Agent = None, run: Run = None,
     source: Annotated[str | None, option(about="Everything that came from there.", metavar="NAME")] = None,
     why: Why = "requested", dry_run: DryRun = False, yes: Yes = False,
 ) -> None:  # fmt: skip
     """Destroy content, and all that was made from it, for good; prints a certificate."""
     from told.faces.cli import views
 
-    ids = scope(user, agent, run)
-    with shell.words() as memory:
+    ids = scope_args(user, agent, run)
+    with shell.open_without_models() as memory:
         reach = memory.erase(memory_id, **ids, source=source, dry_run=True)
         if dry_run:
-            shell.show(reach, views.memories)
+            shell.show_result(reach, views.render_memories)
             return
-        memories = views.many(len(reach["memories"]), "memory", "memories")
-        entries = views.many(reach["entries"], "ledger entry", "ledger entries")
-        shell.sure(f"Destroy {memories} in {entries} for good?", yes=yes)
-        done = memory.erase(memory_id, **ids, source=source, why=why)
-    shell.show(done, views.certificate)
+        memories = views.pluralize(len(reach["memories"]), "memory", "memories")
+        entries = views.pluralize(reach["entries"], "ledger entry", "ledger entries")
+        shell.confirm(f"Destroy {memories} in {entries} for good?", yes=yes)
+        result = memory.erase(memory_id, **ids, source=source, why=why)
+    shell.show_result(result, views.render_certificate)
 
 
 @command(app, rich_help_panel=PANEL)
@@ -202,11 +202,11 @@ def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
     """Destroy everything in the account and begin anew."""
     from told.faces.cli import views
 
-    with shell.words() as memory:
+    with shell.open_without_models() as memory:
         if dry_run:
-            shell.show(memory.stats(), views.counts)
+            shell.show_result(memory.stats(), views.render_stats)
             return
         account = memory.engine.account
-        shell.sure(f"Destroy all memories of every user in the account {account}?", yes=yes)
-        done = memory.reset()
-    shell.show(done, lambda body: views.safe(body["message"]))
+        shell.confirm(f"Destroy all memories of every user in the account {account}?", yes=yes)
+        result = memory.reset()
+    shell.show_result(result, lambda body: views.safe_text(body["message"]))

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from told.core.when import instant
+from told.core.when import parse_instant
 from told.faces.sdk import Memory
 
-TODAY = instant("2026-09-30T18:00:00Z")
+DEMO_NOW = parse_instant("2026-09-30T18:00:00Z")
 """When the walk through the memory takes place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StoryLine:
     """One thing that was said: to whom it belongs, when told heard it, and when it was said if that was earlier."""
 
     at: str
@@ -27,7 +27,7 @@ class Line:
     key: str | None = None
 
 
-class Clock:
+class DemoClock:
     """A clock that shows what it is set to."""
 
     def __init__(self, now: int = 0) -> None:
@@ -38,21 +38,21 @@ class Clock:
         return self.now
 
 
-def story() -> Sequence[Line]:
+def load_story() -> Sequence[StoryLine]:
     """The sample conversation, in order."""
     text = files("told.faces.demo").joinpath("story.jsonl").read_text("utf-8")
-    return [Line(**json.loads(row)) for row in text.splitlines()]
+    return [StoryLine(**json.loads(row)) for row in text.splitlines()]
 
 
-def remember(memory: Memory, clock: Clock, tick: Callable[[int], None]) -> dict[str, str]:
+def replay_story(memory: Memory, clock: DemoClock, tick: Callable[[int], None]) -> dict[str, str]:
     """Tell the story to a memory, each line on its day; return the first memory made of each line that has a key."""
     ids: dict[str, str] = {}
-    for line in story():
-        clock.now = instant(line.at)
+    for line in load_story():
+        clock.now = parse_instant(line.at)
         message = {"role": line.role, "content": line.text, "timestamp": line.said or line.at}
-        done = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
+        receipt = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
         if line.key:
-            ids[line.key] = done["results"][0]["id"]
+            ids[line.key] = receipt["results"][0]["id"]
         tick(1)
-    clock.now = TODAY
+    clock.now = DEMO_NOW
     return ids

@@ -8,19 +8,19 @@ from math import log2
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from told.faces.eval.data import Conversation, Question, Turn, folded, words
+from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace, content_words
 
 BUDGETS = (500, 1000, 2000, 4000)
-DEPTHS = (5, 10, 20, 50)
-UNFOUND = 10**6
-TELLING = 3
+RECALL_DEPTHS = (5, 10, 20, 50)
+NOT_FOUND = 10**6
+MAX_SCORE_PARTS = 3
 """How many parts of a score are told of a miss."""
 
-Figures: TypeAlias = dict[str, float | None]
+Metrics: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvalAnswer:
     """What is offered for a question: the turns behind each hit, best first, and how sure the memory is."""
 
     ranked: tuple[tuple[str, ...], ...]
@@ -28,13 +28,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class QuestionResult:
     """What became of one question: its figures by name."""
 
     conversation: str
-    question: Question
+    question: EvalQuestion
     confidence: float
-    figures: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int | None] = field(default_factory=dict)
     """For each turn of the evidence, the place of the first hit that shows it, counted from one."""
     missing: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -46,137 +46,137 @@ class Seen:
         return {
             "conversation": self.conversation, "id": question.id, "question": question.text,
             "category": question.category, "answerable": question.answerable, "confidence": self.confidence,
-            "figures": dict(self.figures), "ranks": dict(self.ranks),
+            "figures": dict(self.metrics), "ranks": dict(self.ranks),
             "missing": {str(budget): list(ids) for budget, ids in self.missing.items()},
         }  # fmt: skip
 
 
-def seen(conversation: Conversation, question: Question, answer: Answer, contexts: Mapping[int, str]) -> Seen:
+def measure_question(conversation: EvalConversation, question: EvalQuestion, answer: EvalAnswer, contexts: Mapping[int, str]) -> QuestionResult:
     """One question held against its evidence."""
-    if not question.counts:
-        return Seen(conversation.id, question, answer.confidence)
+    if not question.is_measurable:
+        return QuestionResult(conversation.id, question, answer.confidence)
     evidence = [turn for turn in conversation.turns if turn.id in question.evidence]
-    figures = ranking(answer.ranked, question.evidence)
-    missing = {budget: absent(text, evidence) for budget, text in contexts.items()}
+    metrics = measure_ranking(answer.ranked, question.evidence)
+    missing = {budget: find_missing_turns(text, evidence) for budget, text in contexts.items()}
     for budget, text in contexts.items():
-        figures[f"R@{budget}t"] = 1 - len(missing[budget]) / len(evidence)
-        figures[f"all@{budget}t"] = float(not missing[budget])
-        figures[f"words@{budget}t"] = coverage(question.answer, text)
+        metrics[f"R@{budget}t"] = 1 - len(missing[budget]) / len(evidence)
+        metrics[f"all@{budget}t"] = float(not missing[budget])
+        metrics[f"words@{budget}t"] = compute_word_coverage(question.answer, text)
     if question.superseded and question.newest:
-        figures["newest first"] = float(newest_first(answer.ranked, question))
-    places = first_places(answer.ranked)
-    ranks = {one: places[one] + 1 if one in places else None for one in question.evidence}
-    return Seen(conversation.id, question, answer.confidence, figures, ranks, missing)
+        metrics["newest first"] = float(is_newest_first(answer.ranked, question))
+    positions = first_positions(answer.ranked)
+    ranks = {turn_id: positions[turn_id] + 1 if turn_id in positions else None for turn_id in question.evidence}
+    return QuestionResult(conversation.id, question, answer.confidence, metrics, ranks, missing)
 
 
-def ranking(ranked: Sequence[Sequence[str]], evidence: Sequence[str]) -> dict[str, float]:
+def measure_ranking(ranked: Sequence[Sequence[str]], evidence: Sequence[str]) -> dict[str, float]:
     """Recall at each depth and nDCG@10 by the turns behind the hits."""
-    places = first_places(ranked)
-    found = [places.get(one, UNFOUND) for one in evidence]
-    recalls = {f"R@{depth}": sum(place < depth for place in found) / len(evidence) for depth in DEPTHS}
-    return {**recalls, "nDCG@10": ndcg(found, 10)}
+    positions = first_positions(ranked)
+    evidence_positions = [positions.get(turn_id, NOT_FOUND) for turn_id in evidence]
+    recalls = {f"R@{depth}": sum(position < depth for position in evidence_positions) / len(evidence) for depth in RECALL_DEPTHS}
+    return {**recalls, "nDCG@10": compute_ndcg(evidence_positions, 10)}
 
 
-def ndcg(places: Sequence[int], depth: int) -> float:
+def compute_ndcg(positions: Sequence[int], depth: int) -> float:
     """Normalised discounted gain of places counted from zero; turns that one hit stands for are wanted once."""
-    hits = set(places) - {UNFOUND}
-    wanted = len(hits) + places.count(UNFOUND)
-    gain = sum(1 / log2(place + 2) for place in hits if place < depth)
-    return gain / sum(1 / log2(place + 2) for place in range(min(depth, wanted)))
+    hits = set(positions) - {NOT_FOUND}
+    relevant_count = len(hits) + positions.count(NOT_FOUND)
+    gain = sum(1 / log2(position + 2) for position in hits if position < depth)
+    return gain / sum(1 / log2(position + 2) for position in range(min(depth, relevant_count)))
 
 
-def first_places(ranked: Sequence[Sequence[str]]) -> dict[str, int]:
+def first_positions(ranked: Sequence[Sequence[str]]) -> dict[str, int]:
     """Where each turn comes first, counted from zero."""
-    places: dict[str, int] = {}
-    for place, ids in enumerate(ranked):
-        for one in ids:
-            places.setdefault(one, place)
-    return places
+    positions: dict[str, int] = {}
+    for position, ids in enumerate(ranked):
+        for turn_id in ids:
+            positions.setdefault(turn_id, position)
+    return positions
 
 
-def absent(text: str, evidence: Iterable[Turn]) -> tuple[str, ...]:
+def find_missing_turns(text: str, evidence: Iterable[EvalTurn]) -> tuple[str, ...]:
     """The turns whose text does not stand verbatim in a text, white space folded; to name their ids is not enough."""
-    shown = folded(text)
-    return tuple(turn.id for turn in evidence if folded(turn.text) not in shown)
+    normalized = normalize_whitespace(text)
+    return tuple(turn.id for turn in evidence if normalize_whitespace(turn.text) not in normalized)
 
 
-def coverage(answer: str, text: str) -> float:
+def compute_word_coverage(answer: str, text: str) -> float:
     """The share of the answer's content words that stand in a text."""
-    wanted = words(answer)
-    return len(wanted & words(text)) / len(wanted) if wanted else 1.0
+    answer_words = content_words(answer)
+    return len(answer_words & content_words(text)) / len(answer_words) if answer_words else 1.0
 
 
-def newest_first(ranked: Sequence[Sequence[str]], question: Question) -> bool:
+def is_newest_first(ranked: Sequence[Sequence[str]], question: EvalQuestion) -> bool:
     """Whether the current evidence ranks before the superseded; neither found is not."""
-    places = first_places(ranked)
-    newest = min(places.get(one, UNFOUND) for one in question.newest)
-    return newest < min(places.get(one, UNFOUND) for one in question.superseded)
+    positions = first_positions(ranked)
+    newest_position = min(positions.get(turn_id, NOT_FOUND) for turn_id in question.newest)
+    return newest_position < min(positions.get(turn_id, NOT_FOUND) for turn_id in question.superseded)
 
 
-def auroc(answerable: Sequence[float], others: Sequence[float]) -> float | None:
+def compute_auroc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float | None:
     """How often an answerable question has the higher score; ties count half."""
-    if not answerable or not others:
+    if not answerable or not unanswerable:
         return None
-    wins = sum((one > other) + 0.5 * (one == other) for one in answerable for other in others)
-    return wins / (len(answerable) * len(others))
+    wins = sum((score > other_score) + 0.5 * (score == other_score) for score in answerable for other_score in unanswerable)
+    return wins / (len(answerable) * len(unanswerable))
 
 
 # Many questions -------------------------------------------------------------------------------------------------------
 
 
-def summary(rows: Sequence[Seen]) -> Figures:
+def summarize(rows: Sequence[QuestionResult]) -> Metrics:
     """The mean of every figure over the questions that have it, and how well confidence tells them apart."""
-    names = dict.fromkeys(name for row in rows for name in row.figures)
-    means: Figures = {name: fmean(row.figures[name] for row in rows if name in row.figures) for name in names}
-    means["AUROC"] = auroc(
+    names = dict.fromkeys(name for row in rows for name in row.metrics)
+    means: Metrics = {name: fmean(row.metrics[name] for row in rows if name in row.metrics) for name in names}
+    means["AUROC"] = compute_auroc(
         [row.confidence for row in rows if row.question.answerable],
         [row.confidence for row in rows if not row.question.answerable],
     )
     return means
 
 
-def by_category(rows: Sequence[Seen]) -> dict[str, Figures]:
+def summarize_by_category(rows: Sequence[QuestionResult]) -> dict[str, Metrics]:
     """The same for each category."""
-    return grouped(rows, lambda row: row.question.category)
+    return summarize_groups(rows, lambda row: row.question.category)
 
 
-def grouped(rows: Sequence[Seen], key: Callable[[Seen], str]) -> dict[str, Figures]:
+def summarize_groups(rows: Sequence[QuestionResult], key: Callable[[QuestionResult], str]) -> dict[str, Metrics]:
     """The same for each group in which recall can be measured."""
-    names = sorted({key(row) for row in rows if row.question.counts})
-    return {name: summary([row for row in rows if key(row) == name]) for name in names}
+    names = sorted({key(row) for row in rows if row.question.is_measurable})
+    return {name: summarize([row for row in rows if key(row) == name]) for name in names}
 
 
-def differences(figures: Figures, base: Figures) -> Figures:
+def diff_metrics(metrics: Metrics, base: Metrics) -> Metrics:
     """By how much figures lie above those of a base, where both have them."""
     return {
-        name: value - before
-        for name, value in figures.items()
-        if value is not None and (before := base.get(name)) is not None
+        name: value - base_value
+        for name, value in metrics.items()
+        if value is not None and (base_value := base.get(name)) is not None
     }
 
 
 # Misses ---------------------------------------------------------------------------------------------------------------
 
 
-def nearest(budgets: Sequence[int], wanted: int = 1000) -> int:
+def headline_budget(budgets: Sequence[int], target: int = 1000) -> int:
     """The budget whose figures stand for the run: the nearest to the default of a context."""
-    return min(budgets, key=lambda budget: (abs(budget - wanted), budget))
+    return min(budgets, key=lambda budget: (abs(budget - target), budget))
 
 
-def spread(rows: Sequence[Seen], budget: int, most: int) -> list[Seen]:
+def sample_misses(rows: Sequence[QuestionResult], budget: int, limit: int) -> list[QuestionResult]:
     """So many of the questions with evidence missing at a budget, evenly spaced over all of them."""
     missed = [row for row in rows if row.missing.get(budget)]
-    count = min(most, len(missed))
-    return [missed[place * len(missed) // count] for place in range(count)]
+    count = min(limit, len(missed))
+    return [missed[index * len(missed) // count] for index in range(count)]
 
 
-def telling(parts: Mapping[str, float | None], best: Mapping[str, float | None]) -> list[dict[str, Any]]:
+def compare_score_parts(parts: Mapping[str, float | None], best: Mapping[str, float | None]) -> list[dict[str, Any]]:
     """The parts of a missed memory's score that differ most from those of the best hit, by their relative size."""
 
-    def gap(name: str) -> float:
-        one, other = (scores.get(name) or 0.0 for scores in (parts, best))
-        return abs(one - other) / (max(abs(one), abs(other)) or 1.0)
+    def relative_gap(name: str) -> float:
+        missed_score, best_score = (scores.get(name) or 0.0 for scores in (parts, best))
+        return abs(missed_score - best_score) / (max(abs(missed_score), abs(best_score)) or 1.0)
 
-    names = sorted(dict.fromkeys([*best, *parts]), key=gap, reverse=True)
-    rows = [{"part": name, "missed": parts.get(name), "best": best.get(name)} for name in names if gap(name) > 0]
-    return rows[:TELLING]
+    names = sorted(dict.fromkeys([*best, *parts]), key=relative_gap, reverse=True)
+    rows = [{"part": name, "missed": parts.get(name), "best": best.get(name)} for name in names if relative_gap(name) > 0]
+    return rows[:MAX_SCORE_PARTS]

@@ -8,48 +8,48 @@ from typing import Any, Final, TypeAlias
 
 from told.core.entry import Evidence
 from told.core.errors import ConfigError, InvalidInput
-from told.core.ids import wall_clock
-from told.core.kind import Field, Kind, Ontology, Write
+from told.core.ids import wall_clock_us
+from told.core.kind import Field, Kind, Ontology, WriteMode
 from told.core.scope import Scope
-from told.core.text import sentences, shown
+from told.core.text import split_sentences, format_value
 from told.flow import run
-from told.open.llm import HINT, open_llm
+from told.open.llm import LLM_HINT, open_llm
 from told.ports import LLM
-from told.settings import load
+from told.settings import load_settings
 from told.write.extract import closed
-from told.write.extract.brief import ASSISTANT, asked, fenced, page
+from told.write.extract.brief import ASSISTANT, ask_llm, fence_as_data, load_prompt
 from told.write.extract.closed import (
     SCHEMA,
     VALUE,
     ClosedExtractor,
     Concept,
-    Filled,
-    catalogue,
-    concepts_of,
-    read_form,
+    ConceptValue,
+    render_catalogue,
+    list_concepts,
+    parse_form,
 )
-from told.write.extract.ground import Ground
+from told.write.extract.ground import GroundingIndex
 from told.write.extract.parse import MALFORMED
-from told.write.extract.settle import USER
+from told.write.extract.settle import USER_ROLE
 from told.write.local import LocalExtractor
-from told.write.messages import Turn
-from told.write.shape import Found, Heard
+from told.write.messages import InputTurn
+from told.write.shape import ExtractedClaim, ExtractionInput
 
-LOCAL: Final = "local"
-NO_MODEL: Final = 'No language model is configured: rules read what they can. Say model="local" if that is meant.'
-Concepts: TypeAlias = "Ontology | Mapping[str, Any]"
+LOCAL_MODEL: Final = "local"
+NO_MODEL_WARNING: Final = 'No language model is configured: rules read what they can. Say model="local" if that is meant.'
+OntologyInput: TypeAlias = "Ontology | Mapping[str, Any]"
 
-EXTRACTOR_SYSTEM: str = closed.template()
+EXTRACTOR_SYSTEM: str = closed.build_prompt_template()
 """The extractor's system prompt; `EXTRACTOR_SYSTEM.format(catalog=build_concept_catalog(ontology))` fills it."""
 
 
-def build_concept_catalog(ontology: Concepts) -> str:
+def build_concept_catalog(ontology: OntologyInput) -> str:
     """The concepts of an ontology, given as kinds or as its JSON, one to a line with label and examples."""
-    return catalogue(_concepts(ontology))
+    return render_catalogue(_parse_concepts(ontology))
 
 
 def extract_facts(
-    user_msg: str, bot_msg: str | None = None, ontology: Concepts | None = None, model: Any = None, *,
+    user_msg: str, bot_msg: str | None = None, ontology: OntologyInput | None = None, model: Any = None, *,
     replies: bool = False, dropped: list[dict[str, str]] | None = None,
 ) -> list[dict[str, str]]:  # fmt: skip
     """What a message says within an ontology: `[{"concept", "value", "polarity", "evidence"}]`.
@@ -65,91 +65,91 @@ def extract_facts(
     if ontology is None:
         raise InvalidInput("extract_facts needs an ontology.", hint='Such as {"concepts": {"Person.Home": {…}}}.')
     if not isinstance(user_msg, str) or not isinstance(bot_msg, str | None):
-        raise InvalidInput(f"A message is a text, not {shown(bot_msg if isinstance(user_msg, str) else user_msg)}.")
-    llm = _opened(model)
-    concepts = _concepts(ontology)
-    turns = [*([_turn(bot_msg, ASSISTANT)] if bot_msg else ()), *([_turn(user_msg, USER)] if user_msg.strip() else ())]
-    aside: list[dict[str, str]] = []
+        raise InvalidInput(f"A message is a text, not {format_value(bot_msg if isinstance(user_msg, str) else user_msg)}.")
+    llm = _open_model(model)
+    concepts = _parse_concepts(ontology)
+    turns = [*([_build_turn(bot_msg, ASSISTANT)] if bot_msg else ()), *([_build_turn(user_msg, USER_ROLE)] if user_msg.strip() else ())]
+    rejected: list[dict[str, str]] = []
     if not concepts or not (user_msg.strip() or (replies and bot_msg)):
-        found = []
+        filled = []
     elif llm is None:
-        found = _by_rules(turns, concepts, aside, replies=replies)
+        filled = _extract_with_rules(turns, concepts, rejected, replies=replies)
     else:
         passes = [False] * bool(user_msg.strip()) + [True] * bool(replies and bot_msg)
-        found = [one for each in passes for one in _by_model(llm, turns, concepts, aside, replies=each)]
+        filled = [slot for of_replies in passes for slot in _extract_with_model(llm, turns, concepts, rejected, replies=of_replies)]
     if dropped is not None:
-        dropped += aside
-    rows = [{"concept": f.concept, "value": f.value, "polarity": f.polarity, "evidence": f.evidence} for f in found]
-    return [row for place, row in enumerate(rows) if row not in rows[:place]]
+        dropped += rejected
+    rows = [{"concept": f.concept, "value": f.value, "polarity": f.polarity, "evidence": f.evidence} for f in filled]
+    return [row for index, row in enumerate(rows) if row not in rows[:index]]
 
 
-def _by_model(
-    llm: LLM, turns: Sequence[Turn], concepts: Sequence[Concept], aside: list[dict[str, str]], *, replies: bool
-) -> list[Filled]:
+def _extract_with_model(
+    llm: LLM, turns: Sequence[InputTurn], concepts: Sequence[Concept], rejected: list[dict[str, str]], *, replies: bool
+) -> list[ConceptValue]:
     """The form as a model fills it in, from the user's words or from the assistant's."""
-    talk = [f"{turn.evidence.role.upper()}: {turn.evidence.content}" for turn in turns]
-    system = EXTRACTOR_SYSTEM.format(catalog=catalogue(concepts)) + (f"\n\n{page('replies')}" if replies else "")
-    raw, _ = run(asked(llm, system, fenced("conversation", talk), SCHEMA))
-    filled, answer = read_form(raw, concepts, Ground(turns), llm.model, replies=replies)
-    aside += [{"reason": one.reason, "fact": one.what} for one in answer.dropped]
-    aside += [{"reason": MALFORMED, "fact": fault} for fault in answer.faults]
+    lines = [f"{turn.evidence.role.upper()}: {turn.evidence.content}" for turn in turns]
+    system = EXTRACTOR_SYSTEM.format(catalog=render_catalogue(concepts)) + (f"\n\n{load_prompt('replies')}" if replies else "")
+    raw, _ = run(ask_llm(llm, system, fence_as_data("conversation", lines), SCHEMA))
+    filled, answer = parse_form(raw, concepts, GroundingIndex(turns), llm.model, replies=replies)
+    rejected += [{"reason": claim.reason, "fact": claim.text} for claim in answer.rejected]
+    rejected += [{"reason": MALFORMED, "fact": fault} for fault in answer.unreadable_replies]
     return filled
 
 
-def _by_rules(
-    turns: Sequence[Turn], concepts: Sequence[Concept], aside: list[dict[str, str]], *, replies: bool
-) -> list[Filled]:
+def _extract_with_rules(
+    turns: Sequence[InputTurn], concepts: Sequence[Concept], rejected: list[dict[str, str]], *, replies: bool
+) -> list[ConceptValue]:
     """The form as rules fill it in; the sentence that says so is the evidence."""
-    kinds = Ontology(tuple(_kind(one) for one in concepts))
-    heard = Heard(tuple(turns), wall_clock(), Scope("reading", user_id="reading"), kinds)
-    found = run(ClosedExtractor(fallback=LocalExtractor(), replies=replies).extract(heard))
-    aside += [{"reason": one.reason, "fact": one.what} for one in found.dropped]
-    return [_filled(one, turns[one.turn].evidence.content) for one in found.claims]
+    kinds = Ontology(tuple(_concept_to_kind(item) for item in concepts))
+    extraction_input = ExtractionInput(tuple(turns), wall_clock_us(), Scope("reading", user_id="reading"), kinds)
+    result = run(ClosedExtractor(fallback=LocalExtractor(), replies=replies).extract(extraction_input))
+    rejected += [{"reason": item.reason, "fact": item.text} for item in result.rejected]
+    return [_claim_to_filled(item, turns[item.turn].evidence.content) for item in result.claims]
 
 
-def _kind(concept: Concept) -> Kind:
-    routed, fields = Write.AGGREGATE, (Field(VALUE, required=True),)
+def _concept_to_kind(concept: Concept) -> Kind:
+    routed, fields = WriteMode.AGGREGATE, (Field(VALUE, required=True),)
     return Kind(concept.name, concept.label, write=routed, key=VALUE, fields=fields, examples=concept.examples)
 
 
-def _filled(found: Found, content: str) -> Filled:
-    claim, (start, end) = found.claim, found.claim.span or (0, len(found.claim.text))
-    said = content[start:end]
-    evidence = next((sentence for sentence in sentences(content) if said in sentence), said or content)
-    return Filled(claim.kind, str(claim.meta.get(VALUE, claim.object)), claim.polarity, evidence.strip())
+def _claim_to_filled(extracted: ExtractedClaim, content: str) -> ConceptValue:
+    claim, (start, end) = extracted.claim, extracted.claim.span or (0, len(extracted.claim.text))
+    quote = content[start:end]
+    evidence = next((sentence for sentence in split_sentences(content) if quote in sentence), quote or content)
+    return ConceptValue(claim.kind, str(claim.meta.get(VALUE, claim.object)), claim.polarity, evidence.strip())
 
 
-def _opened(model: Any) -> LLM | None:
+def _open_model(model: Any) -> LLM | None:
     """The model somebody names or gives; None where rules are to do."""
-    if model == LOCAL:
+    if model == LOCAL_MODEL:
         return None
-    settings = load().settings
+    settings = load_settings().settings
     chosen = settings.llm if model is None else model
-    routed = isinstance(chosen, str) and "/" in chosen.partition(":")[0]
-    llm = open_llm(f"openrouter:{chosen}" if routed else chosen, settings)
+    is_openrouter = isinstance(chosen, str) and "/" in chosen.partition(":")[0]
+    llm = open_llm(f"openrouter:{chosen}" if is_openrouter else chosen, settings)
     if llm is None and model is not None:
-        raise ConfigError("extract_facts needs a language model.", hint=f'{HINT} Or "local", which is none: rules.')
+        raise ConfigError("extract_facts needs a language model.", hint=f'{LLM_HINT} Or "local", which is none: rules.')
     if llm is None:
-        warnings.warn(NO_MODEL, UserWarning, stacklevel=3)
+        warnings.warn(NO_MODEL_WARNING, UserWarning, stacklevel=3)
     return llm
 
 
-def _turn(text: str, role: str) -> Turn:
-    return Turn(Evidence(text, role), {})
+def _build_turn(text: str, role: str) -> InputTurn:
+    return InputTurn(Evidence(text, role), {})
 
 
-def _concepts(ontology: Concepts) -> Sequence[Concept]:
+def _parse_concepts(ontology: OntologyInput) -> Sequence[Concept]:
     if isinstance(ontology, Ontology):
-        return concepts_of(ontology)
-    given = ontology.get("concepts") if isinstance(ontology, Mapping) else None
-    if not isinstance(given, Mapping):
+        return list_concepts(ontology)
+    concepts = ontology.get("concepts") if isinstance(ontology, Mapping) else None
+    if not isinstance(concepts, Mapping):
         raise InvalidInput('An ontology is {"concepts": {name: rules}}.', hint="Load it with json.load().")
-    return [_concept(str(name), rules) for name, rules in given.items()]
+    return [_parse_concept(str(name), rules) for name, rules in concepts.items()]
 
 
-def _concept(name: str, rules: Any) -> Concept:
+def _parse_concept(name: str, rules: Any) -> Concept:
     if not isinstance(rules, Mapping):
-        raise InvalidInput(f"The rules of {name} must be an object, not {shown(rules)}.")
+        raise InvalidInput(f"The rules of {name} must be an object, not {format_value(rules)}.")
     examples = rules.get("examples") or ()
     listed = [examples] if isinstance(examples, str) else examples
     return Concept(name, str(rules.get("label") or name), tuple(map(str, listed)))

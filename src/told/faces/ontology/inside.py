@@ -11,221 +11,221 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from told.core.concepts import NEGATED, Rules, Weighed, folded, leaving
+from told.core.concepts import NEGATED, ConceptRules, WeightedValue, normalise_value, select_evicted
 from told.core.errors import InvalidInput
-from told.core.fork import awaited
-from told.core.ids import Mint
+from told.core.fork import acquire_on_fork
+from told.core.ids import IdGenerator
 from told.core.kind import Kind
-from told.core.salience import Clock, Curve, Tier, said_anew, salience
-from told.core.text import shown
-from told.core.when import iso
-from told.faces.ontology.fact import Fact, Facts
+from told.core.salience import DecayClock, DecayCurve, Tier, reinforce, compute_salience
+from told.core.text import format_value
+from told.core.when import format_iso
+from told.faces.ontology.fact import Fact, FactDict
 
-DAY: Final = 86_400_000_000
-SECOND: Final = 1_000_000
-ARCHIVED: Final = 1_000
+DAY_MICROSECONDS: Final = 86_400_000_000
+SECOND_MICROSECONDS: Final = 1_000_000
+MAX_ARCHIVED: Final = 1_000
 """How many facts that have faded are kept for `recall`; those that faded first go first."""
 
 
 @dataclass(slots=True)
-class Mark:
+class SalienceAnchor:
     """Since when a fact weighs what: its weight at a reading of its clock, and its place among all that was said."""
 
     weight: float
     reading: float
-    place: int
-    shown: float
-    name: tuple[str, str]
+    position: int
+    last_salience: float
+    value_key: tuple[str, str]
 
 
 @dataclass(slots=True)
-class Pulse:
+class ConversationClock:
     """The clocks of a conversation: its turns, its tokens counted as turns of usual size, and days."""
 
-    instant: Callable[[], int]
+    now: Callable[[], int]
     turn_events: float
     turn_tokens: int
     turns: float = 0.0
     tokens: float = 0.0
 
-    def read(self, clock: Clock) -> float:
+    def read(self, clock: DecayClock) -> float:
         """What a clock reads now."""
-        if clock is Clock.TIME:
-            return self.instant() / DAY
-        return self.turns if clock is Clock.TURNS else self.tokens
+        if clock is DecayClock.TIME:
+            return self.now() / DAY_MICROSECONDS
+        return self.turns if clock is DecayClock.TURNS else self.tokens
 
-    def beat(self, turns: int, tokens: int | None) -> None:
+    def advance(self, turns: int, tokens: int | None) -> None:
         """Let turns pass, of so many tokens together; of the usual size if nobody says."""
         self.turns += turns / self.turn_events
         self.tokens += turns if tokens is None else tokens / self.turn_tokens
 
 
 @dataclass(slots=True)
-class Inside:
+class InProcessFacts:
     """Keeps facts in this process; threads may share it."""
 
-    rules: Rules
-    mint: Mint
-    pulse: Pulse
+    rules: ConceptRules
+    id_generator: IdGenerator
+    clock: ConversationClock
     turn: int = 0
-    facts: Facts = field(init=False)
-    _marks: dict[str, Mark] = field(default_factory=dict)
-    _concepts: dict[str, dict[str, None]] = field(default_factory=dict)
-    _names: dict[tuple[str, str], str] = field(default_factory=dict)
-    _archive: dict[str, tuple[Fact, Mark]] = field(default_factory=dict)
-    _curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
-    _tuned: tuple[float, ...] = ()
-    _places: int = 0
-    _seen: object = None
-    _lock: threading.RLock = field(default_factory=lambda: awaited(threading.RLock()))
+    facts: FactDict = field(init=False)
+    _anchors: dict[str, SalienceAnchor] = field(default_factory=dict)
+    _ids_by_concept: dict[str, dict[str, None]] = field(default_factory=dict)
+    _id_by_value: dict[tuple[str, str], str] = field(default_factory=dict)
+    _archive: dict[str, tuple[Fact, SalienceAnchor]] = field(default_factory=dict)
+    _curves: dict[tuple[str, str], DecayCurve] = field(default_factory=dict)
+    _curve_settings: tuple[float, ...] = ()
+    _sequence: int = 0
+    _refreshed_at: object = None
+    _lock: threading.RLock = field(default_factory=lambda: acquire_on_fork(threading.RLock()))
 
     def __post_init__(self) -> None:
-        self.facts = Facts(self._look, self._put, self._drop)
+        self.facts = FactDict(self._refresh, self._put_fact, self._remove_fact)
 
     # Saying -----------------------------------------------------------------------------------------------------------
 
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
         with self._lock:
-            here = self._rivals(kind, value)
-            meant = self.rules.matcher.meant(value, here)
+            rivals = self._find_rivals(kind, value)
+            match = self.rules.matcher.find_match(value, rivals)
             if polarity == NEGATED:
-                if meant is not None:
-                    self._drop(meant.id)
+                if match is not None:
+                    self._remove_fact(match.id)
                 return None
-            if meant is not None:
-                return self._again(meant.id, evidence)
-            fact = self._new(kind, value, evidence)
-            for one in leaving(kind, [*here, self._weight(fact)]):
-                self._drop(one.id)
-            return fact if fact.id in self._marks else None
+            if match is not None:
+                return self._reinforce(match.id, evidence)
+            fact = self._create_fact(kind, value, evidence)
+            for evicted in select_evicted(kind, [*rivals, self._weigh_fact(fact)]):
+                self._remove_fact(evicted.id)
+            return fact if fact.id in self._anchors else None
 
-    def _new(self, kind: Kind, value: str, evidence: str) -> Fact:
-        now, tier = iso(self.mint.now()), kind.tier.value
-        weight = said_anew(self._curve(kind.name, tier), 0.0)
-        fact = Fact(self.mint.id(), kind.name, value, evidence, tier, weight, kind.label or kind.name,
+    def _create_fact(self, kind: Kind, value: str, evidence: str) -> Fact:
+        now, tier = format_iso(self.id_generator.now()), kind.tier.value
+        weight = reinforce(self._get_curve(kind.name, tier), 0.0)
+        fact = Fact(self.id_generator.new_id(), kind.name, value, evidence, tier, weight, kind.label or kind.name,
                     self.turn, self.turn, 0, now, now)  # fmt: skip
-        self._put(fact)
+        self._put_fact(fact)
         return fact
 
-    def _again(self, id: str, evidence: str) -> Fact:
-        fact = self.facts.known(id)
-        fact.evidence, fact.last_turn, fact.last_at = evidence, self.turn, iso(self.mint.now())
+    def _reinforce(self, id: str, evidence: str) -> Fact:
+        fact = self.facts.peek(id)
+        fact.evidence, fact.last_turn, fact.last_at = evidence, self.turn, format_iso(self.id_generator.now())
         fact.reinforcements += 1
-        fact.salience = said_anew(self._curve(fact.concept, fact.persistence_class), fact.salience)
-        self._anchor(fact)
+        fact.salience = reinforce(self._get_curve(fact.concept, fact.persistence_class), fact.salience)
+        self._set_anchor(fact)
         return fact
 
     def tick(self, turns: int, tokens: int | None) -> None:
         """Let some turns pass."""
         with self._lock:
             self.turn += turns
-            self.pulse.beat(turns, tokens)
+            self.clock.advance(turns, tokens)
 
     # Holding ----------------------------------------------------------------------------------------------------------
 
-    def _put(self, fact: Fact) -> None:
+    def _put_fact(self, fact: Fact) -> None:
         with self._lock:
-            self._curve(fact.concept, fact.persistence_class)
+            self._get_curve(fact.concept, fact.persistence_class)
             self._archive.pop(fact.id, None)
-            self._drop(fact.id)
-            self._concepts.setdefault(fact.concept, {})[fact.id] = None
-            self.facts.hold(fact)
-            self._anchor(fact)
+            self._remove_fact(fact.id)
+            self._ids_by_concept.setdefault(fact.concept, {})[fact.id] = None
+            self.facts.set_fact(fact)
+            self._set_anchor(fact)
 
-    def _anchor(self, fact: Fact) -> None:
+    def _set_anchor(self, fact: Fact) -> None:
         """From now on a fact weighs what it says, and nothing was said later."""
-        self._places += 1
-        reading = self.pulse.read(self.rules.pace(fact.concept))
-        name = fact.concept, folded(fact.value)
-        self._names[name] = fact.id
-        self._marks[fact.id] = Mark(fact.salience, reading, self._places, fact.salience, name)
+        self._sequence += 1
+        reading = self.clock.read(self.rules.decay_clock(fact.concept))
+        value_key = fact.concept, normalise_value(fact.value)
+        self._id_by_value[value_key] = fact.id
+        self._anchors[fact.id] = SalienceAnchor(fact.salience, reading, self._sequence, fact.salience, value_key)
 
-    def _drop(self, id: str) -> Fact | None:
+    def _remove_fact(self, id: str) -> Fact | None:
         with self._lock:
-            fact = self.facts.let_go(id)
+            fact = self.facts.remove_fact(id)
             if fact is not None:
-                mark = self._marks.pop(id)
-                del self._concepts[mark.name[0]][id]
-                if self._names.get(mark.name) == id:
-                    del self._names[mark.name]
+                anchor = self._anchors.pop(id)
+                del self._ids_by_concept[anchor.value_key[0]][id]
+                if self._id_by_value.get(anchor.value_key) == id:
+                    del self._id_by_value[anchor.value_key]
             return fact
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:  # noqa: ARG002 - here what is gone is gone
         """Give up facts, held or faded, so that nothing recalls them."""
         with self._lock:
-            for each in ids:
-                self._drop(each)
-                self._archive.pop(each, None)
+            for fact_id in ids:
+                self._remove_fact(fact_id)
+                self._archive.pop(fact_id, None)
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
-    def faded(self) -> Sequence[Fact]:
+    def list_faded(self) -> Sequence[Fact]:
         """What was held once and has faded."""
         with self._lock:
-            self._look()
-            for fact, mark in self._archive.values():
-                self._weigh(fact, mark)
+            self._refresh()
+            for fact, anchor in self._archive.values():
+                self._apply_decay(fact, anchor)
             return [fact for fact, _ in self._archive.values()]
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """Work out what every fact weighs by now; what has faded goes to the archive."""
         with self._lock:
-            reading = (self.pulse.turns, self.pulse.tokens, self.mint.now() // SECOND if self._timed() else 0)
-            seen = (reading, self.rules.least(), tuple(self.rules.decay.values()))
-            if seen != self._seen:
-                self._seen = seen
-                for fact in self.facts.now():
-                    self._settle(fact)
+            reading = (self.clock.turns, self.clock.tokens, self.id_generator.now() // SECOND_MICROSECONDS if self._has_time_clock() else 0)
+            state = (reading, self.rules.min_salience(), tuple(self.rules.decay.values()))
+            if state != self._refreshed_at:
+                self._refreshed_at = state
+                for fact in self.facts.peek_all():
+                    self._refresh_fact(fact)
 
-    def _timed(self) -> bool:
-        return any(self.rules.pace(name) is Clock.TIME for name in self.rules.ontology)
+    def _has_time_clock(self) -> bool:
+        return any(self.rules.decay_clock(name) is DecayClock.TIME for name in self.rules.ontology)
 
-    def _rivals(self, kind: Kind, value: str) -> list[Weighed]:
+    def _find_rivals(self, kind: Kind, value: str) -> list[WeightedValue]:
         """What a value meets under its concept and what that weighs, oldest first, once what has faded is gone.
 
         Where there is room for all and nothing is alike but the same, that is the same value alone.
         """
-        same = self._names.get((kind.name, folded(value)))
-        alone = kind.cardinality is None and self.rules.matcher.threshold >= 1.0
-        ids = ([] if same is None else [same]) if alone else self._concepts.get(kind.name, ())
-        held = [self.facts.known(each) for each in ids]
-        return [self._weight(fact) for fact in held if self._settle(fact)]
+        same_id = self._id_by_value.get((kind.name, normalise_value(value)))
+        only_same = kind.cardinality is None and self.rules.matcher.threshold >= 1.0
+        ids = ([] if same_id is None else [same_id]) if only_same else self._ids_by_concept.get(kind.name, ())
+        facts = [self.facts.peek(fact_id) for fact_id in ids]
+        return [self._weigh_fact(fact) for fact in facts if self._refresh_fact(fact)]
 
-    def _weight(self, fact: Fact) -> Weighed:
-        return Weighed(fact.id, fact.value, fact.salience, self._marks[fact.id].place)
+    def _weigh_fact(self, fact: Fact) -> WeightedValue:
+        return WeightedValue(fact.id, fact.value, fact.salience, self._anchors[fact.id].position)
 
-    def _settle(self, fact: Fact) -> bool:
+    def _refresh_fact(self, fact: Fact) -> bool:
         """Work out what a fact weighs by now; whether it is still held.
 
         What somebody wrote into its salience since it was last looked at counts.
         """
-        mark = self._marks[fact.id]
-        if fact.salience != mark.shown:
-            mark.weight, mark.reading = fact.salience, self.pulse.read(self.rules.pace(fact.concept))
-        if not self._weigh(fact, mark).faded(fact.salience):
+        anchor = self._anchors[fact.id]
+        if fact.salience != anchor.last_salience:
+            anchor.weight, anchor.reading = fact.salience, self.clock.read(self.rules.decay_clock(fact.concept))
+        if not self._apply_decay(fact, anchor).is_faded(fact.salience):
             return True
-        self._drop(fact.id)
-        self._archive[fact.id] = fact, mark
-        while len(self._archive) > ARCHIVED:
+        self._remove_fact(fact.id)
+        self._archive[fact.id] = fact, anchor
+        while len(self._archive) > MAX_ARCHIVED:
             del self._archive[next(iter(self._archive))]
         return False
 
-    def _weigh(self, fact: Fact, mark: Mark) -> Curve:
+    def _apply_decay(self, fact: Fact, anchor: SalienceAnchor) -> DecayCurve:
         """Work out what a fact weighs by now, along its curve."""
-        curve, now = self._curve(fact.concept, fact.persistence_class), self.pulse.read(self.rules.pace(fact.concept))
-        start = Curve(mark.weight, curve.decay, curve.lasting, curve.floor)
-        fact.salience = mark.shown = salience(start, (mark.reading,), max(now, mark.reading))
+        curve, now = self._get_curve(fact.concept, fact.persistence_class), self.clock.read(self.rules.decay_clock(fact.concept))
+        start = DecayCurve(anchor.weight, curve.decay, curve.is_permanent, curve.floor)
+        fact.salience = anchor.last_salience = compute_salience(start, (anchor.reading,), max(now, anchor.reading))
         return curve
 
-    def _curve(self, concept: str, tier: str) -> Curve:
+    def _get_curve(self, concept: str, tier: str) -> DecayCurve:
         """The curve of a concept, which is the same as long as nobody tunes it."""
-        tuned = (self.rules.least(), *self.rules.decay.values())
-        if tuned != self._tuned:
-            self._tuned, self._curves = tuned, {}
+        curve_settings = (self.rules.min_salience(), *self.rules.decay.values())
+        if curve_settings != self._curve_settings:
+            self._curve_settings, self._curves = curve_settings, {}
         if (concept, tier) not in self._curves:
             if tier not in tuple(Tier):
                 hint = f"There are: {', '.join(Tier)}."
-                raise InvalidInput(f"There is no persistence class {shown(tier)}.", hint=hint)
-            self._curves[concept, tier] = self.rules.curve(concept, Tier(tier))
+                raise InvalidInput(f"There is no persistence class {format_value(tier)}.", hint=hint)
+            self._curves[concept, tier] = self.rules.build_curve(concept, Tier(tier))
         return self._curves[concept, tier]

@@ -6,31 +6,31 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from told.core.concepts import Rules
+from told.core.concepts import ConceptRules
 from told.core.kind import Kind
-from told.core.salience import Clock, Curve, fades_at
-from told.faces.ontology.fact import Fact, Facts
+from told.core.salience import DecayClock, DecayCurve, find_fade_time
+from told.faces.ontology.fact import Fact, FactDict
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
+class RemainingLife:
     """How long a fact will last by its clock, in turns or in days; None if it never fades."""
 
-    left: float | None
-    clock: Clock
+    duration: float | None
+    clock: DecayClock
 
     @classmethod
-    def of(cls, curve: Curve, weight: float, clock: Clock) -> Remaining:
+    def from_curve(cls, curve: DecayCurve, weight: float, clock: DecayClock) -> RemainingLife:
         """What is left to a fact of this weight."""
-        start = Curve(weight, curve.decay, curve.lasting, curve.floor)
-        return cls(fades_at(start, (0.0,), 0.0), clock)
+        start = DecayCurve(weight, curve.decay, curve.is_permanent, curve.floor)
+        return cls(find_fade_time(start, (0.0,), 0.0), clock)
 
 
-class Keeper(Protocol):
+class FactBackend(Protocol):
     """Keeps facts and counts turns."""
 
-    facts: Facts
-    rules: Rules
+    facts: FactDict
+    rules: ConceptRules
 
     @property
     def turn(self) -> int:
@@ -46,7 +46,7 @@ class Keeper(Protocol):
     def tick(self, turns: int, tokens: int | None) -> None:
         """Let some turns pass."""
 
-    def faded(self) -> Sequence[Fact]:
+    def list_faded(self) -> Sequence[Fact]:
         """What was held once and has faded."""
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:

@@ -19,26 +19,26 @@ the tests, and a failing law shows the values it failed with. A store whose meth
 
 from __future__ import annotations
 
-from told.testing.contract.blobs import BlobLaws
-from told.testing.contract.care import CareLaws
-from told.testing.contract.erasing import ErasureLaws
-from told.testing.contract.holding import HoldingLaws
-from told.testing.contract.ledger import LedgerLaws
-from told.testing.contract.moving import MovingLaws
-from told.testing.contract.overlaying import OverlayLaws
-from told.testing.contract.reading import ReadingLaws
-from told.testing.contract.recalling import RecallLaws
-from told.testing.contract.scribe import Scribe
-from told.testing.contract.searching import SearchLaws
-from told.testing.contract.turning import TurnLaws
-from told.testing.contract.vectors import VectorLaws
-from told.testing.contract.writing import WritingLaws
+from told.testing.contract.blobs import BlobContract
+from told.testing.contract.care import MaintenanceContract
+from told.testing.contract.erasing import ErasureContract
+from told.testing.contract.holding import CurrentFactsContract
+from told.testing.contract.ledger import LedgerContract
+from told.testing.contract.moving import ImportRebuildContract
+from told.testing.contract.overlaying import OverlayContract
+from told.testing.contract.reading import ReadContract
+from told.testing.contract.recalling import AccessCountContract
+from told.testing.contract.scribe import AccountHarness
+from told.testing.contract.searching import SearchContract
+from told.testing.contract.turning import TurnContract
+from told.testing.contract.vectors import VectorContract
+from told.testing.contract.writing import WriteContract
 
-__all__ = ["Scribe", "StoreContract"]
+__all__ = ["AccountHarness", "StoreContract"]
 
 
 class StoreContract(
-    LedgerLaws, WritingLaws, ReadingLaws, HoldingLaws, SearchLaws, VectorLaws, RecallLaws, ErasureLaws, MovingLaws,
-    BlobLaws, OverlayLaws, TurnLaws, CareLaws,
+    LedgerContract, WriteContract, ReadContract, CurrentFactsContract, SearchContract, VectorContract, AccessCountContract, ErasureContract, ImportRebuildContract,
+    BlobContract, OverlayContract, TurnContract, MaintenanceContract,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

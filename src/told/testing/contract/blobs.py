@@ -9,132 +9,132 @@ import pytest
 from told.core.blob import Blob
 from told.core.entry import Draft, Evidence, Observed
 from told.core.errors import Conflict
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, NoEvidence
-from told.testing.contract.erasing import erase
-from told.testing.contract.moving import BEGINNING, adopt
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe
+from told.testing.contract.erasing import erase_entries
+from told.testing.contract.moving import RESET_DRAFT, import_entries
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness
 
 PIXELS = bytes(range(256)) * 40
-PNG = Blob.of(PIXELS, "image/png")
-NOTE = Blob.of(b"a note", "text/plain")
+PNG_BLOB = Blob.from_bytes(PIXELS, "image/png")
+NOTE_BLOB = Blob.from_bytes(b"a note", "text/plain")
 
 
-def shown(content: str, id: str, *blobs: Blob, scope: Scope = ALICE) -> Draft:
+def draft_evidence(content: str, id: str, *blobs: Blob, scope: Scope = ALICE) -> Draft:
     """Evidence that names blobs."""
     return Draft(Observed(id, Evidence(content, meta={"blobs": [blob.hash for blob in blobs]})), scope)
 
 
-def write(book: Scribe, drafts: Sequence[Draft], *blobs: Blob) -> int:
+def commit_with_blobs(harness: AccountHarness, drafts: Sequence[Draft], *blobs: Blob) -> int:
     """Commit drafts with blobs; the position of the last of them."""
-    return book.store.commit(Batch(book.account, drafts, blobs=blobs), book.folding(VIEWS))[-1].seq
+    return harness.store.commit(Batch(harness.account, drafts, blobs=blobs), harness.folding(VIEWS))[-1].seq
 
 
-class BlobLaws(Laws):
+class BlobContract(ContractBase):
     """A blob is its content."""
 
-    def test_bytes_come_back_as_they_were_under_their_hash(self, book: Scribe) -> None:
-        name = book.store.put_blob(ACCOUNT, PIXELS, "image/png")
-        assert name == tagged(PIXELS)
-        assert book.store.blob(ACCOUNT, name) == Blob(name, "image/png", len(PIXELS), PIXELS)
-        assert book.store.blob(ACCOUNT, tagged(b"never seen")) is None
+    def test_blob_round_trips_under_its_hash(self, harness: AccountHarness) -> None:
+        name = harness.store.put_blob(ACCOUNT, PIXELS, "image/png")
+        assert name == hash_content(PIXELS)
+        assert harness.store.get_blob(ACCOUNT, name) == Blob(name, "image/png", len(PIXELS), PIXELS)
+        assert harness.store.get_blob(ACCOUNT, hash_content(b"never seen")) is None
 
-    def test_the_same_bytes_are_kept_once(self, book: Scribe) -> None:
-        names = {book.store.put_blob(ACCOUNT, PIXELS, kind) for kind in ("image/png", "application/octet-stream")}
-        assert [blob.hash for blob in book.store.blobs(ACCOUNT)] == list(names)
-        assert [blob.media_type for blob in book.store.blobs(ACCOUNT)] == ["image/png"]
+    def test_identical_bytes_are_stored_once(self, harness: AccountHarness) -> None:
+        names = {harness.store.put_blob(ACCOUNT, PIXELS, kind) for kind in ("image/png", "application/octet-stream")}
+        assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == list(names)
+        assert [blob.media_type for blob in harness.store.list_blobs(ACCOUNT)] == ["image/png"]
 
-    def test_a_listing_names_each_without_its_bytes(self, book: Scribe) -> None:
+    def test_listing_blobs_omits_their_bytes(self, harness: AccountHarness) -> None:
         for data, kind in ((b"b", "text/plain"), (PIXELS, "image/png"), (b"", "text/plain")):
-            book.store.put_blob(ACCOUNT, data, kind)
-        listed = list(book.store.blobs(ACCOUNT))
+            harness.store.put_blob(ACCOUNT, data, kind)
+        listed = list(harness.store.list_blobs(ACCOUNT))
         assert [(blob.hash, blob.size, blob.data) for blob in listed] == sorted(
-            (tagged(data), len(data), b"") for data in (b"b", PIXELS, b"")
+            (hash_content(data), len(data), b"") for data in (b"b", PIXELS, b"")
         )
 
-    def test_an_account_sees_only_its_own(self, book: Scribe) -> None:
-        name = book.store.put_blob(ACCOUNT, b"ours", "text/plain")
-        assert book.store.blob("umbrella", name) is None
-        assert list(book.store.blobs("umbrella")) == []
-        assert book.store.drop_blob("umbrella", name) is False
-        assert book.store.blob(ACCOUNT, name) is not None
+    def test_an_account_sees_only_its_own_blobs(self, harness: AccountHarness) -> None:
+        name = harness.store.put_blob(ACCOUNT, b"ours", "text/plain")
+        assert harness.store.get_blob("umbrella", name) is None
+        assert list(harness.store.list_blobs("umbrella")) == []
+        assert harness.store.drop_blob("umbrella", name) is False
+        assert harness.store.get_blob(ACCOUNT, name) is not None
 
-    def test_a_dropped_blob_is_gone(self, book: Scribe) -> None:
-        name = book.store.put_blob(ACCOUNT, b"gone", "text/plain")
-        assert book.store.drop_blob(ACCOUNT, name) is True
-        assert book.store.drop_blob(ACCOUNT, name) is False
-        assert book.store.blob(ACCOUNT, name) is None
-        assert not book.store.scrub()
+    def test_a_dropped_blob_is_deleted(self, harness: AccountHarness) -> None:
+        name = harness.store.put_blob(ACCOUNT, b"gone", "text/plain")
+        assert harness.store.drop_blob(ACCOUNT, name) is True
+        assert harness.store.drop_blob(ACCOUNT, name) is False
+        assert harness.store.get_blob(ACCOUNT, name) is None
+        assert not harness.store.scrub()
 
-    def test_keeping_a_blob_makes_no_ledger(self, book: Scribe) -> None:
-        book.store.put_blob(ACCOUNT, b"x", "text/plain")
-        assert list(book.store.accounts()) == []
+    def test_storing_a_blob_creates_no_ledger(self, harness: AccountHarness) -> None:
+        harness.store.put_blob(ACCOUNT, b"x", "text/plain")
+        assert list(harness.store.list_accounts()) == []
 
-    def test_blobs_commit_with_their_evidence_or_not_at_all(self, book: Scribe) -> None:
-        seen = shown("look", "e1", PNG)
-        write(book, [seen], PNG)
-        assert book.store.blob(ACCOUNT, PNG.hash) == PNG
-        guard = NoEvidence(ALICE, (seen.verb.evidence.digest(),))  # type: ignore[union-attr]
-        again = Batch(ACCOUNT, [shown("again", "e2", NOTE)], [guard], blobs=[NOTE])
+    def test_blobs_commit_with_their_evidence_or_not_at_all(self, harness: AccountHarness) -> None:
+        draft = draft_evidence("look", "e1", PNG_BLOB)
+        commit_with_blobs(harness, [draft], PNG_BLOB)
+        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) == PNG_BLOB
+        guard = NoEvidence(ALICE, (draft.verb.evidence.digest(),))  # type: ignore[union-attr]
+        again = Batch(ACCOUNT, [draft_evidence("again", "e2", NOTE_BLOB)], [guard], blobs=[NOTE_BLOB])
         with pytest.raises(Conflict):
-            book.store.commit(again, book.folding(VIEWS))
-        assert book.store.blob(ACCOUNT, NOTE.hash) is None
+            harness.store.commit(again, harness.folding(VIEWS))
+        assert harness.store.get_blob(ACCOUNT, NOTE_BLOB.hash) is None
 
-    def test_evidence_says_which_blobs_it_names(self, book: Scribe) -> None:
-        write(book, [shown("both", "e1", PNG, NOTE), shown("none", "e2")], PNG, NOTE)
-        named = {witness.id: witness.blobs for witness in book.store.witnesses(ACCOUNT, scope=ALICE)}
-        assert named == {"e1": tuple(sorted((PNG.hash, NOTE.hash))), "e2": ()}
+    def test_evidence_lists_its_blobs(self, harness: AccountHarness) -> None:
+        commit_with_blobs(harness, [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB), draft_evidence("none", "e2")], PNG_BLOB, NOTE_BLOB)
+        blobs_by_id = {witness.id: witness.blobs for witness in harness.store.evidence_rows(ACCOUNT, scope=ALICE)}
+        assert blobs_by_id == {"e1": tuple(sorted((PNG_BLOB.hash, NOTE_BLOB.hash))), "e2": ()}
 
-    def test_a_blob_goes_with_the_last_evidence_that_names_it(self, book: Scribe) -> None:
-        first = write(book, [shown("mine", "e1", PNG, NOTE)], PNG, NOTE)
-        second = write(book, [shown("his", "e2", PNG, scope=BOB)], PNG)
-        erase(book, [first])
-        assert [blob.hash for blob in book.store.blobs(ACCOUNT)] == [PNG.hash]
-        erase(book, [second])
-        assert list(book.store.blobs(ACCOUNT)) == []
+    def test_a_blob_is_deleted_with_its_last_evidence(self, harness: AccountHarness) -> None:
+        first = commit_with_blobs(harness, [draft_evidence("mine", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
+        second = commit_with_blobs(harness, [draft_evidence("his", "e2", PNG_BLOB, scope=BOB)], PNG_BLOB)
+        erase_entries(harness, [first])
+        assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == [PNG_BLOB.hash]
+        erase_entries(harness, [second])
+        assert list(harness.store.list_blobs(ACCOUNT)) == []
 
-    def test_an_erasure_counts_the_blobs_it_destroyed(self, book: Scribe) -> None:
-        seq = write(book, [shown("both", "e1", PNG, NOTE)], PNG, NOTE)
-        _, counts = book.store.erase(ACCOUNT, [seq], BEGINNING)
+    def test_an_erasure_counts_the_blobs_it_destroyed(self, harness: AccountHarness) -> None:
+        seq = commit_with_blobs(harness, [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
+        _, counts = harness.store.erase(ACCOUNT, [seq], RESET_DRAFT)
         assert counts["blobs"] == 2
-        assert not book.store.scrub()
+        assert not harness.store.scrub()
 
-    def test_evidence_of_another_account_keeps_only_its_own_copy(self, book: Scribe) -> None:
-        seq = write(book, [shown("ours", "e1", PNG)], PNG)
-        theirs = self.elsewhere(book, "umbrella")
-        write(theirs, [shown("theirs", "e1", PNG, scope=Scope("umbrella", user_id="bob"))], PNG)
-        erase(book, [seq])
-        assert book.store.blob(ACCOUNT, PNG.hash) is None
-        assert book.store.blob("umbrella", PNG.hash) == PNG
+    def test_each_account_keeps_its_own_copy_of_a_blob(self, harness: AccountHarness) -> None:
+        seq = commit_with_blobs(harness, [draft_evidence("ours", "e1", PNG_BLOB)], PNG_BLOB)
+        other = self.use_account(harness, "umbrella")
+        commit_with_blobs(other, [draft_evidence("theirs", "e1", PNG_BLOB, scope=Scope("umbrella", user_id="bob"))], PNG_BLOB)
+        erase_entries(harness, [seq])
+        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) is None
+        assert harness.store.get_blob("umbrella", PNG_BLOB.hash) == PNG_BLOB
 
-    def test_beginning_anew_destroys_them(self, book: Scribe) -> None:
-        write(book, [shown("look", "e1", PNG)], PNG)
-        book.store.put_blob(ACCOUNT, b"loose", "text/plain")
-        book.store.reset(ACCOUNT, BEGINNING)
-        assert list(book.store.blobs(ACCOUNT)) == []
+    def test_a_reset_deletes_all_blobs(self, harness: AccountHarness) -> None:
+        commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
+        harness.store.put_blob(ACCOUNT, b"loose", "text/plain")
+        harness.store.reset(ACCOUNT, RESET_DRAFT)
+        assert list(harness.store.list_blobs(ACCOUNT)) == []
 
-    def test_a_rebuilt_view_still_knows_who_names_what(self, book: Scribe) -> None:
-        seq = write(book, [shown("look", "e1", PNG)], PNG)
-        before = book.rows()
-        book.store.rebuild(ACCOUNT, ("evidence",), book.folding(("evidence",)))
-        assert book.rows() == before
-        assert book.store.blob(ACCOUNT, PNG.hash) == PNG
-        erase(book, [seq])
-        assert list(book.store.blobs(ACCOUNT)) == []
+    def test_a_rebuild_keeps_blob_references(self, harness: AccountHarness) -> None:
+        seq = commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
+        before = harness.dump_views()
+        harness.store.rebuild(ACCOUNT, ("evidence",), harness.folding(("evidence",)))
+        assert harness.dump_views() == before
+        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) == PNG_BLOB
+        erase_entries(harness, [seq])
+        assert list(harness.store.list_blobs(ACCOUNT)) == []
 
-    def test_an_adopted_tombstone_destroys_them_here_too(
-        self, book: Scribe, open_book: Callable[[], Scribe]
+    def test_an_imported_tombstone_deletes_blobs(
+        self, harness: AccountHarness, open_harness: Callable[[], AccountHarness]
     ) -> None:
-        seq = write(book, [shown("look", "e1", PNG)], PNG)
-        copy = open_book()
-        adopt(copy, book.entries())
+        seq = commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
+        copy = open_harness()
+        import_entries(copy, harness.list_entries())
         copy.store.put_blob(ACCOUNT, PIXELS, "image/png")
-        erase(book, [seq])
-        adopt(copy, book.entries())
-        assert list(copy.store.blobs(ACCOUNT)) == []
+        erase_entries(harness, [seq])
+        import_entries(copy, harness.list_entries())
+        assert list(copy.store.list_blobs(ACCOUNT)) == []
 
-    def test_sound_blobs_are_no_problem_and_are_counted(self, book: Scribe) -> None:
-        write(book, [shown("look", "e1", PNG, NOTE)], PNG, NOTE)
-        assert list(book.store.check()) == []
-        assert book.store.stats(ACCOUNT)["blobs"] == 2
+    def test_intact_blobs_pass_the_check_and_are_counted(self, harness: AccountHarness) -> None:
+        commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
+        assert list(harness.store.check_integrity()) == []
+        assert harness.store.get_stats(ACCOUNT)["blobs"] == 2

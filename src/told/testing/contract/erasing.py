@@ -8,204 +8,204 @@ import pytest
 
 from told.core.entry import Asserted, Claim, Draft, Entry, Erased
 from told.core.errors import NotFoundError
-from told.core.ids import text_hash
+from told.core.ids import hash_text
 from told.core.scope import Scope
-from told.core.text import md5
+from told.core.text import md5_hex
 from told.ports import VIEWS
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained, ticket
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, assert_chained, make_idempotency_record
 
-SECRET = "the code is xyzzy"  # noqa: S105 - planted, to be looked for
+SECRET_TEXT = "the code is xyzzy"  # noqa: S105 - planted, to be looked for
 
 
-def erase(book: Scribe, seqs: Sequence[int]) -> Entry:
+def erase_entries(harness: AccountHarness, seqs: Sequence[int]) -> Entry:
     """Destroy entries without a trace and return the tombstone."""
-    tombstone, _ = book.store.erase(book.account, seqs, Draft(Erased(tuple(seqs)), None, author="told"))
-    assert not book.store.scrub()
+    tombstone, _ = harness.store.erase(harness.account, seqs, Draft(Erased(tuple(seqs)), None, author="told"))
+    assert not harness.store.scrub()
     return tombstone
 
 
-class ErasureLaws(Laws):
+class ErasureContract(ContractBase):
     """Erasing is for good."""
 
-    def test_the_content_is_gone_and_the_entry_stays(self, book: Scribe) -> None:
-        book.tell("before")
-        doomed = book.write(Asserted("t1", Claim(SECRET)))[0]
-        book.tell("after")
-        tombstone = erase(book, [2])
-        left = book.entries()[1]
-        assert (left.draft, left.envelope, left.salt) == (None, None, None)
-        assert (left.seq, left.tx, left.at, left.sort) == (2, 2, doomed.at, "asserted")
-        assert (left.digest, left.hash) == (doomed.digest, doomed.hash)
-        assert book.entries()[3] == tombstone
+    def test_erasing_removes_content_and_keeps_the_entry(self, harness: AccountHarness) -> None:
+        harness.assert_claim("before")
+        erased = harness.commit(Asserted("t1", Claim(SECRET_TEXT)))[0]
+        harness.assert_claim("after")
+        tombstone = erase_entries(harness, [2])
+        remaining = harness.list_entries()[1]
+        assert (remaining.draft, remaining.envelope, remaining.salt) == (None, None, None)
+        assert (remaining.seq, remaining.tx, remaining.at, remaining.sort) == (2, 2, erased.at, "asserted")
+        assert (remaining.digest, remaining.hash) == (erased.digest, erased.hash)
+        assert harness.list_entries()[3] == tombstone
         assert tombstone.draft == Draft(Erased((2,)), None, author="told")
-        assert_chained(book.entries())
+        assert_chained(harness.list_entries())
 
-    def test_no_view_knows_it_any_more(self, book: Scribe) -> None:
-        book.observe(SECRET, "e1")
-        book.tell(SECRET, "t1", evidence="e1")
-        book.tell("harmless", "t2")
-        book.link("t2", "supports", "t1")
-        erase(book, [1, 2, 4])
-        assert "xyzzy" not in repr(book.rows())
-        assert book.texts() == ["harmless"]
-        assert [book.texts(seq=seq) for seq in (2, 3)] == [[], ["harmless"]]
-        assert book.search("xyzzy") == {}
-        assert book.store.fact(ACCOUNT, "t1", book.find(seq=2).as_of) is None
-        assert dict(book.store.versions(ACCOUNT, [2])) == {}
-        assert list(book.store.witnesses(ACCOUNT, scope=ALICE)) == []
-        assert list(book.store.witnesses(ACCOUNT, ids=["e1"])) == []
-        assert list(book.store.links(ACCOUNT, ["t1", "t2", "e1"])) == []
-        known = book.store.known(ALICE, [md5(SECRET)], [], None)
-        assert dict(known.facts) == {}
+    def test_erased_content_is_in_no_view(self, harness: AccountHarness) -> None:
+        harness.add_evidence(SECRET_TEXT, "e1")
+        harness.assert_claim(SECRET_TEXT, "t1", evidence="e1")
+        harness.assert_claim("harmless", "t2")
+        harness.add_link("t2", "supports", "t1")
+        erase_entries(harness, [1, 2, 4])
+        assert "xyzzy" not in repr(harness.dump_views())
+        assert harness.list_texts() == ["harmless"]
+        assert [harness.list_texts(seq=seq) for seq in (2, 3)] == [[], ["harmless"]]
+        assert harness.search_texts("xyzzy") == {}
+        assert harness.store.get_fact(ACCOUNT, "t1", harness.build_query(seq=2).as_of) is None
+        assert dict(harness.store.facts_by_seq(ACCOUNT, [2])) == {}
+        assert list(harness.store.evidence_rows(ACCOUNT, scope=ALICE)) == []
+        assert list(harness.store.evidence_rows(ACCOUNT, ids=["e1"])) == []
+        assert list(harness.store.find_links(ACCOUNT, ["t1", "t2", "e1"])) == []
+        existing = harness.store.lookup_existing(ALICE, [md5_hex(SECRET_TEXT)], [], None)
+        assert dict(existing.facts) == {}
 
-    def test_a_link_goes_with_its_own_entry_and_with_no_other(self, book: Scribe) -> None:
-        book.tell("one thing", "t1")
-        book.tell("the other", "t2")
-        book.link("t2", "supports", "t1")
-        book.link("t2", "relates_to", "t1")
-        erase(book, [1, 3])
-        assert [(link.src, link.rel) for link in book.store.links(ACCOUNT, ["t1", "t2"])] == [("t2", "relates_to")]
-        assert book.texts() == ["the other"]
+    def test_a_link_is_erased_only_with_its_own_entry(self, harness: AccountHarness) -> None:
+        harness.assert_claim("one thing", "t1")
+        harness.assert_claim("the other", "t2")
+        harness.add_link("t2", "supports", "t1")
+        harness.add_link("t2", "relates_to", "t1")
+        erase_entries(harness, [1, 3])
+        assert [(link.src, link.rel) for link in harness.store.find_links(ACCOUNT, ["t1", "t2"])] == [("t2", "relates_to")]
+        assert harness.list_texts() == ["the other"]
 
-    def test_the_cursors_of_a_scope_go_with_the_last_of_it(self, book: Scribe) -> None:
-        book.tell("one of Alice's")
-        book.tell("another of Alice's")
-        book.tell("one of Bob's", scope=BOB)
-        names = [f"tail:{ALICE.mark()}", f"tail:{BOB.mark()}", "tail"]
+    def test_scope_cursors_are_deleted_with_its_last_entry(self, harness: AccountHarness) -> None:
+        harness.assert_claim("one of Alice's")
+        harness.assert_claim("another of Alice's")
+        harness.assert_claim("one of Bob's", scope=BOB)
+        names = [f"tail:{ALICE.digest()}", f"tail:{BOB.digest()}", "tail"]
         for name in names:
-            book.store.advance(ACCOUNT, name, 3)
-        erase(book, [1])
-        assert [book.store.cursor(ACCOUNT, name) for name in names] == [3, 3, 3]
-        erase(book, [2])
-        assert [book.store.cursor(ACCOUNT, name) for name in names] == [0, 3, 3]
+            harness.store.advance_cursor(ACCOUNT, name, 3)
+        erase_entries(harness, [1])
+        assert [harness.store.get_cursor(ACCOUNT, name) for name in names] == [3, 3, 3]
+        erase_entries(harness, [2])
+        assert [harness.store.get_cursor(ACCOUNT, name) for name in names] == [0, 3, 3]
 
-    def test_scores_are_as_if_it_had_never_been(self, book: Scribe) -> None:
-        book.tell("green tea")
-        book.tell("black tea with milk")
-        before = book.search("tea")
-        erase(book, [book.tell("tea from the erased").seq])
-        assert book.search("tea") == before
+    def test_erased_content_does_not_affect_scores(self, harness: AccountHarness) -> None:
+        harness.assert_claim("green tea")
+        harness.assert_claim("black tea with milk")
+        before = harness.search_texts("tea")
+        erase_entries(harness, [harness.assert_claim("tea from the erased").seq])
+        assert harness.search_texts("tea") == before
 
-    def test_its_vector_goes_unless_another_says_the_same(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        book.tell("tea", "t1")
-        book.tell("mate", "t2")
-        book.tell("mate", "t3", BOB)
-        book.store.put_vectors({text_hash("tea"): [1.0, 0.0], text_hash("mate"): [0.0, 1.0]})
-        erase(book, [1, 2])
-        assert book.store.cached([text_hash("tea"), text_hash("mate")]) == {text_hash("mate")}
-        erase(book, [3])
-        assert book.store.cached([text_hash("mate")]) == frozenset()
+    def test_a_vector_is_deleted_unless_the_text_is_still_used(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        harness.assert_claim("tea", "t1")
+        harness.assert_claim("mate", "t2")
+        harness.assert_claim("mate", "t3", BOB)
+        harness.store.put_vectors({hash_text("tea"): [1.0, 0.0], hash_text("mate"): [0.0, 1.0]})
+        erase_entries(harness, [1, 2])
+        assert harness.store.embedded_hashes([hash_text("tea"), hash_text("mate")]) == {hash_text("mate")}
+        erase_entries(harness, [3])
+        assert harness.store.embedded_hashes([hash_text("mate")]) == frozenset()
 
-    def test_a_vector_another_account_needs_stays(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        book.tell("tea")
-        self.elsewhere(book, "umbrella").tell("tea", scope=Scope("umbrella", user_id="carol"))
-        book.store.put_vectors({text_hash("tea"): [1.0, 0.0]})
-        erase(book, [1])
-        assert book.store.cached([text_hash("tea")]) == {text_hash("tea")}
+    def test_a_vector_used_by_another_account_is_kept(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        harness.assert_claim("tea")
+        self.use_account(harness, "umbrella").assert_claim("tea", scope=Scope("umbrella", user_id="carol"))
+        harness.store.put_vectors({hash_text("tea"): [1.0, 0.0]})
+        erase_entries(harness, [1])
+        assert harness.store.embedded_hashes([hash_text("tea")]) == {hash_text("tea")}
 
-    def test_tickets_that_tell_of_it_are_void(self, book: Scribe) -> None:
-        thread = book.store.mint.id()
-        book.write(Asserted("t0", Claim("kept")), ticket=ticket("kept"))
-        book.write(Asserted(thread, Claim(SECRET)), ticket=ticket("by tx"))
-        book.write(Asserted("t2", Claim("kept too")), ticket=ticket("by name", thread))
-        erase(book, [2])
-        left = {key: book.store.known(ALICE, [], [], key).ticket for key in ("kept", "by tx", "by name")}
-        assert [key for key, found in left.items() if found] == ["kept"]
+    def test_tickets_naming_erased_threads_are_deleted(self, harness: AccountHarness) -> None:
+        thread = harness.store.mint.new_id()
+        harness.commit(Asserted("t0", Claim("kept")), idempotency=make_idempotency_record("kept"))
+        harness.commit(Asserted(thread, Claim(SECRET_TEXT)), idempotency=make_idempotency_record("by tx"))
+        harness.commit(Asserted("t2", Claim("kept too")), idempotency=make_idempotency_record("by name", thread))
+        erase_entries(harness, [2])
+        remaining = {key: harness.store.lookup_existing(ALICE, [], [], key).idempotency for key in ("kept", "by tx", "by name")}
+        assert [key for key, stored in remaining.items() if stored] == ["kept"]
 
-    def test_faults_that_may_quote_it_are_dropped(self, book: Scribe) -> None:
-        book.tell(SECRET)
-        book.tell("harmless")
-        book.store.fault(ACCOUNT, "extract", 1, f"cannot read {SECRET!r}")
-        book.store.fault(ACCOUNT, "extract", 2, "cannot read 'harmless'")
-        erase(book, [1])
-        assert [fault.seq for fault in book.store.faults(ACCOUNT)] == [2]
+    def test_faults_of_erased_entries_are_deleted(self, harness: AccountHarness) -> None:
+        harness.assert_claim(SECRET_TEXT)
+        harness.assert_claim("harmless")
+        harness.store.record_fault(ACCOUNT, "extract", 1, f"cannot read {SECRET_TEXT!r}")
+        harness.store.record_fault(ACCOUNT, "extract", 2, "cannot read 'harmless'")
+        erase_entries(harness, [1])
+        assert [fault.seq for fault in harness.store.list_faults(ACCOUNT)] == [2]
 
-    def test_its_digest_is_remembered_as_erased(self, book: Scribe) -> None:
-        book.tell("kept")
-        book.tell(SECRET)
-        kept, doomed = (entry.digest for entry in book.entries())
-        erase(book, [2])
-        assert book.store.tombstoned(ACCOUNT, [kept, doomed, b"?"]) == {doomed}
+    def test_the_erased_digest_is_remembered(self, harness: AccountHarness) -> None:
+        harness.assert_claim("kept")
+        harness.assert_claim(SECRET_TEXT)
+        kept, erased = (entry.digest for entry in harness.list_entries())
+        erase_entries(harness, [2])
+        assert harness.store.tombstoned_digests(ACCOUNT, [kept, erased, b"?"]) == {erased}
 
-    def test_the_thread_still_tells_that_something_was_erased(self, book: Scribe) -> None:
-        book.tell(SECRET, "t1")
-        book.retract("t1")
-        erase(book, [1, 2])
-        assert [(entry.seq, entry.draft) for entry in book.store.thread(ACCOUNT, "t1")] == [(1, None), (2, None)]
+    def test_an_erased_thread_still_lists_its_entries(self, harness: AccountHarness) -> None:
+        harness.assert_claim(SECRET_TEXT, "t1")
+        harness.retract_thread("t1")
+        erase_entries(harness, [1, 2])
+        assert [(entry.seq, entry.draft) for entry in harness.store.thread_entries(ACCOUNT, "t1")] == [(1, None), (2, None)]
 
-    def test_the_counts_say_what_was_destroyed(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        book.observe(SECRET, "e1")
-        book.write(
-            Asserted("t1", Claim(SECRET, evidence="e1")), ticket=ticket("key"),
-            vectors={text_hash(SECRET): [1.0, 0.0]},
+    def test_erasure_counts_what_was_destroyed(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        harness.add_evidence(SECRET_TEXT, "e1")
+        harness.commit(
+            Asserted("t1", Claim(SECRET_TEXT, evidence="e1")), idempotency=make_idempotency_record("key"),
+            vectors={hash_text(SECRET_TEXT): [1.0, 0.0]},
         )  # fmt: skip
-        book.link("e1", "supports", "t1")
-        _, counts = book.store.erase(ACCOUNT, [1, 2, 3], Draft(Erased((1, 2, 3)), None))
-        wanted = {"entries": 3, "facts": 1, "links": 1, "evidence": 1, "passages": 1, "vectors": 1, "tickets": 1}
-        assert counts == {**wanted, "faults": 0, "recalls": 0, "blobs": 0}
+        harness.add_link("e1", "supports", "t1")
+        _, counts = harness.store.erase(ACCOUNT, [1, 2, 3], Draft(Erased((1, 2, 3)), None))
+        expected = {"entries": 3, "facts": 1, "links": 1, "evidence": 1, "passages": 1, "vectors": 1, "tickets": 1}
+        assert counts == {**expected, "faults": 0, "recalls": 0, "blobs": 0}
 
-    def test_the_counts_are_of_rows_even_where_two_say_the_same(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
+    def test_erasure_counts_rows_with_identical_text(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
         for thread in ("t1", "t2"):
-            book.write(Asserted(thread, Claim(SECRET)), vectors={text_hash(SECRET): [1.0, 0.0]})
-        book.store.fault(ACCOUNT, "extract", 1, "garbled")
-        _, counts = book.store.erase(ACCOUNT, [1, 2], Draft(Erased((1, 2)), None))
+            harness.commit(Asserted(thread, Claim(SECRET_TEXT)), vectors={hash_text(SECRET_TEXT): [1.0, 0.0]})
+        harness.store.record_fault(ACCOUNT, "extract", 1, "garbled")
+        _, counts = harness.store.erase(ACCOUNT, [1, 2], Draft(Erased((1, 2)), None))
         assert (counts["passages"], counts["vectors"], counts["faults"]) == (2, 1, 1)
 
-    def test_erasing_again_destroys_nothing_more(self, book: Scribe) -> None:
-        book.tell(SECRET)
-        erase(book, [1])
-        tombstone, counts = book.store.erase(ACCOUNT, [1], Draft(Erased((1,)), None))
+    def test_erasing_again_destroys_nothing_more(self, harness: AccountHarness) -> None:
+        harness.assert_claim(SECRET_TEXT)
+        erase_entries(harness, [1])
+        tombstone, counts = harness.store.erase(ACCOUNT, [1], Draft(Erased((1,)), None))
         assert tombstone.seq == 3
         assert not any(counts.values())
 
-    def test_an_entry_that_is_not_there_is_an_error_and_nothing_happens(self, book: Scribe) -> None:
-        book.tell("kept")
+    def test_erasing_a_missing_entry_fails_and_changes_nothing(self, harness: AccountHarness) -> None:
+        harness.assert_claim("kept")
         with pytest.raises(NotFoundError):
-            erase(book, [1, 2])
-        assert book.texts() == ["kept"]
-        assert book.seq == 1
+            erase_entries(harness, [1, 2])
+        assert harness.list_texts() == ["kept"]
+        assert harness.head_seq == 1
 
-    def test_the_same_can_be_said_anew(self, book: Scribe) -> None:
-        book.observe(SECRET, "e1")
-        book.tell(SECRET, "t1", evidence="e1")
-        erase(book, [1, 2])
-        book.observe(SECRET, "e2")
-        book.tell(SECRET, "t2", evidence="e2")
-        assert book.texts() == [SECRET]
-        assert list(book.store.derived(ACCOUNT, ["e2"])) == ["t2"]
+    def test_erased_text_can_be_added_again(self, harness: AccountHarness) -> None:
+        harness.add_evidence(SECRET_TEXT, "e1")
+        harness.assert_claim(SECRET_TEXT, "t1", evidence="e1")
+        erase_entries(harness, [1, 2])
+        harness.add_evidence(SECRET_TEXT, "e2")
+        harness.assert_claim(SECRET_TEXT, "t2", evidence="e2")
+        assert harness.list_texts() == [SECRET_TEXT]
+        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e2"])) == ["t2"]
 
-    def test_what_was_taken_from_erased_evidence_is_still_found_by_it(self, book: Scribe) -> None:
-        book.observe(SECRET, "e1")
-        book.tell("right after it", "t1", evidence="e1")
-        book.tell("later", "t2", evidence="e1")
-        erase(book, [1])
+    def test_facts_are_still_found_by_their_erased_evidence(self, harness: AccountHarness) -> None:
+        harness.add_evidence(SECRET_TEXT, "e1")
+        harness.assert_claim("right after it", "t1", evidence="e1")
+        harness.assert_claim("later", "t2", evidence="e1")
+        erase_entries(harness, [1])
         for _ in range(2):
-            assert not book.store.witnesses(ACCOUNT, ids=["e1"])
-            assert list(book.store.derived(ACCOUNT, ["e1"])) == ["t1", "t2"]
-            book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
+            assert not harness.store.evidence_rows(ACCOUNT, ids=["e1"])
+            assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
+            harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
 
-    def test_other_accounts_are_not_touched(self, book: Scribe) -> None:
-        theirs = Scope("umbrella", user_id="alice")
-        other = self.elsewhere(book, "umbrella")
-        book.tell(SECRET, "t1")
-        other.tell(SECRET, "t1", theirs)
-        erase(book, [1])
-        assert other.texts(theirs) == [SECRET]
-        assert list(other.search("xyzzy", theirs)) == [SECRET]
+    def test_erasing_affects_no_other_account(self, harness: AccountHarness) -> None:
+        other_scope = Scope("umbrella", user_id="alice")
+        other = self.use_account(harness, "umbrella")
+        harness.assert_claim(SECRET_TEXT, "t1")
+        other.assert_claim(SECRET_TEXT, "t1", other_scope)
+        erase_entries(harness, [1])
+        assert other.list_texts(other_scope) == [SECRET_TEXT]
+        assert list(other.search_texts("xyzzy", other_scope)) == [SECRET_TEXT]
 
     @pytest.mark.parametrize("seqs", [[1, 2, 3, 5], [2], [4], [3, 4]], ids=str)
-    def test_views_rebuilt_after_it_equal_those_it_left(self, book: Scribe, seqs: list[int]) -> None:
-        book.observe("said", "e1")
-        book.tell("first", "t1", evidence="e1")
-        book.tell("second", "t1")
-        book.retract("t1")
-        book.link("e1", "supports", "t1")
-        book.tell("sibling", "t2", evidence="e1")
-        erase(book, seqs)
-        grown = book.rows()
-        book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
-        assert book.rows() == grown
+    def test_a_rebuild_after_erasure_changes_no_view(self, harness: AccountHarness, seqs: list[int]) -> None:
+        harness.add_evidence("said", "e1")
+        harness.assert_claim("first", "t1", evidence="e1")
+        harness.assert_claim("second", "t1")
+        harness.retract_thread("t1")
+        harness.add_link("e1", "supports", "t1")
+        harness.assert_claim("sibling", "t2", evidence="e1")
+        erase_entries(harness, seqs)
+        rows_before = harness.dump_views()
+        harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
+        assert harness.dump_views() == rows_before

@@ -8,93 +8,93 @@ from random import Random
 
 import pytest
 
-from told.core.entry import GENESIS, Draft, Entry, Ruled, chain, seal
+from told.core.entry import GENESIS, Draft, Entry, Ruled, compute_chain_hash, seal_entry
 from told.core.errors import Diverged, StoreCorrupt
-from told.core.ids import sha256, text_hash
+from told.core.ids import sha256, hash_text
 from told.core.scope import Scope
 from told.ports import VIEWS, View
-from told.testing.contract.erasing import erase
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Scribe, assert_chained, ticket
+from told.testing.contract.erasing import erase_entries
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, assert_chained, make_idempotency_record
 from told.testing.fakes import ManualClock
 
-BEGINNING = Draft(Ruled("ledger", "reset", {}), None, author="told")
+RESET_DRAFT = Draft(Ruled("ledger", "reset", {}), None, author="told")
 
 
-def adopt(book: Scribe, entries: Sequence[Entry]) -> int:
+def import_entries(harness: AccountHarness, entries: Sequence[Entry]) -> int:
     """Adopt entries into the scribe's account."""
-    return book.store.adopt(book.account, entries, book.folding(VIEWS))
+    return harness.store.import_entries(harness.account, entries, harness.folding(VIEWS))
 
 
-def live(book: Scribe, seed: int, steps: int = 40) -> None:
+def write_random_history(harness: AccountHarness, seed: int, steps: int = 40) -> None:
     """A random but replayable life: claims, updates, retractions, evidence, links and a few erasures."""
-    dice = Random(seed)  # noqa: S311 - not a secret, a life that can be lived again
+    random = Random(seed)  # noqa: S311 - not a secret, a life that can be lived again
     for step in range(steps):
-        thread, scope = f"t{dice.randrange(6)}", dice.choice([ALICE, BOB])
-        match dice.randrange(8):
+        thread, scope = f"t{random.randrange(6)}", random.choice([ALICE, BOB])
+        match random.randrange(8):
             case 0:
-                book.observe(f"said {step}", f"e{step}", scope)
+                harness.add_evidence(f"said {step}", f"e{step}", scope)
             case 1:
-                book.retract(thread)
+                harness.retract_thread(thread)
             case 2:
-                book.link(f"e{dice.randrange(steps)}", "supports", thread)
-            case 3 if book.seq:
-                erase(book, sorted({dice.randint(1, book.seq) for _ in range(2)}))
+                harness.add_link(f"e{random.randrange(steps)}", "supports", thread)
+            case 3 if harness.head_seq:
+                erase_entries(harness, sorted({random.randint(1, harness.head_seq) for _ in range(2)}))
             case _:
-                book.tell(f"claim {step}", thread, scope, evidence=dice.choice([None, f"e{dice.randrange(steps)}"]))
+                harness.assert_claim(f"claim {step}", thread, scope, evidence=random.choice([None, f"e{random.randrange(steps)}"]))
 
 
-class MovingLaws(Laws):
+class ImportRebuildContract(ContractBase):
     """A ledger is the same ledger wherever it stands, and a view is nothing but its fold."""
 
     # Adopting
 
-    def test_an_adopted_ledger_is_the_same_ledger(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.observe("said", "e1")
-        here.tell("claimed", "t1", evidence="e1", meta={"n": 1})
-        here.tell("claimed anew", "t1")
-        assert adopt(there, here.entries()) == 3
-        assert list(there.entries()) == list(here.entries())
-        assert there.store.head(ACCOUNT) == here.store.head(ACCOUNT)
-        assert there.rows() == here.rows()
-        assert there.search("claimed") == here.search("claimed")
+    def test_an_imported_ledger_equals_its_source(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.add_evidence("said", "e1")
+        source.assert_claim("claimed", "t1", evidence="e1", meta={"n": 1})
+        source.assert_claim("claimed anew", "t1")
+        assert import_entries(target, source.list_entries()) == 3
+        assert list(target.list_entries()) == list(source.list_entries())
+        assert target.store.get_head(ACCOUNT) == source.store.get_head(ACCOUNT)
+        assert target.dump_views() == source.dump_views()
+        assert target.search_texts("claimed") == source.search_texts("claimed")
 
-    def test_what_is_already_here_is_skipped(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("one")
-        adopt(there, here.entries())
-        here.tell("two")
-        assert adopt(there, here.entries()) == 1
-        assert adopt(there, here.entries()) == 0
-        assert there.texts() == ["one", "two"]
+    def test_importing_skips_existing_entries(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("one")
+        import_entries(target, source.list_entries())
+        source.assert_claim("two")
+        assert import_entries(target, source.list_entries()) == 1
+        assert import_entries(target, source.list_entries()) == 0
+        assert target.list_texts() == ["one", "two"]
 
-    def test_an_adopted_ledger_goes_on(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("one", "t1")
-        adopt(there, here.entries())
-        there.tell("two", "t1")
-        assert_chained(there.entries())
-        assert adopt(here, there.entries()) == 1
-        assert here.texts() == ["two"]
+    def test_an_imported_ledger_can_be_extended(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("one", "t1")
+        import_entries(target, source.list_entries())
+        target.assert_claim("two", "t1")
+        assert_chained(target.list_entries())
+        assert import_entries(source, target.list_entries()) == 1
+        assert source.list_texts() == ["two"]
 
-    def test_it_can_stand_in_an_account_of_another_name(self, open_book: Callable[[], Scribe]) -> None:
-        here = open_book()
-        here.tell("ours")
-        there = self.elsewhere(open_book(), "umbrella")
-        adopt(there, here.entries())
-        assert there.texts(Scope("umbrella", user_id="alice")) == ["ours"]
-        assert list(there.store.accounts()) == ["umbrella"]
-        assert there.texts(ALICE) == []
+    def test_a_ledger_can_be_imported_under_another_account_name(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source = open_harness()
+        source.assert_claim("ours")
+        target = self.use_account(open_harness(), "umbrella")
+        import_entries(target, source.list_entries())
+        assert target.list_texts(Scope("umbrella", user_id="alice")) == ["ours"]
+        assert list(target.store.list_accounts()) == ["umbrella"]
+        assert target.list_texts(ALICE) == []
 
-    def test_two_histories_do_not_mix(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("one")
-        here.tell("two")
-        there.tell("another one")
-        before = there.rows(), list(there.entries())
+    def test_importing_a_diverged_ledger_is_refused(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("one")
+        source.assert_claim("two")
+        target.assert_claim("another one")
+        before = target.dump_views(), list(target.list_entries())
         with pytest.raises(Diverged):
-            adopt(there, here.entries())
-        assert (there.rows(), list(there.entries())) == before
+            import_entries(target, source.list_entries())
+        assert (target.dump_views(), list(target.list_entries())) == before
 
     @pytest.mark.parametrize(
         "damage",
@@ -108,208 +108,208 @@ class MovingLaws(Laws):
         ],
         ids=["envelope", "salt", "digest", "instant", "sort", "missing"],
     )
-    def test_a_damaged_ledger_is_refused_where_it_is_damaged(
-        self, open_book: Callable[[], Scribe], damage: Callable[[Sequence[Entry]], Sequence[Entry]]
+    def test_importing_a_damaged_entry_is_refused(
+        self, open_harness: Callable[[], AccountHarness], damage: Callable[[Sequence[Entry]], Sequence[Entry]]
     ) -> None:
-        here, there = open_book(), open_book()
+        source, target = open_harness(), open_harness()
         for number in range(3):
-            here.tell(f"fact {number}")
+            source.assert_claim(f"fact {number}")
         with pytest.raises(StoreCorrupt, match=r"\b2\b"):
-            adopt(there, damage(here.entries()))
-        assert there.seq == 0
-        assert there.texts() == []
+            import_entries(target, damage(source.list_entries()))
+        assert target.head_seq == 0
+        assert target.list_texts() == []
 
-    def test_a_gap_is_refused(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
+    def test_importing_a_gap_is_refused(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
         for number in range(3):
-            here.tell(f"fact {number}")
-        adopt(there, here.entries()[:1])
+            source.assert_claim(f"fact {number}")
+        import_entries(target, source.list_entries()[:1])
         with pytest.raises(StoreCorrupt, match=r"\b3\b"):
-            adopt(there, here.entries()[2:])
-        head = there.store.head(ACCOUNT)
-        forged = seal(BEGINNING, prev=head.hash, seq=5, tx=5, at=head.at + 1, salt=bytes(16))
+            import_entries(target, source.list_entries()[2:])
+        head = target.store.get_head(ACCOUNT)
+        forged = seal_entry(RESET_DRAFT, prev=head.hash, seq=5, tx=5, at=head.at + 1, salt=bytes(16))
         with pytest.raises(StoreCorrupt, match=r"\b5\b"):
-            adopt(there, [forged])
-        assert there.seq == 1
+            import_entries(target, [forged])
+        assert target.head_seq == 1
 
-    def test_an_older_copy_brings_nothing_back(self, book: Scribe) -> None:
-        book.tell("kept", "t1")
-        book.tell("secret", "t2")
-        copy = list(book.entries())
-        erase(book, [2])
-        assert adopt(book, copy) == 0
-        assert book.texts() == ["kept"]
-        assert book.entries()[1].envelope is None
+    def test_importing_an_old_copy_restores_nothing_erased(self, harness: AccountHarness) -> None:
+        harness.assert_claim("kept", "t1")
+        harness.assert_claim("secret", "t2")
+        copy = list(harness.list_entries())
+        erase_entries(harness, [2])
+        assert import_entries(harness, copy) == 0
+        assert harness.list_texts() == ["kept"]
+        assert harness.list_entries()[1].envelope is None
 
-    def test_an_older_copy_brings_nothing_back_under_another_name(self, book: Scribe) -> None:
-        book.tell("kept", "t1")
-        book.tell("secret", "t2")
-        copy = list(book.entries())
-        erase(book, [2])
-        other = self.elsewhere(book, "umbrella")
-        assert adopt(other, copy) == 2
-        theirs = Scope("umbrella", user_id="alice")
-        assert other.texts(theirs) == ["kept"]
-        assert other.search("secret", theirs) == {}
-        assert other.entries()[1].envelope is None
-        assert_chained(other.entries())
+    def test_importing_into_another_account_restores_nothing_erased(self, harness: AccountHarness) -> None:
+        harness.assert_claim("kept", "t1")
+        harness.assert_claim("secret", "t2")
+        copy = list(harness.list_entries())
+        erase_entries(harness, [2])
+        other = self.use_account(harness, "umbrella")
+        assert import_entries(other, copy) == 2
+        other_scope = Scope("umbrella", user_id="alice")
+        assert other.list_texts(other_scope) == ["kept"]
+        assert other.search_texts("secret", other_scope) == {}
+        assert other.list_entries()[1].envelope is None
+        assert_chained(other.list_entries())
 
-    def test_an_erased_entry_is_adopted_without_its_content(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("kept", "t1")
-        here.tell("secret", "t2")
-        doomed = here.entries()[1]
-        erase(here, [2])
-        assert adopt(there, here.entries()) == 3
-        assert list(there.entries()) == list(here.entries())
-        assert there.rows() == here.rows()
-        assert there.store.tombstoned(ACCOUNT, [doomed.digest]) == {doomed.digest}
+    def test_an_erased_entry_is_imported_without_content(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("kept", "t1")
+        source.assert_claim("secret", "t2")
+        erased = source.list_entries()[1]
+        erase_entries(source, [2])
+        assert import_entries(target, source.list_entries()) == 3
+        assert list(target.list_entries()) == list(source.list_entries())
+        assert target.dump_views() == source.dump_views()
+        assert target.store.tombstoned_digests(ACCOUNT, [erased.digest]) == {erased.digest}
 
-    def test_an_adopted_tombstone_erases_here_too(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("kept", "t1")
-        here.tell("secret", "t2")
-        copy = list(here.entries())
-        adopt(there, copy)
-        there.store.use_model("m", 2)
-        there.store.put_vectors({text_hash("secret"): [1.0, 0.0]})
-        erase(here, [2])
-        assert adopt(there, [*copy, *here.entries()[2:]]) == 1
-        assert not there.store.cached([text_hash("secret")])
-        assert there.texts() == ["kept"]
-        assert there.search("secret") == {}
-        assert list(there.entries()) == list(here.entries())
+    def test_an_imported_tombstone_erases_content(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("kept", "t1")
+        source.assert_claim("secret", "t2")
+        copy = list(source.list_entries())
+        import_entries(target, copy)
+        target.store.bind_model("m", 2)
+        target.store.put_vectors({hash_text("secret"): [1.0, 0.0]})
+        erase_entries(source, [2])
+        assert import_entries(target, [*copy, *source.list_entries()[2:]]) == 1
+        assert not target.store.embedded_hashes([hash_text("secret")])
+        assert target.list_texts() == ["kept"]
+        assert target.search_texts("secret") == {}
+        assert list(target.list_entries()) == list(source.list_entries())
 
-    def test_content_cut_out_by_hand_is_not_remembered_as_erased(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("kept", "t1")
-        here.tell("secret", "t2")
-        whole = here.entries()
-        cut = replace(whole[1], salt=None, envelope=None, draft=None)
-        assert adopt(there, [whole[0], cut]) == 2
-        assert not there.store.tombstoned(ACCOUNT, [cut.digest])
+    def test_missing_content_without_a_tombstone_is_not_erased(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("kept", "t1")
+        source.assert_claim("secret", "t2")
+        entries = source.list_entries()
+        cut = replace(entries[1], salt=None, envelope=None, draft=None)
+        assert import_entries(target, [entries[0], cut]) == 2
+        assert not target.store.tombstoned_digests(ACCOUNT, [cut.digest])
 
-    def test_a_tombstone_on_a_later_page_speaks_for_what_came_empty(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("kept", "t1")
-        here.tell("secret", "t2")
-        erase(here, [2])
-        pages = here.entries()
-        adopt(there, pages[:2])
-        assert not there.store.tombstoned(ACCOUNT, [pages[1].digest])
-        adopt(there, pages[2:])
-        assert there.store.tombstoned(ACCOUNT, [pages[1].digest]) == {pages[1].digest}
-        assert there.rows() == here.rows()
+    def test_a_later_tombstone_explains_an_empty_entry(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("kept", "t1")
+        source.assert_claim("secret", "t2")
+        erase_entries(source, [2])
+        pages = source.list_entries()
+        import_entries(target, pages[:2])
+        assert not target.store.tombstoned_digests(ACCOUNT, [pages[1].digest])
+        import_entries(target, pages[2:])
+        assert target.store.tombstoned_digests(ACCOUNT, [pages[1].digest]) == {pages[1].digest}
+        assert target.dump_views() == source.dump_views()
 
-    def test_an_entry_that_names_another_thread_than_its_content_is_refused(
-        self, open_book: Callable[[], Scribe]
+    def test_an_entry_with_a_mismatched_thread_is_refused(
+        self, open_harness: Callable[[], AccountHarness]
     ) -> None:
-        here, there = open_book(), open_book()
-        here.tell("claimed", "t1")
-        told = here.entries()[0]
-        mark = chain(GENESIS, seq=told.seq, tx=told.tx, at=told.at, sort=told.sort, thread="t2", digest=told.digest)
+        source, target = open_harness(), open_harness()
+        source.assert_claim("claimed", "t1")
+        entry = source.list_entries()[0]
+        forged_hash = compute_chain_hash(GENESIS, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, thread="t2", digest=entry.digest)
         with pytest.raises(StoreCorrupt, match=r"\b1\b"):
-            adopt(there, [replace(told, thread="t2", hash=mark)])
-        assert there.seq == 0
+            import_entries(target, [replace(entry, thread="t2", hash=forged_hash)])
+        assert target.head_seq == 0
 
     # Beginning anew
 
-    def test_a_reset_account_begins_a_new_chain(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        book.write(ticket=ticket("key"))
-        book.observe("said", "e1")
-        book.tell("forgotten", "t1", evidence="e1")
-        book.store.put_vectors({text_hash("forgotten"): [1.0, 0.0]})
-        book.store.advance(ACCOUNT, "graph", 2)
-        book.store.fault(ACCOUNT, "graph", 2, "lost")
-        entry = book.store.reset(ACCOUNT, BEGINNING)
-        assert list(book.entries()) == [entry]
-        assert (entry.seq, entry.tx, entry.draft) == (1, 1, BEGINNING)
-        assert_chained(book.entries())
-        assert not any(book.rows().values())
-        assert book.search("forgotten") == {}
-        assert book.store.known(ALICE, [], [], "key").ticket is None
-        assert not book.store.cached([text_hash("forgotten")])
-        assert book.store.cursor(ACCOUNT, "graph") == 0
-        assert list(book.store.faults(ACCOUNT)) == []
-        book.tell("new")
-        assert book.texts() == ["new"]
+    def test_a_reset_account_starts_a_new_chain(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        harness.commit(idempotency=make_idempotency_record("key"))
+        harness.add_evidence("said", "e1")
+        harness.assert_claim("forgotten", "t1", evidence="e1")
+        harness.store.put_vectors({hash_text("forgotten"): [1.0, 0.0]})
+        harness.store.advance_cursor(ACCOUNT, "graph", 2)
+        harness.store.record_fault(ACCOUNT, "graph", 2, "lost")
+        entry = harness.store.reset(ACCOUNT, RESET_DRAFT)
+        assert list(harness.list_entries()) == [entry]
+        assert (entry.seq, entry.tx, entry.draft) == (1, 1, RESET_DRAFT)
+        assert_chained(harness.list_entries())
+        assert not any(harness.dump_views().values())
+        assert harness.search_texts("forgotten") == {}
+        assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency is None
+        assert not harness.store.embedded_hashes([hash_text("forgotten")])
+        assert harness.store.get_cursor(ACCOUNT, "graph") == 0
+        assert list(harness.store.list_faults(ACCOUNT)) == []
+        harness.assert_claim("new")
+        assert harness.list_texts() == ["new"]
 
-    def test_a_reset_account_takes_its_time_from_the_clock_again(self, book: Scribe, clock: ManualClock) -> None:
+    def test_a_reset_account_uses_the_clock_again(self, harness: AccountHarness, clock: ManualClock) -> None:
         now = clock.now
         clock.tick(10**12)
-        book.tell("by a clock that was ahead", "t1")
+        harness.assert_claim("by a clock that was ahead", "t1")
         clock.now = now
-        assert book.store.reset(ACCOUNT, BEGINNING).at == now
+        assert harness.store.reset(ACCOUNT, RESET_DRAFT).at == now
 
-    def test_a_reset_touches_no_other_account(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        theirs = Scope("umbrella", user_id="alice")
-        other = self.elsewhere(book, "umbrella")
-        other.tell("tea", "t1", theirs)
-        book.tell("tea", "t1")
-        book.store.put_vectors({text_hash("tea"): [1.0, 0.0]})
-        book.store.reset(ACCOUNT, BEGINNING)
-        assert other.texts(theirs) == ["tea"]
-        assert other.search(scope=theirs, vector=[1.0, 0.0])["tea"].cosine == 1.0
+    def test_a_reset_affects_no_other_account(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        other_scope = Scope("umbrella", user_id="alice")
+        other = self.use_account(harness, "umbrella")
+        other.assert_claim("tea", "t1", other_scope)
+        harness.assert_claim("tea", "t1")
+        harness.store.put_vectors({hash_text("tea"): [1.0, 0.0]})
+        harness.store.reset(ACCOUNT, RESET_DRAFT)
+        assert other.list_texts(other_scope) == ["tea"]
+        assert other.search_texts(scope=other_scope, vector=[1.0, 0.0])["tea"].cosine == 1.0
 
-    def test_an_older_copy_brings_nothing_back_after_a_reset(self, book: Scribe) -> None:
-        book.tell("secret", "t1")
-        copy = list(book.entries())
-        book.store.reset(ACCOUNT, BEGINNING)
+    def test_importing_an_old_copy_after_a_reset_restores_nothing(self, harness: AccountHarness) -> None:
+        harness.assert_claim("secret", "t1")
+        copy = list(harness.list_entries())
+        harness.store.reset(ACCOUNT, RESET_DRAFT)
         with pytest.raises(Diverged):
-            adopt(book, copy)
-        other = self.elsewhere(book, "umbrella")
-        adopt(other, copy)
-        theirs = Scope("umbrella", user_id="alice")
-        assert other.texts(theirs) == []
-        assert other.search("secret", theirs) == {}
-        assert other.entries()[0].envelope is None
-        assert_chained(other.entries())
+            import_entries(harness, copy)
+        other = self.use_account(harness, "umbrella")
+        import_entries(other, copy)
+        other_scope = Scope("umbrella", user_id="alice")
+        assert other.list_texts(other_scope) == []
+        assert other.search_texts("secret", other_scope) == {}
+        assert other.list_entries()[0].envelope is None
+        assert_chained(other.list_entries())
 
     # Building views again
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_a_view_rebuilt_equals_the_view_grown(self, book: Scribe, seed: int) -> None:
-        live(book, seed)
-        grown, found = book.rows(), book.search("claim")
-        counts = book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
-        assert book.rows() == grown
-        assert book.search("claim") == found
-        figures = book.store.stats(ACCOUNT)
+    def test_a_rebuild_changes_no_view(self, harness: AccountHarness, seed: int) -> None:
+        write_random_history(harness, seed)
+        rows_before, hits_before = harness.dump_views(), harness.search_texts("claim")
+        counts = harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
+        assert harness.dump_views() == rows_before
+        assert harness.search_texts("claim") == hits_before
+        stats = harness.store.get_stats(ACCOUNT)
         kept = {name: counts[name] for name in ("evidence", "links")}
-        assert kept == {name: figures[name] for name in kept}
-        assert counts["facts"] == counts["passages"] == figures["versions"] > 0
+        assert kept == {name: stats[name] for name in kept}
+        assert counts["facts"] == counts["passages"] == stats["versions"] > 0
 
     @pytest.mark.parametrize("view", VIEWS)
-    def test_each_view_can_be_rebuilt_alone(self, book: Scribe, view: View) -> None:
-        live(book, 7)
-        grown = book.rows()
-        assert list(book.store.rebuild(ACCOUNT, [view], book.folding([view]))) == [view]
-        assert book.rows() == grown
+    def test_each_view_can_be_rebuilt_alone(self, harness: AccountHarness, view: View) -> None:
+        write_random_history(harness, 7)
+        rows_before = harness.dump_views()
+        assert list(harness.store.rebuild(ACCOUNT, [view], harness.folding([view]))) == [view]
+        assert harness.dump_views() == rows_before
 
     @pytest.mark.parametrize("seed", range(2))
-    def test_a_view_adopted_equals_the_view_grown(self, open_book: Callable[[], Scribe], seed: int) -> None:
-        here, there = open_book(), open_book()
+    def test_imported_views_equal_their_source(self, open_harness: Callable[[], AccountHarness], seed: int) -> None:
+        source, target = open_harness(), open_harness()
         for step in range(12):
-            here.tell(f"claim {step}", f"t{(step + seed) % 4}", [ALICE, BOB][step % 2])
-        here.retract("t1")
-        adopt(there, here.entries())
-        assert there.rows() == here.rows()
+            source.assert_claim(f"claim {step}", f"t{(step + seed) % 4}", [ALICE, BOB][step % 2])
+        source.retract_thread("t1")
+        import_entries(target, source.list_entries())
+        assert target.dump_views() == source.dump_views()
 
-    def test_metadata_is_one_row_however_its_keys_were_ordered(self, open_book: Callable[[], Scribe]) -> None:
-        here, there = open_book(), open_book()
-        here.tell("tea", "t1", meta={"z": 1, "a": {"y": "\u00fc", "b": [1.0, None]}})
-        adopt(there, here.entries())
-        grown = here.rows()
-        assert there.rows() == grown
-        here.store.rebuild(ACCOUNT, VIEWS, here.folding(VIEWS))
-        assert here.rows() == grown
+    def test_metadata_rows_ignore_key_order(self, open_harness: Callable[[], AccountHarness]) -> None:
+        source, target = open_harness(), open_harness()
+        source.assert_claim("tea", "t1", meta={"z": 1, "a": {"y": "\u00fc", "b": [1.0, None]}})
+        import_entries(target, source.list_entries())
+        rows_before = source.dump_views()
+        assert target.dump_views() == rows_before
+        source.store.rebuild(ACCOUNT, VIEWS, source.folding(VIEWS))
+        assert source.dump_views() == rows_before
 
-    def test_rebuilding_loses_no_vector(self, book: Scribe) -> None:
-        book.store.use_model("m", 2)
-        book.tell("tea")
-        book.store.put_vectors({text_hash("tea"): [1.0, 0.0]})
-        book.store.rebuild(ACCOUNT, VIEWS, book.folding(VIEWS))
-        assert book.search(vector=[1.0, 0.0])["tea"].cosine == 1.0
-        assert dict(book.store.pending()) == {}
+    def test_a_rebuild_keeps_vectors(self, harness: AccountHarness) -> None:
+        harness.store.bind_model("m", 2)
+        harness.assert_claim("tea")
+        harness.store.put_vectors({hash_text("tea"): [1.0, 0.0]})
+        harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
+        assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == 1.0
+        assert dict(harness.store.pending_texts()) == {}

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Linked, Observed, Retracted, Verb, follows
+from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Linked, Observed, Retracted, Verb, is_next_in_chain
 from told.core.fact import Fact
-from told.core.filter import parse
-from told.core.ids import Mint, sha256
-from told.core.query import AsOf, Find, Probe
+from told.core.filter import parse_filter
+from told.core.ids import IdGenerator, sha256
+from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
-from told.core.text import terms
-from told.ports import VIEWS, Batch, Fold, Guard, Store, Ticket, View
+from told.core.text import extract_terms
+from told.ports import VIEWS, Batch, Fold, Guard, Store, IdempotencyRecord, View
 from told.testing.fakes import ManualClock, seeded_mint
 
 ACCOUNT = "acme"
@@ -25,7 +25,7 @@ BOB = Scope(ACCOUNT, user_id="bob")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RetrieverScores:
     """One fact with what each retriever said of it; None when it was not in that list."""
 
     seq: int
@@ -33,7 +33,7 @@ class Match:
     bm25: float | None
 
 
-class Scribe:
+class AccountHarness:
     """One account of a store, with short words for long calls."""
 
     def __init__(self, store: Store, folding: Callable[[Sequence[View]], Fold], account: str = ACCOUNT) -> None:
@@ -42,79 +42,79 @@ class Scribe:
         self.account = account
 
     @property
-    def seq(self) -> int:
+    def head_seq(self) -> int:
         """Where the ledger ends."""
-        return self.store.head(self.account).seq
+        return self.store.get_head(self.account).seq
 
     # Writing
 
-    def write(
-        self, *verbs: Verb, scope: Scope = ALICE, guards: Sequence[Guard] = (), seen: int = -1,
-        ticket: Ticket | None = None, vectors: Mapping[bytes, Sequence[float]] | None = None,
+    def commit(
+        self, *verbs: Verb, scope: Scope = ALICE, guards: Sequence[Guard] = (), read_seq: int = -1,
+        idempotency: IdempotencyRecord | None = None, vectors: Mapping[bytes, Sequence[float]] | None = None,
         model: str | None = None,
     ) -> Sequence[Entry]:  # fmt: skip
         """Commit verbs as one batch."""
         drafts = [Draft(verb, scope) for verb in verbs]
-        batch = Batch(self.account, drafts, guards, seen, ticket, vectors or {}, model)
+        batch = Batch(self.account, drafts, guards, read_seq, idempotency, vectors or {}, model)
         return self.store.commit(batch, self.folding(VIEWS))
 
-    def tell(self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any) -> Fact:
+    def assert_claim(self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any) -> Fact:
         """Assert a claim on a new or given thread; return the version it became."""
-        [entry] = self.write(Asserted(thread or self.store.mint.id(), Claim(text, **claim)), scope=scope)
-        return self.store.versions(self.account, [entry.seq])[entry.seq]
+        [entry] = self.commit(Asserted(thread or self.store.mint.new_id(), Claim(text, **claim)), scope=scope)
+        return self.store.facts_by_seq(self.account, [entry.seq])[entry.seq]
 
-    def observe(self, content: str, id: str, scope: Scope = ALICE, source: str | None = None) -> Entry:
+    def add_evidence(self, content: str, id: str, scope: Scope = ALICE, source: str | None = None) -> Entry:
         """Keep evidence."""
-        [entry] = self.write(Observed(id, Evidence(content, source=source)), scope=scope)
+        [entry] = self.commit(Observed(id, Evidence(content, source=source)), scope=scope)
         return entry
 
-    def retract(self, thread: str) -> Entry:
+    def retract_thread(self, thread: str) -> Entry:
         """Give up a thread."""
-        [entry] = self.write(Retracted(thread))
+        [entry] = self.commit(Retracted(thread))
         return entry
 
-    def link(self, src: str, rel: str, dst: str) -> Entry:
+    def add_link(self, src: str, rel: str, dst: str) -> Entry:
         """Link two things."""
-        [entry] = self.write(Linked(src, rel, dst))
+        [entry] = self.commit(Linked(src, rel, dst))
         return entry
 
     # Reading
 
-    def find(
+    def build_query(
         self, scope: Scope = ALICE, *, seq: int | None = None, valid_at: int | None = None, at: int | None = None,
-        where: Mapping[str, Any] | None = None, **more: Any,
-    ) -> Find:  # fmt: skip
+        where: Mapping[str, Any] | None = None, **options: Any,
+    ) -> FactQuery:  # fmt: skip
         """A read at a position, now unless said otherwise."""
-        head = self.store.head(self.account)
+        head = self.store.get_head(self.account)
         as_of = AsOf(head.seq if seq is None else seq, head.at if at is None else at, valid_at)
-        return Find(scope, as_of, parse(where), **more)
+        return FactQuery(scope, as_of, parse_filter(where), **options)
 
-    def texts(self, scope: Scope = ALICE, **find: Any) -> list[str]:
+    def list_texts(self, scope: Scope = ALICE, **query_options: Any) -> list[str]:
         """What a scope believes."""
-        return [fact.text for fact in self.store.facts(self.find(scope, **find))]
+        return [fact.text for fact in self.store.find_facts(self.build_query(scope, **query_options))]
 
-    def search(
+    def search_texts(
         self, query: str = "", scope: Scope = ALICE, *, vector: Sequence[float] | None = None, depth: int = 100,
-        **find: Any,
-    ) -> dict[str, Match]:  # fmt: skip
+        **query_options: Any,
+    ) -> dict[str, RetrieverScores]:  # fmt: skip
         """The matches of a query by the text of the fact that matched."""
-        found = self.store.index.search(Probe(self.find(scope, **find), tuple(terms(query)), vector, depth))
-        near, words = dict(found.near), dict(found.words)
-        facts = self.store.versions(self.account, list({**near, **words}))
-        return {fact.text: Match(seq, near.get(seq), words.get(seq)) for seq, fact in facts.items()}
+        index_result = self.store.index.search(IndexQuery(self.build_query(scope, **query_options), tuple(extract_terms(query)), vector, depth))
+        near, words = dict(index_result.by_vector), dict(index_result.by_terms)
+        facts = self.store.facts_by_seq(self.account, list({**near, **words}))
+        return {fact.text: RetrieverScores(seq, near.get(seq), words.get(seq)) for seq, fact in facts.items()}
 
-    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+    def dump_views(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every view."""
-        return {view: list(self.store.rows(self.account, view)) for view in VIEWS}
+        return {view: list(self.store.view_rows(self.account, view)) for view in VIEWS}
 
-    def entries(self) -> Sequence[Entry]:
+    def list_entries(self) -> Sequence[Entry]:
         """The whole ledger."""
-        return self.store.scan(self.account, 0, 1_000_000)
+        return self.store.scan_entries(self.account, 0, 1_000_000)
 
 
-def ticket(key: str, *threads: str, digest: bytes = b"request") -> Ticket:
+def make_idempotency_record(key: str, *threads: str, digest: bytes = b"request") -> IdempotencyRecord:
     """A ticket whose outcome names threads, in the shape the write path gives it."""
-    return Ticket(key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []}))
+    return IdempotencyRecord(key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []}))
 
 
 def assert_chained(entries: Sequence[Entry]) -> None:
@@ -122,19 +122,19 @@ def assert_chained(entries: Sequence[Entry]) -> None:
     prev = GENESIS
     for number, entry in enumerate(entries, 1):
         assert entry.seq == number
-        assert follows(prev, entry)
+        assert is_next_in_chain(prev, entry)
         if entry.envelope is not None:
             assert entry.digest == sha256(entry.salt or b"", entry.envelope)
         prev = entry.hash
 
 
-class Laws:
+class ContractBase:
     """What every group of laws stands on: the fold of the views, and stores that are closed after the test."""
 
     folding: ClassVar[Callable[[Sequence[View]], Fold]]
 
     @pytest.fixture
-    def store(self) -> Callable[[Mint], Store]:
+    def store(self) -> Callable[[IdGenerator], Store]:
         """The factory under test; a subclass provides it."""
         raise NotImplementedError("Override the `store` fixture: a factory that opens an empty store for a mint.")
 
@@ -144,23 +144,23 @@ class Laws:
         return ManualClock()
 
     @pytest.fixture
-    def open_book(self, store: Callable[[Mint], Store], clock: ManualClock) -> Iterator[Callable[[], Scribe]]:
+    def open_harness(self, store: Callable[[IdGenerator], Store], clock: ManualClock) -> Iterator[Callable[[], AccountHarness]]:
         """Opens a scribe over a new store."""
-        opened: list[Store] = []
+        stores: list[Store] = []
 
-        def opener() -> Scribe:
-            opened.append(store(seeded_mint(len(opened), clock)))
-            return Scribe(opened[-1], type(self).folding)
+        def open_new() -> AccountHarness:
+            stores.append(store(seeded_mint(len(stores), clock)))
+            return AccountHarness(stores[-1], type(self).folding)
 
-        yield opener
-        for each in opened:
-            each.close()
+        yield open_new
+        for opened_store in stores:
+            opened_store.close()
 
     @pytest.fixture
-    def book(self, open_book: Callable[[], Scribe]) -> Scribe:
+    def harness(self, open_harness: Callable[[], AccountHarness]) -> AccountHarness:
         """A scribe over an empty store."""
-        return open_book()
+        return open_harness()
 
-    def elsewhere(self, book: Scribe, account: str) -> Scribe:
+    def use_account(self, harness: AccountHarness, account: str) -> AccountHarness:
         """A scribe in another account of the same store."""
-        return Scribe(book.store, book.folding, account)
+        return AccountHarness(harness.store, harness.folding, account)

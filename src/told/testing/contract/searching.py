@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import pytest
 
 from told.core.errors import ModelMismatch
-from told.core.ids import text_hash
-from told.core.query import Probe
+from told.core.ids import hash_text
+from told.core.query import IndexQuery
 from told.core.scope import Scope
-from told.core.score import Corpus, bm25, fine, frequencies, idf, quantise, toward
-from told.core.text import terms
+from told.core.score import CorpusStatistics, bm25, encode_query, count_term_frequencies, idf, quantise, query_cosine
+from told.core.text import extract_terms
 from told.core.when import Interval
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, Laws, Match, Scribe
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, RetrieverScores, AccountHarness
 from told.testing.fakes import HashingEmbedder
 
-TEXTS = (
+SEARCH_TEXTS = (
     "Alice drinks green tea in the morning",
     "Alice drinks coffee after lunch and tea at night",
     "The green bicycle belongs to Alice",
@@ -24,174 +24,174 @@ TEXTS = (
     "\u6771\u4eac\u3067\u304a\u8336\u3092\u98f2\u3080",
     "...",
 )
-EMBEDDER = HashingEmbedder(16)
+SEARCH_EMBEDDER = HashingEmbedder(16)
 
 
-def expected(texts: Sequence[str], query: str) -> dict[str, float]:
+def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, float]:
     """The BM25 scores of texts that are all a read can see."""
-    words = [terms(text) for text in texts]
-    corpus = Corpus(len(texts), sum(map(len, words)))
+    token_lists = [extract_terms(text) for text in texts]
+    corpus = CorpusStatistics(len(texts), sum(map(len, token_lists)))
     scores: dict[str, float] = {}
-    for term in dict.fromkeys(terms(query)):
-        weight = idf(corpus, sum(term in found for found in words))
-        for text, found in zip(texts, words, strict=True):
-            if term in found:
-                score = bm25(weight, frequencies(found)[term], len(found), corpus.average)
+    for term in dict.fromkeys(extract_terms(query)):
+        weight = idf(corpus, sum(term in tokens for tokens in token_lists))
+        for text, tokens in zip(texts, token_lists, strict=True):
+            if term in tokens:
+                score = bm25(weight, count_term_frequencies(tokens)[term], len(tokens), corpus.average_length)
                 scores[text] = scores.get(text, 0.0) + score
     return scores
 
 
-def lexical(found: dict[str, Match]) -> dict[str, float]:
+def get_bm25_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
     """The BM25 list of a search."""
-    return {text: match.bm25 for text, match in found.items() if match.bm25 is not None}
+    return {text: match.bm25 for text, match in hits.items() if match.bm25 is not None}
 
 
-def near(found: dict[str, Match]) -> dict[str, float]:
+def get_cosine_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
     """The cosine list of a search."""
-    return {text: match.cosine for text, match in found.items() if match.cosine is not None}
+    return {text: match.cosine for text, match in hits.items() if match.cosine is not None}
 
 
-def embedded(text: str) -> Sequence[float]:
+def embed_text(text: str) -> Sequence[float]:
     """The vector of a text."""
-    return EMBEDDER.embed([text])[0]
+    return SEARCH_EMBEDDER.embed([text])[0]
 
 
-class SearchLaws(Laws):
+class SearchContract(ContractBase):
     """Nobody else's data, no later write and no filter moves a score."""
 
     @pytest.mark.parametrize("query", ["tea", "green tea", "Alice drinking tea tea tea", "\u304a\u8336", "zebra", ""])
-    def test_the_lexical_score_is_bm25_bit_for_bit(self, book: Scribe, query: str) -> None:
-        for text in TEXTS:
-            book.tell(text)
-        assert lexical(book.search(query)) == expected(TEXTS, query)
+    def test_the_lexical_score_is_bm25_bit_for_bit(self, harness: AccountHarness, query: str) -> None:
+        for text in SEARCH_TEXTS:
+            harness.assert_claim(text)
+        assert get_bm25_scores(harness.search_texts(query)) == compute_bm25_scores(SEARCH_TEXTS, query)
 
-    def test_a_term_asked_twice_counts_once(self, book: Scribe) -> None:
-        for text in TEXTS:
-            book.tell(text)
+    def test_a_repeated_query_term_counts_once(self, harness: AccountHarness) -> None:
+        for text in SEARCH_TEXTS:
+            harness.assert_claim(text)
         once, twice = (
-            book.store.index.search(Probe(book.find(), asked)) for asked in (("tea", "green"), ("tea", "green", "tea"))
+            harness.store.index.search(IndexQuery(harness.build_query(), query_terms)) for query_terms in (("tea", "green"), ("tea", "green", "tea"))
         )
         assert once == twice
 
-    def test_other_scopes_and_accounts_move_no_score(self, book: Scribe) -> None:
-        for text in TEXTS:
-            book.tell(text)
-        before = book.search("green tea")
+    def test_other_scopes_and_accounts_do_not_affect_scores(self, harness: AccountHarness) -> None:
+        for text in SEARCH_TEXTS:
+            harness.assert_claim(text)
+        before = harness.search_texts("green tea")
         for number in range(20):
-            book.tell(f"Bob drinks green tea, cup {number}", scope=BOB)
-            book.tell(f"green {number}", scope=Scope(ACCOUNT, agent_id="alice"))
-        theirs = Scope("umbrella", user_id="alice")
-        self.elsewhere(book, "umbrella").tell("green tea", scope=theirs)
-        assert book.search("green tea") == before
-        assert book.search("cup") == {}
+            harness.assert_claim(f"Bob drinks green tea, cup {number}", scope=BOB)
+            harness.assert_claim(f"green {number}", scope=Scope(ACCOUNT, agent_id="alice"))
+        other_scope = Scope("umbrella", user_id="alice")
+        self.use_account(harness, "umbrella").assert_claim("green tea", scope=other_scope)
+        assert harness.search_texts("green tea") == before
+        assert harness.search_texts("cup") == {}
 
-    def test_a_wider_scope_has_statistics_of_its_own(self, book: Scribe) -> None:
+    def test_a_wider_scope_has_its_own_statistics(self, harness: AccountHarness) -> None:
         below = Scope(ACCOUNT, user_id="alice", run_id="r")
-        for number, text in enumerate(TEXTS):
-            book.tell(text, scope=below if number % 2 else ALICE)
-        assert lexical(book.search("green tea")) == expected(TEXTS, "green tea")
-        assert lexical(book.search("green tea", below)) == expected(TEXTS[1::2], "green tea")
+        for number, text in enumerate(SEARCH_TEXTS):
+            harness.assert_claim(text, scope=below if number % 2 else ALICE)
+        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(SEARCH_TEXTS, "green tea")
+        assert get_bm25_scores(harness.search_texts("green tea", below)) == compute_bm25_scores(SEARCH_TEXTS[1::2], "green tea")
 
-    def test_later_writes_move_no_score_of_a_read_in_the_past(self, book: Scribe) -> None:
-        for number, text in enumerate(TEXTS):
-            book.tell(text, f"t{number}")
-        then, before = book.seq, book.search("green tea")
-        book.tell("Alice drinks green juice", "t0")
-        book.retract("t3")
-        book.tell("green tea again")
-        assert book.search("green tea", seq=then) == before
-        latest = ["Alice drinks green juice", *TEXTS[1:3], *TEXTS[4:], "green tea again"]
-        assert lexical(book.search("green tea")) == expected(latest, "green tea")
+    def test_later_writes_do_not_affect_past_scores(self, harness: AccountHarness) -> None:
+        for number, text in enumerate(SEARCH_TEXTS):
+            harness.assert_claim(text, f"t{number}")
+        past_seq, before = harness.head_seq, harness.search_texts("green tea")
+        harness.assert_claim("Alice drinks green juice", "t0")
+        harness.retract_thread("t3")
+        harness.assert_claim("green tea again")
+        assert harness.search_texts("green tea", seq=past_seq) == before
+        latest = ["Alice drinks green juice", *SEARCH_TEXTS[1:3], *SEARCH_TEXTS[4:], "green tea again"]
+        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(latest, "green tea")
 
-    def test_what_has_expired_counts_for_nothing(self, book: Scribe) -> None:
-        for text in TEXTS:
-            book.tell(text)
-        end = book.store.head(ACCOUNT).at + 1000
-        book.tell("green tea for a while", expires=end)
-        assert lexical(book.search("green tea", at=end)) == expected(TEXTS, "green tea")
-        every = [*TEXTS, "green tea for a while"]
-        assert lexical(book.search("green tea", at=end, show_expired=True)) == expected(every, "green tea")
+    def test_expired_facts_do_not_affect_scores(self, harness: AccountHarness) -> None:
+        for text in SEARCH_TEXTS:
+            harness.assert_claim(text)
+        end = harness.store.get_head(ACCOUNT).at + 1000
+        harness.assert_claim("green tea for a while", expires=end)
+        assert get_bm25_scores(harness.search_texts("green tea", at=end)) == compute_bm25_scores(SEARCH_TEXTS, "green tea")
+        all_texts = [*SEARCH_TEXTS, "green tea for a while"]
+        assert get_bm25_scores(harness.search_texts("green tea", at=end, show_expired=True)) == compute_bm25_scores(all_texts, "green tea")
 
-    def test_a_question_about_the_past_is_searched_among_what_held_then(self, book: Scribe) -> None:
-        book.tell("lives in Rome with tea", "home", valid=Interval(100, 200, "instant"))
-        book.tell("lives in Oslo with tea", "home", valid=Interval(200, None, "instant"))
-        assert lexical(book.search("tea", valid_at=150)) == expected(["lives in Rome with tea"], "tea")
-        assert lexical(book.search("tea", valid_at=250)) == expected(["lives in Oslo with tea"], "tea")
+    def test_valid_at_limits_search_to_facts_valid_then(self, harness: AccountHarness) -> None:
+        harness.assert_claim("lives in Rome with tea", "home", valid=Interval(100, 200, "instant"))
+        harness.assert_claim("lives in Oslo with tea", "home", valid=Interval(200, None, "instant"))
+        assert get_bm25_scores(harness.search_texts("tea", valid_at=150)) == compute_bm25_scores(["lives in Rome with tea"], "tea")
+        assert get_bm25_scores(harness.search_texts("tea", valid_at=250)) == compute_bm25_scores(["lives in Oslo with tea"], "tea")
 
-    def test_a_filter_moves_no_score(self, book: Scribe) -> None:
-        for number, text in enumerate(TEXTS):
-            book.tell(text, meta={"even": number % 2 == 0})
-        every = expected(TEXTS, "green tea")
-        found = lexical(book.search("green tea", where={"even": True}))
-        assert found == {text: score for text, score in every.items() if text in TEXTS[::2]}
+    def test_a_filter_does_not_affect_scores(self, harness: AccountHarness) -> None:
+        for number, text in enumerate(SEARCH_TEXTS):
+            harness.assert_claim(text, meta={"even": number % 2 == 0})
+        all_scores = compute_bm25_scores(SEARCH_TEXTS, "green tea")
+        hits = get_bm25_scores(harness.search_texts("green tea", where={"even": True}))
+        assert hits == {text: score for text, score in all_scores.items() if text in SEARCH_TEXTS[::2]}
 
-    def test_the_speakers_name_is_searched_too(self, book: Scribe) -> None:
-        book.tell("likes tea", actor="Zoe")
-        assert lexical(book.search("zoe")) == {"likes tea": expected(["Zoe: likes tea"], "zoe")["Zoe: likes tea"]}
+    def test_search_covers_the_speaker_name(self, harness: AccountHarness) -> None:
+        harness.assert_claim("likes tea", actor="Zoe")
+        assert get_bm25_scores(harness.search_texts("zoe")) == {"likes tea": compute_bm25_scores(["Zoe: likes tea"], "zoe")["Zoe: likes tea"]}
 
-    def test_each_list_is_cut_at_its_depth_and_equals_go_to_the_newer(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
+    def test_lists_stop_at_depth_and_ties_prefer_newer_facts(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
         for number in range(6):
-            book.tell(f"tea {number}", meta={"number": number})
-            book.store.put_vectors({text_hash(f"tea {number}"): embedded("tea" if number < 4 else "coffee")})
-        found = book.search("tea", vector=embedded("tea"), depth=2)
-        assert sorted(lexical(found)) == ["tea 4", "tea 5"]
-        assert sorted(near(found)) == ["tea 2", "tea 3"]
-        few = book.search("tea", vector=embedded("tea"), depth=2, where={"number": {"lt": 2}})
-        assert sorted(lexical(few)) == sorted(near(few)) == ["tea 0", "tea 1"]
+            harness.assert_claim(f"tea {number}", meta={"number": number})
+            harness.store.put_vectors({hash_text(f"tea {number}"): embed_text("tea" if number < 4 else "coffee")})
+        hits = harness.search_texts("tea", vector=embed_text("tea"), depth=2)
+        assert sorted(get_bm25_scores(hits)) == ["tea 4", "tea 5"]
+        assert sorted(get_cosine_scores(hits)) == ["tea 2", "tea 3"]
+        filtered_hits = harness.search_texts("tea", vector=embed_text("tea"), depth=2, where={"number": {"lt": 2}})
+        assert sorted(get_bm25_scores(filtered_hits)) == sorted(get_cosine_scores(filtered_hits)) == ["tea 0", "tea 1"]
 
-    def test_each_retriever_lists_a_fact_once_best_first(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
-        for text in TEXTS[:2]:
-            book.tell(text)
-        book.store.put_vectors({text_hash(TEXTS[0]): embedded(TEXTS[0])})
-        asked = embedded(TEXTS[1])
-        found = book.store.index.search(Probe(book.find(), ("tea",), asked))
-        assert list(found.near) == [(1, toward(fine(asked), quantise(embedded(TEXTS[0]))))]
-        assert sorted(seq for seq, _ in found.words) == [1, 2]
-        assert [score for _, score in found.words] == sorted((score for _, score in found.words), reverse=True)
+    def test_each_retriever_lists_a_fact_once_best_first(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
+        for text in SEARCH_TEXTS[:2]:
+            harness.assert_claim(text)
+        harness.store.put_vectors({hash_text(SEARCH_TEXTS[0]): embed_text(SEARCH_TEXTS[0])})
+        query_vector = embed_text(SEARCH_TEXTS[1])
+        hits = harness.store.index.search(IndexQuery(harness.build_query(), ("tea",), query_vector))
+        assert list(hits.by_vector) == [(1, query_cosine(encode_query(query_vector), quantise(embed_text(SEARCH_TEXTS[0]))))]
+        assert sorted(seq for seq, _ in hits.by_terms) == [1, 2]
+        assert [score for _, score in hits.by_terms] == sorted((score for _, score in hits.by_terms), reverse=True)
 
-    def test_the_near_score_is_the_cosine_of_quantised_vectors_bit_for_bit(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
-        for text in TEXTS:
-            book.tell(text)
-        book.store.put_vectors({text_hash(text): embedded(text) for text in TEXTS})
-        asked = embedded("green tea at night")
-        wanted = {text: toward(fine(asked), quantise(embedded(text))) for text in TEXTS}
-        assert near(book.search(vector=asked)) == wanted
-        assert lexical(book.search(vector=asked)) == {}
+    def test_the_near_score_is_the_cosine_of_quantised_vectors_bit_for_bit(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
+        for text in SEARCH_TEXTS:
+            harness.assert_claim(text)
+        harness.store.put_vectors({hash_text(text): embed_text(text) for text in SEARCH_TEXTS})
+        query_vector = embed_text("green tea at night")
+        expected_scores = {text: query_cosine(encode_query(query_vector), quantise(embed_text(text))) for text in SEARCH_TEXTS}
+        assert get_cosine_scores(harness.search_texts(vector=query_vector)) == expected_scores
+        assert get_bm25_scores(harness.search_texts(vector=query_vector)) == {}
 
-    def test_vectors_of_other_scopes_are_not_searched(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
-        book.tell("shared words", scope=ALICE)
-        book.tell("shared words", scope=BOB)
-        book.tell("words of his own", scope=BOB)
-        book.store.put_vectors({text_hash(text): embedded(text) for text in ("shared words", "words of his own")})
-        assert list(near(book.search(vector=embedded("words of his own")))) == ["shared words"]
-        assert near(book.search(vector=embedded("x"), scope=Scope("umbrella", user_id="alice"))) == {}
+    def test_vectors_of_other_scopes_are_not_searched(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
+        harness.assert_claim("shared words", scope=ALICE)
+        harness.assert_claim("shared words", scope=BOB)
+        harness.assert_claim("words of his own", scope=BOB)
+        harness.store.put_vectors({hash_text(text): embed_text(text) for text in ("shared words", "words of his own")})
+        assert list(get_cosine_scores(harness.search_texts(vector=embed_text("words of his own")))) == ["shared words"]
+        assert get_cosine_scores(harness.search_texts(vector=embed_text("x"), scope=Scope("umbrella", user_id="alice"))) == {}
 
-    def test_near_facts_obey_time_and_filters_like_all_others(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
-        book.tell("old tea", "t1", meta={"n": 1})
-        book.tell("new tea", "t1", meta={"n": 2})
-        book.tell("gone tea", "t2")
-        book.retract("t2")
-        book.store.put_vectors({text_hash(text): embedded(text) for text in ("old tea", "new tea", "gone tea")})
-        asked = embedded("tea")
-        assert list(near(book.search(vector=asked))) == ["new tea"]
-        assert list(near(book.search(vector=asked, seq=1))) == ["old tea"]
-        assert sorted(near(book.search(vector=asked, seq=3))) == ["gone tea", "new tea"]
-        assert near(book.search(vector=asked, where={"n": 1})) == {}
+    def test_vector_search_respects_time_and_filters(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
+        harness.assert_claim("old tea", "t1", meta={"n": 1})
+        harness.assert_claim("new tea", "t1", meta={"n": 2})
+        harness.assert_claim("gone tea", "t2")
+        harness.retract_thread("t2")
+        harness.store.put_vectors({hash_text(text): embed_text(text) for text in ("old tea", "new tea", "gone tea")})
+        query_vector = embed_text("tea")
+        assert list(get_cosine_scores(harness.search_texts(vector=query_vector))) == ["new tea"]
+        assert list(get_cosine_scores(harness.search_texts(vector=query_vector, seq=1))) == ["old tea"]
+        assert sorted(get_cosine_scores(harness.search_texts(vector=query_vector, seq=3))) == ["gone tea", "new tea"]
+        assert get_cosine_scores(harness.search_texts(vector=query_vector, where={"n": 1})) == {}
 
-    def test_a_search_for_nothing_finds_nothing(self, book: Scribe) -> None:
-        assert book.search("tea") == {}
-        book.tell("tea")
-        assert book.search() == {}
-        assert book.search(vector=[1.0, 0.0]) == {}
+    def test_an_empty_search_finds_nothing(self, harness: AccountHarness) -> None:
+        assert harness.search_texts("tea") == {}
+        harness.assert_claim("tea")
+        assert harness.search_texts() == {}
+        assert harness.search_texts(vector=[1.0, 0.0]) == {}
 
-    def test_a_vector_that_does_not_fit_the_model_is_refused(self, book: Scribe) -> None:
-        book.store.use_model(EMBEDDER.model, EMBEDDER.dim)
-        book.tell("tea")
-        book.store.put_vectors({text_hash("tea"): embedded("tea")})
+    def test_a_vector_with_the_wrong_dimension_is_refused(self, harness: AccountHarness) -> None:
+        harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
+        harness.assert_claim("tea")
+        harness.store.put_vectors({hash_text("tea"): embed_text("tea")})
         with pytest.raises(ModelMismatch):
-            book.search(vector=[1.0, 0.0])
+            harness.search_texts(vector=[1.0, 0.0])

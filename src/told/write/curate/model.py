@@ -13,31 +13,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from told.core.alike import Likeness, compare, words
+from told.core.alike import WordingRelation, compare_wordings, stem_words
 from told.core.entry import Claim
 from told.core.errors import InvalidInput
 from told.core.fact import QUARANTINE, Fact
-from told.core.kind import Semantics, Write
-from told.core.predicates import predicate
-from told.core.text import STOP_WORDS, loads_forgiving
-from told.core.trust import Trust, source_of
-from told.core.when import iso
+from told.core.kind import Semantics, WriteMode
+from told.core.predicates import lookup_predicate
+from told.core.text import STOP_WORDS, parse_lenient_json
+from told.core.trust import Trust, trust_of_source
+from told.core.when import format_iso
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
-from told.ports import LLM, Embedder, Store, Usage, usage_of
+from told.ledger.consume import Failure, catch_failure
+from told.ports import LLM, Embedder, Store, Usage, get_usage
 from told.settings import Settings
 from told.write.curate import policies, rules
-from told.write.curate.near import Neighbourhood
-from told.write.curate.scene import Scene, judged, look
-from told.write.curate.slots import OPPOSITES, loose, siblings
-from told.write.curate.verdicts import NEGATED, delete, joined, late, none, outranks, quarantined, update
-from told.write.extract.brief import page
-from told.write.shape import QUARANTINED, Curated, Decision, Found, Heard
+from told.write.curate.near import NearestMemories
+from told.write.curate.scene import CurationState, apply_source_trust, load_state
+from told.write.curate.slots import OPPOSITES, is_loose, get_sibling_predicates
+from told.write.curate.verdicts import NEGATED, decide_delete, merge_meta, is_late, decide_none, is_trusted_over, decide_quarantine, decide_update
+from told.write.extract.brief import load_prompt
+from told.write.shape import QUARANTINED, CurationResult, Decision, ExtractedClaim, ExtractionInput
 
 EVENTS: Final = ("ADD", "UPDATE", "DELETE", "NONE")
-LISTS: Final = ("decisions", "operations", "events", "memory", "results")
-TEXTS: Final = ("text", "data", "new_memory")
-OWN_WORDS: Final = 0.2
+LIST_KEYS: Final = ("decisions", "operations", "events", "memory", "results")
+TEXT_KEYS: Final = ("text", "data", "new_memory")
+MAX_NEW_WORD_SHARE: Final = 0.2
 """The largest share of words in a merged text that stand in neither of the two it is made of."""
 SCHEMA: Final = {
     "type": "object", "required": ["decisions"],
@@ -49,12 +49,12 @@ SCHEMA: Final = {
 }  # fmt: skip
 
 
-Row: TypeAlias = tuple[int, Claim, list[Fact]]
+ClaimRow: TypeAlias = tuple[int, Claim, list[Fact]]
 """A claim by its number, and the memories it is held against."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class CurationProposal:
     """One decision a model proposes, about the memory it named, if it named one."""
 
     event: str
@@ -63,12 +63,12 @@ class Proposal:
 
 
 @dataclass(slots=True)
-class Answer:
+class CurationReply:
     """What a model made of one batch of claims: proposals by the number of the claim, and what went wrong."""
 
-    proposals: dict[int, list[Proposal]] = field(default_factory=dict)
+    proposals: dict[int, list[CurationProposal]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    unreadable_replies: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
 
@@ -82,124 +82,124 @@ class ModelCurator:
     embedder: Embedder | None = None
     prompt: str | None = None
 
-    def decide(self, heard: Heard, claims: Sequence[Found]) -> Flow[Curated]:
+    def decide(self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]) -> Flow[CurationResult]:
         """One or more decisions for every claim, in order of the claims."""
-        scene = yield from look(self.store, heard, claims, self.settings)
-        asked = [number for number, found in enumerate(claims) if _to_ask(scene, found.claim)]
-        neighbourhood = Neighbourhood(self.store, self.embedder, self.settings.curate_near)
-        near = yield from neighbourhood.of(heard, [claims[number].claim.text for number in asked])
-        answer = Answer()
-        shown = zip(asked, near, strict=True)
-        for rows in _apart(_row(heard, number, claims[number], facts) for number, facts in shown):
+        state = yield from load_state(self.store, inputs, claims, self.settings)
+        asked_numbers = [number for number, extracted in enumerate(claims) if _should_ask_model(state, extracted.claim)]
+        nearest = NearestMemories(self.store, self.embedder, self.settings.curate_near)
+        nearest_facts = yield from nearest.find_nearest(inputs, [claims[number].claim.text for number in asked_numbers])
+        curation_reply = CurationReply()
+        numbered_facts = zip(asked_numbers, nearest_facts, strict=True)
+        for rows in _group_by_source(_build_row(inputs, number, claims[number], facts) for number, facts in numbered_facts):
             for start in range(0, len(rows), self.settings.curate_batch):
-                yield from self._ask(answer, rows[start : start + self.settings.curate_batch])
+                yield from self._ask_model(curation_reply, rows[start : start + self.settings.curate_batch])
         touched: set[str] = set()
-        for number, found in enumerate(claims):
-            proposals = answer.proposals.get(number, [])
-            if not _accept(scene, heard, found, proposals, touched, answer.warnings):
-                rules.settle(scene, heard, found)
-        return Curated(tuple(scene.decisions), tuple(answer.warnings), tuple(answer.faults), answer.usage)
+        for number, extracted in enumerate(claims):
+            proposals = curation_reply.proposals.get(number, [])
+            if not _apply_proposals(state, inputs, extracted, proposals, touched, curation_reply.warnings):
+                rules.apply_claim(state, inputs, extracted)
+        return CurationResult(tuple(state.decisions), tuple(curation_reply.warnings), tuple(curation_reply.unreadable_replies), curation_reply.usage)
 
-    def _ask(self, answer: Answer, rows: Sequence[Row]) -> Flow[None]:
+    def _ask_model(self, curation_reply: CurationReply, rows: Sequence[ClaimRow]) -> Flow[None]:
         """Ask about some claims at once; a model that fails leaves them to the rules."""
         memories = list({fact.id: fact for _, _, facts in rows for fact in facts}.values())
-        system = self.prompt or page("curate")
-        reply = yield from attempt(call(self.llm.ask, system, question(rows, memories), schema=SCHEMA))
+        system = self.prompt or load_prompt("curate")
+        reply = yield from catch_failure(call(self.llm.ask, system, build_question(rows, memories), schema=SCHEMA))
         if isinstance(reply, Failure):
-            answer.warnings.append(f"{self.llm.model} could not be asked, so rules decided: {reply}")
+            curation_reply.warnings.append(f"{self.llm.model} could not be asked, so rules decided: {reply}")
             return
-        answer.usage += usage_of(reply)
+        curation_reply.usage += get_usage(reply)
         try:
-            said = loads_forgiving(reply)
+            payload = parse_lenient_json(reply)
         except InvalidInput:
-            answer.warnings.append(f"{self.llm.model} gave no decision that can be read, so rules decided.")
-            answer.faults.append(str(reply))
+            curation_reply.warnings.append(f"{self.llm.model} gave no decision that can be read, so rules decided.")
+            curation_reply.unreadable_replies.append(str(reply))
             return
-        _read(answer, said, rows, memories)
+        _parse_decisions(curation_reply, payload, rows, memories)
 
 
-def _to_ask(scene: Scene, claim: Claim) -> bool:
+def _should_ask_model(state: CurationState, claim: Claim) -> bool:
     """Whether a model has anything to say: not of what is held word for word, in doubt, immutable, or a document."""
-    exact = scene.same(claim)
-    known = exact is not None and exact.expires > scene.now
-    doubted = claim.kind == QUARANTINE or claim.modality == QUARANTINED
-    fixed = claim.predicate is not None and predicate(claim.predicate).semantics is Semantics.IMMUTABLE
-    kind = scene.kind(claim.kind)
-    document = claim.predicate is None and kind is not None and policies.routed(kind, claim) is not None
-    return not (known or doubted or fixed or document)
+    exact = state.find_same_text(claim)
+    is_known = exact is not None and exact.expires > state.now
+    is_quarantined = claim.kind == QUARANTINE or claim.modality == QUARANTINED
+    is_immutable = claim.predicate is not None and lookup_predicate(claim.predicate).semantics is Semantics.IMMUTABLE
+    kind = state.get_kind(claim.kind)
+    is_document = claim.predicate is None and kind is not None and policies.get_routing_key(kind, claim) is not None
+    return not (is_known or is_quarantined or is_immutable or is_document)
 
 
-def _row(heard: Heard, number: int, found: Found, facts: Sequence[Fact]) -> Row:
+def _build_row(inputs: ExtractionInput, number: int, extracted: ExtractedClaim, facts: Sequence[Fact]) -> ClaimRow:
     """A claim and the memories it is shown with: none of a source that is trusted less, whose words could mislead."""
-    claim = judged(heard, found)
-    return number, claim, [fact for fact in facts if source_of(fact) >= source_of(claim)]
+    claim = apply_source_trust(inputs, extracted)
+    return number, claim, [fact for fact in facts if trust_of_source(fact) >= trust_of_source(claim)]
 
 
-def _apart(rows: Iterable[Row]) -> list[list[Row]]:
+def _group_by_source(rows: Iterable[ClaimRow]) -> list[list[ClaimRow]]:
     """The claims that have memories to be held against, those of each source by themselves."""
-    sources: dict[Trust, list[Row]] = {}
+    sources: dict[Trust, list[ClaimRow]] = {}
     for row in rows:
         if row[2]:
-            sources.setdefault(source_of(row[1]), []).append(row)
+            sources.setdefault(trust_of_source(row[1]), []).append(row)
     return list(sources.values())
 
 
-def question(rows: Sequence[Row], memories: Sequence[Fact]) -> str:
+def build_question(rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> str:
     """What a model is asked: the memories and the facts, each on a line with its number."""
     numbers = {fact.id: number for number, fact in enumerate(memories, 1)}
-    held = (f"{number}. [{iso(fact.updated_at)[:10]}] {_line(fact.text)}" for number, fact in enumerate(memories, 1))
-    new = (
-        f"{number}. {_line(claim.text)} (nearest memories: {', '.join(str(numbers[fact.id]) for fact in facts)})"
+    memory_lines = (f"{number}. [{format_iso(fact.updated_at)[:10]}] {_collapse_spaces(fact.text)}" for number, fact in enumerate(memories, 1))
+    fact_lines = (
+        f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {', '.join(str(numbers[fact.id]) for fact in facts)})"
         for number, (_, claim, facts) in enumerate(rows, 1)
     )
-    return "Memories:\n{}\n\nNew facts:\n{}".format("\n".join(held), "\n".join(new))
+    return "Memories:\n{}\n\nNew facts:\n{}".format("\n".join(memory_lines), "\n".join(fact_lines))
 
 
-def _line(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
 # Reading what a model said --------------------------------------------------------------------------------------------
 
 
-def _read(answer: Answer, said: object, rows: Sequence[Row], memories: Sequence[Fact]) -> None:
+def _parse_decisions(curation_reply: CurationReply, payload: object, rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> None:
     ignored = 0
-    for item in _items(said):
-        number = _number(item.get("fact", 1 if len(rows) == 1 else None))
-        proposal = _proposal(item, memories)
+    for item in _iter_items(payload):
+        number = _parse_number(item.get("fact", 1 if len(rows) == 1 else None))
+        proposal = _parse_proposal(item, memories)
         if number is None or not 0 < number <= len(rows) or proposal is None:
             ignored += 1
             continue
-        answer.proposals.setdefault(rows[number - 1][0], []).append(proposal)
+        curation_reply.proposals.setdefault(rows[number - 1][0], []).append(proposal)
     if ignored:
-        answer.warnings.append(f"{ignored} decisions of the model name what it was not shown, and are ignored.")
-    undecided = sum(number not in answer.proposals for number, _, _ in rows)
+        curation_reply.warnings.append(f"{ignored} decisions of the model name what it was not shown, and are ignored.")
+    undecided = sum(number not in curation_reply.proposals for number, _, _ in rows)
     if undecided:
-        answer.warnings.append(f"The model left {undecided} facts undecided, so rules decided.")
-    if undecided == len(rows) and said:
-        answer.faults.append(str(said))
+        curation_reply.warnings.append(f"The model left {undecided} facts undecided, so rules decided.")
+    if undecided == len(rows) and payload:
+        curation_reply.unreadable_replies.append(str(payload))
 
 
-def _items(said: object) -> Iterator[Mapping[str, Any]]:
+def _iter_items(payload: object) -> Iterator[Mapping[str, Any]]:
     """The objects of an answer, whichever of the usual shapes it has."""
-    if isinstance(said, Mapping):
-        listed = next((said[name] for name in LISTS if isinstance(said.get(name), list)), [said])
+    if isinstance(payload, Mapping):
+        items = next((payload[name] for name in LIST_KEYS if isinstance(payload.get(name), list)), [payload])
     else:
-        listed = said if isinstance(said, list) else []
-    return (item for item in listed if isinstance(item, Mapping))
+        items = payload if isinstance(payload, list) else []
+    return (item for item in items if isinstance(item, Mapping))
 
 
-def _proposal(item: Mapping[str, Any], memories: Sequence[Fact]) -> Proposal | None:
+def _parse_proposal(item: Mapping[str, Any], memories: Sequence[Fact]) -> CurationProposal | None:
     event = str(item.get("event", "")).upper()
-    number = _number(item.get("id"))
+    number = _parse_number(item.get("id"))
     fact = memories[number - 1] if number is not None and 0 < number <= len(memories) else None
     if event not in EVENTS or (fact is None and (event in ("UPDATE", "DELETE") or item.get("id") is not None)):
         return None
-    text = next((item[name] for name in TEXTS if isinstance(item.get(name), str)), "")
-    return Proposal(event, fact, _line(text))
+    text = next((item[name] for name in TEXT_KEYS if isinstance(item.get(name), str)), "")
+    return CurationProposal(event, fact, _collapse_spaces(text))
 
 
-def _number(value: object) -> int | None:
+def _parse_number(value: object) -> int | None:
     """A number as models write it: 3, "3", "F3", "#3"."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
@@ -210,72 +210,72 @@ def _number(value: object) -> int | None:
 # Checking what it proposes --------------------------------------------------------------------------------------------
 
 
-def _accept(
-    scene: Scene, heard: Heard, found: Found, proposals: Sequence[Proposal], touched: set[str], warnings: list[str]
+def _apply_proposals(
+    state: CurationState, inputs: ExtractionInput, extracted: ExtractedClaim, proposals: Sequence[CurationProposal], touched: set[str], warnings: list[str]
 ) -> bool:
     """Carry out what a model proposes for a claim as far as it stands up; whether anything did."""
-    claim = judged(heard, found)
+    claim = apply_source_trust(inputs, extracted)
     decisions: list[Decision] = []
     for proposal in proposals:
-        reason = _objection(scene, claim, proposal, touched)
+        reason = _find_objection(state, claim, proposal, touched)
         if reason:
             warnings.append(f"The model proposed {proposal.event} of an unfit memory: {reason}.")
             continue
-        decisions += _decided(scene, claim, proposal, alone=not decisions)
+        decisions += _decide_proposal(state, claim, proposal, is_first=not decisions)
         touched.update(decision.fact.id for decision in decisions if decision.fact and decision.event != "NONE")
     for decision in decisions:
-        scene.take(replace(decision, turn=found.turn))
-        for gone in policies.evicted(scene, decision):
-            scene.take(replace(gone, turn=found.turn))
+        state.apply_decision(replace(decision, turn=extracted.turn))
+        for eviction in policies.evict_overflow(state, decision):
+            state.apply_decision(replace(eviction, turn=extracted.turn))
     return bool(decisions)
 
 
-def _objection(scene: Scene, claim: Claim, proposal: Proposal, touched: set[str]) -> str:
+def _find_objection(state: CurationState, claim: Claim, proposal: CurationProposal, touched: set[str]) -> str:
     """Why a proposal cannot be carried out, or nothing."""
     fact = proposal.fact
     if fact is None or proposal.event in ("ADD", "NONE"):
         return "" if fact is not None or proposal.event == "ADD" else "it names no memory that says so already"
-    kind = scene.kind(fact.kind)
+    kind = state.get_kind(fact.kind)
     if fact.id in touched:
         return "another fact has changed it already"
-    if late(claim, fact, scene.now):
+    if is_late(claim, fact, state.now):
         return "it was said after the fact"
-    if proposal.event == "UPDATE" and kind is not None and kind.write is Write.APPEND and fact.predicate is not None:
+    if proposal.event == "UPDATE" and kind is not None and kind.write is WriteMode.APPEND and fact.predicate is not None:
         return f"a {kind.name} is never overwritten"
-    return "" if related(claim, fact) else "it speaks of something else"
+    return "" if is_related(claim, fact) else "it speaks of something else"
 
 
-def related(claim: Claim, fact: Fact) -> bool:
+def is_related(claim: Claim, fact: Fact) -> bool:
     """Whether a claim can bear on a memory: of what is said in so many words of two things, no model makes one."""
     if claim.predicate is None or fact.predicate is None:
         return True
     if claim.subject != fact.subject:
         return False
-    likeness = compare(claim.object or "", fact.object or "", loose=loose(claim.predicate))
+    likeness = compare_wordings(claim.object or "", fact.object or "", loose=is_loose(claim.predicate))
     if fact.predicate in OPPOSITES.get(claim.predicate, ()):
-        return likeness is Likeness.SAME
-    multiple = predicate(claim.predicate).semantics is Semantics.MULTI
-    return fact.predicate in siblings(claim.predicate) and not (multiple and likeness is Likeness.OTHER)
+        return likeness is WordingRelation.SAME
+    is_multiple = lookup_predicate(claim.predicate).semantics is Semantics.MULTI
+    return fact.predicate in get_sibling_predicates(claim.predicate) and not (is_multiple and likeness is WordingRelation.OTHER)
 
 
-def _decided(scene: Scene, claim: Claim, proposal: Proposal, *, alone: bool) -> list[Decision]:
+def _decide_proposal(state: CurationState, claim: Claim, proposal: CurationProposal, *, is_first: bool) -> list[Decision]:
     """What a sound proposal comes to; what a model takes for new, the rules look at once more."""
     fact = proposal.fact
     if fact is None or proposal.event == "ADD":
-        return rules.weigh(scene, claim) if alone else []
+        return rules.decide_claim(state, claim) if is_first else []
     if proposal.event == "NONE":
-        return [none(claim, fact, "the model says that it is held already")] if alone else []
-    if not outranks(claim, fact):
-        return [quarantined(claim, fact)] if alone else []
-    if proposal.event == "DELETE" and (claim.polarity == NEGATED or not alone):
-        return [delete(claim, fact, NEGATED)]
-    merged = proposal.text if grounded(proposal.text, claim.text, fact.text) else claim.text
+        return [decide_none(claim, fact, "the model says that it is held already")] if is_first else []
+    if not is_trusted_over(claim, fact):
+        return [decide_quarantine(claim, fact)] if is_first else []
+    if proposal.event == "DELETE" and (claim.polarity == NEGATED or not is_first):
+        return [decide_delete(claim, fact, NEGATED)]
+    merged = proposal.text if is_grounded(proposal.text, claim.text, fact.text) else claim.text
     why = "the model says that it changes this memory"
-    return [update(replace(claim, text=merged, meta=joined(fact, claim)), fact, why)]
+    return [decide_update(replace(claim, text=merged, meta=merge_meta(fact, claim)), fact, why)]
 
 
-def grounded(text: str, *sources: str) -> bool:
+def is_grounded(text: str, *sources: str) -> bool:
     """Whether a text is made of the words of its sources, but for a few small ones."""
-    known = {word for source in sources for word in words(source)}
-    told = [word for word in words(text) if word not in STOP_WORDS]
-    return bool(told) and sum(word not in known for word in told) <= OWN_WORDS * len(told)
+    known = {word for source in sources for word in stem_words(source)}
+    content_words = [word for word in stem_words(text) if word not in STOP_WORDS]
+    return bool(content_words) and sum(word not in known for word in content_words) <= MAX_NEW_WORD_SHARE * len(content_words)

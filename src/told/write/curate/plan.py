@@ -10,23 +10,23 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from told.core.entry import Asserted, Claim, Draft, Linked, Retracted, Verb
-from told.core.fact import UNLISTED, Fact
-from told.core.ids import Mint
+from told.core.fact import UNLISTED_KINDS, Fact
+from told.core.ids import IdGenerator
 from told.core.kind import Ontology
 from told.core.query import Event
 from told.core.scope import Scope
-from told.core.text import md5
-from told.core.trust import STAMP, Trust, trust_of
+from told.core.text import md5_hex
+from told.core.trust import TRUST_KEY, Trust, trust_of_claim
 from told.ledger.erase import SUPPORTS
-from told.ports import Guard, NoFact, NoMore, NoNews, ThreadAt
-from told.write.curate.slots import about
-from told.write.shape import SELF, Decision, made
+from told.ports import Guard, NoFact, KindNotGrown, UnchangedSlot, ThreadAt
+from told.write.curate.slots import build_lookup_pairs
+from told.write.shape import SELF_ID, Decision, make_planned_id
 
-AGAIN: Final = {"said": "again"}
+REPEAT_META: Final = {"said": "again"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlanContext:
     """Where decisions are carried out: a scope, its author, the position and the time they were made at.
 
     `bounded` are the kinds of which only so many are held.
@@ -34,110 +34,110 @@ class Place:
 
     scope: Scope
     author: str
-    seen: int
+    position: int
     now: int
-    mint: Mint
-    bounded: frozenset[str] = frozenset()
+    id_generator: IdGenerator
+    bounded_kinds: frozenset[str] = frozenset()
 
 
-def bounded(ontology: Ontology) -> frozenset[str]:
+def get_bounded_kinds(ontology: Ontology) -> frozenset[str]:
     """The kinds of which only so many are held."""
     return frozenset(name for name, kind in ontology.items() if kind.cardinality is not None)
 
 
 @dataclass(slots=True)
-class Written:
+class ClaimPlan:
     """What decisions come to: drafts with their guards, an event for each, and the thread each one is about."""
 
     drafts: list[Draft] = field(default_factory=list)
     guards: dict[Guard, None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     threads: list[str | None] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
+    threads_by_alias: dict[str, str] = field(default_factory=dict)
     """The thread each decision is about, by the name that later decisions have for it."""
-    attested: set[tuple[str | None, str]] = field(default_factory=set)
+    supported: set[tuple[str | None, str]] = field(default_factory=set)
     """Which evidence already speaks for which thread."""
 
 
 def plan_claims(
-    place: Place, decisions: Sequence[Decision], evidence: Sequence[str], fresh: Sequence[bool] | None = None
-) -> Written:
+    ctx: PlanContext, decisions: Sequence[Decision], evidence: Sequence[str], fresh: Sequence[bool] | None = None
+) -> ClaimPlan:
     """The entries that carry decisions out.
 
     `evidence` is the id of each turn's evidence; `fresh` says which of it was never seen before (all of it, unless
     said): what was seen before has already been counted as a witness.
     """
-    plan = Written()
+    plan = ClaimPlan()
     for decision in decisions:
-        witness = evidence[decision.turn] if decision.turn < len(evidence) else None
-        new = fresh is None or decision.turn >= len(fresh) or fresh[decision.turn]
-        _carry_out(plan, place, decision, witness, new=new)
+        evidence_id = evidence[decision.turn] if decision.turn < len(evidence) else None
+        is_new = fresh is None or decision.turn >= len(fresh) or fresh[decision.turn]
+        _apply_decision(plan, ctx, decision, evidence_id, is_new=is_new)
     return plan
 
 
-def _carry_out(plan: Written, place: Place, decision: Decision, witness: str | None, *, new: bool) -> None:
-    names = plan.names
-    fact = None if decision.fact is None else replace(decision.fact, id=names.get(decision.fact.id, decision.fact.id))
-    thread = place.mint.id() if decision.event == "ADD" else None if fact is None else fact.id
+def _apply_decision(plan: ClaimPlan, ctx: PlanContext, decision: Decision, evidence_id: str | None, *, is_new: bool) -> None:
+    aliases = plan.threads_by_alias
+    fact = None if decision.fact is None else replace(decision.fact, id=aliases.get(decision.fact.id, decision.fact.id))
+    thread = ctx.id_generator.new_id() if decision.event == "ADD" else None if fact is None else fact.id
     plan.threads.append(thread)
     if thread is not None:
-        plan.guards.update(dict.fromkeys(_guards(place, decision, fact, ours=thread in names.values())))
-        speaks = new and (witness, thread) not in plan.attested and fact is not None and fact.evidence != witness
-        verbs = _verbs(decision, fact, thread, witness, speaks=speaks)
-        plan.drafts += [Draft(verb, place.scope, place.author) for verb in (*verbs, *_links(decision, thread, names))]
-        plan.attested.add((witness, thread))
-        names[made(len(plan.threads) - 1)] = thread
-    plan.events.append(_event(decision, fact, thread))
+        plan.guards.update(dict.fromkeys(_build_guards(ctx, decision, fact, is_own=thread in aliases.values())))
+        is_support = is_new and (evidence_id, thread) not in plan.supported and fact is not None and fact.evidence != evidence_id
+        verbs = _build_verbs(decision, fact, thread, evidence_id, is_support=is_support)
+        plan.drafts += [Draft(verb, ctx.scope, ctx.author) for verb in (*verbs, *_resolve_links(decision, thread, aliases))]
+        plan.supported.add((evidence_id, thread))
+        aliases[make_planned_id(len(plan.threads) - 1)] = thread
+    plan.events.append(_build_event(decision, fact, thread))
 
 
-def _guards(place: Place, decision: Decision, fact: Fact | None, *, ours: bool) -> list[Guard]:
+def _build_guards(ctx: PlanContext, decision: Decision, fact: Fact | None, *, is_own: bool) -> list[Guard]:
     """What must still hold: nobody changed the memory, spoke of the same slot or filled the kind."""
     claim = decision.claim
-    found: list[Guard] = []
-    if decision.event == "ADD" and claim is not None and claim.kind in place.bounded:
-        found.append(NoMore(place.scope, claim.kind, place.seen))
+    guards: list[Guard] = []
+    if decision.event == "ADD" and claim is not None and claim.kind in ctx.bounded_kinds:
+        guards.append(KindNotGrown(ctx.scope, claim.kind, ctx.position))
     if decision.event == "ADD" and claim is not None and claim.predicate is None:
-        return [*found, NoFact(place.scope, (md5(claim.text),))]
-    if fact is not None and not ours:
-        found.append(ThreadAt(fact.id, fact.seq))
+        return [*guards, NoFact(ctx.scope, (md5_hex(claim.text),))]
+    if fact is not None and not is_own:
+        guards.append(ThreadAt(fact.id, fact.seq))
     if decision.event in ("ADD", "UPDATE") and claim is not None and claim.subject is not None:
-        names = tuple(name for _, name in about(claim))
-        found.append(NoNews(place.scope, claim.subject, names, place.seen))
-    return found
+        predicates = tuple(name for _, name in build_lookup_pairs(claim))
+        guards.append(UnchangedSlot(ctx.scope, claim.subject, predicates, ctx.position))
+    return guards
 
 
-def _verbs(decision: Decision, fact: Fact | None, thread: str, witness: str | None, *, speaks: bool) -> list[Verb]:
+def _build_verbs(decision: Decision, fact: Fact | None, thread: str, evidence_id: str | None, *, is_support: bool) -> list[Verb]:
     claim = decision.claim
     match decision.event:
         case "ADD" | "UPDATE" if claim is not None:
-            since = None if fact is None else fact.created_at
-            return [Asserted(thread, replace(claim, evidence=claim.evidence or witness), since)]
+            created_at = None if fact is None else fact.created_at
+            return [Asserted(thread, replace(claim, evidence=claim.evidence or evidence_id), created_at)]
         case "DELETE":
             return [Retracted(thread, decision.why)]
-        case _ if speaks and witness is not None:
-            return [Linked(witness, SUPPORTS, thread, meta=_again(claim))]
+        case _ if is_support and evidence_id is not None:
+            return [Linked(evidence_id, SUPPORTS, thread, meta=_build_repeat_meta(claim))]
         case _:
             return []
 
 
-def _again(claim: Claim | None) -> dict[str, str]:
+def _build_repeat_meta(claim: Claim | None) -> dict[str, str]:
     """How a witness counts: as much as whoever spoke."""
-    trust = Trust.USER if claim is None else trust_of(claim)
-    return AGAIN if trust is Trust.USER else {**AGAIN, STAMP: trust.label}
+    trust = Trust.USER if claim is None else trust_of_claim(claim)
+    return REPEAT_META if trust is Trust.USER else {**REPEAT_META, TRUST_KEY: trust.label}
 
 
-def _links(decision: Decision, thread: str, names: dict[str, str]) -> list[Linked]:
+def _resolve_links(decision: Decision, thread: str, aliases: dict[str, str]) -> list[Linked]:
     if not decision.links:
         return []
-    known = {**names, SELF: thread}
-    ends = ((link, known.get(link.src, link.src), known.get(link.dst, link.dst)) for link in decision.links)
+    thread_ids = {**aliases, SELF_ID: thread}
+    ends = ((link, thread_ids.get(link.src, link.src), thread_ids.get(link.dst, link.dst)) for link in decision.links)
     return [replace(link, src=src, dst=dst) for link, src, dst in ends]
 
 
-def _event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
+def _build_event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
     """What a receipt tells of a decision: of what is not held there is no id, and what was not listed is new."""
     claim = decision.claim
-    if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED:
+    if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED_KINDS:
         decision, fact = replace(decision, event="ADD"), None
     new = claim.text if claim is not None and decision.event in ("ADD", "UPDATE") else None
     text = new or (fact.text if fact is not None else claim.text if claim is not None else None)

@@ -9,68 +9,68 @@ from told.core.entry import Asserted, Draft, Entry, Retracted
 from told.core.fact import Fact
 from told.core.query import Event, Receipt
 from told.flow import Flow, call
-from told.ledger.commit import decided
-from told.ledger.erase import DERIVED_FROM, Closure, of_source
+from told.ledger.commit import retry_on_conflict
+from told.ledger.erase import DERIVED_FROM, ErasureClosure, collect_source_closure
 from told.ports import Guard, ThreadAt
-from told.write.desk import Desk, Plan, settle
-from told.write.embed import catch_up
+from told.write.desk import WriteContext, WritePlan, commit_plan
+from told.write.embed import embed_after_commit
 
 REVOKED: Final = "revoked"
 
 
-def revoke(desk: Desk, account: str, source: str) -> Flow[Receipt]:
+def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]:
     """Give up everything that rests on a source; a memory that stood on its own before goes back to how it stood.
 
     Nothing is destroyed: what was believed stays readable as of then, and `erase` is for what must go.
     """
 
     def decide() -> Flow[Receipt]:
-        found = yield from of_source(desk.store, account, source)
-        plan = Plan([], [], [])
-        fallen: dict[str, Fact] = {}
-        for thread in found.threads:
-            fact = yield from call(desk.store.fact, account, thread)
-            if fact is not None and (yield from _rests(desk, fact, found.evidence.keys() | fallen.keys())):
-                spoken = fact.evidence in found.evidence  # what was derived has no earlier state of its own
-                entries = (yield from call(desk.store.thread, account, thread)) if spoken else ()
-                _give_up(desk, plan, fact, _before(entries, found))
-                fallen[thread] = fact
-        if not fallen:
+        closure = yield from collect_source_closure(ctx.store, account, source)
+        plan = WritePlan([], [], [])
+        retracted: dict[str, Fact] = {}
+        for thread in closure.threads:
+            fact = yield from call(ctx.store.get_fact, account, thread)
+            if fact is not None and (yield from _is_based_on(ctx, fact, closure.evidence.keys() | retracted.keys())):
+                is_direct = fact.evidence in closure.evidence  # what was derived has no earlier state of its own
+                entries = (yield from call(ctx.store.thread_entries, account, thread)) if is_direct else ()
+                _plan_retraction(ctx, plan, fact, _find_earlier_claim(entries, closure))
+                retracted[thread] = fact
+        if not retracted:
             return Receipt()
-        return (yield from settle(desk, next(iter(fallen.values())).scope, plan))
+        return (yield from commit_plan(ctx, next(iter(retracted.values())).scope, plan))
 
-    receipt = yield from decided(desk.settings.conflict_retries, decide)
-    return (yield from catch_up(desk.store, desk.embedder, account, receipt, desk.settings))
+    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    return (yield from embed_after_commit(ctx.store, ctx.embedder, account, receipt, ctx.settings))
 
 
-def _rests(desk: Desk, fact: Fact, fallen: Collection[str]) -> Flow[bool]:
+def _is_based_on(ctx: WriteContext, fact: Fact, sources: Collection[str]) -> Flow[bool]:
     """Whether what a thread says now was taken from one of these, or derived from it."""
-    if fact.evidence in fallen:
+    if fact.evidence in sources:
         return True
-    links = yield from call(desk.store.links, fact.scope.account, [fact.id])
-    return any(link.src == fact.id and link.rel == DERIVED_FROM and link.dst in fallen for link in links)
+    links = yield from call(ctx.store.find_links, fact.scope.account, [fact.id])
+    return any(link.src == fact.id and link.rel == DERIVED_FROM and link.dst in sources for link in links)
 
 
-def _before(entries: Sequence[Entry], found: Closure) -> Asserted | None:
+def _find_earlier_claim(entries: Sequence[Entry], closure: ErasureClosure) -> Asserted | None:
     """The last thing said on a thread that does not rest on the source, if it was held when the source spoke."""
-    held: Asserted | None = None
+    current: Asserted | None = None
     for entry in entries:
         match entry.verb:
             case Retracted():
-                held = None
-            case Asserted() as said if said.claim.evidence not in found.evidence:
-                held = said
+                current = None
+            case Asserted() as asserted if asserted.claim.evidence not in closure.evidence:
+                current = asserted
             case _:
                 pass
-    return held
+    return current
 
 
-def _give_up(desk: Desk, plan: Plan, fact: Fact, before: Asserted | None) -> None:
+def _plan_retraction(ctx: WriteContext, plan: WritePlan, fact: Fact, earlier: Asserted | None) -> None:
     guard: Guard = ThreadAt(fact.id, fact.seq)
     plan.guards.append(guard)
-    plan.drafts.append(Draft(Retracted(fact.id, REVOKED), fact.scope, desk.author))
+    plan.drafts.append(Draft(Retracted(fact.id, REVOKED), fact.scope, ctx.author))
     plan.events.append(Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor))
-    if before is not None:
-        claim = before.claim
-        plan.drafts.append(Draft(Asserted(fact.id, claim, fact.created_at), fact.scope, desk.author))
+    if earlier is not None:
+        claim = earlier.claim
+        plan.drafts.append(Draft(Asserted(fact.id, claim, fact.created_at), fact.scope, ctx.author))
         plan.events.append(Event("ADD", fact.id, claim.text, None, claim.role, claim.actor))

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from told.core.entry import Claim
-from told.core.fact import NEVER, UNLISTED, Fact, Link
-from told.core.fading import Clocks, Saying, said_again, sayings
-from told.core.kind import Kind, Ontology, Write
+from told.core.fact import NEVER, UNLISTED_KINDS, Fact, Link
+from told.core.fading import ClockReadings, FactMention, group_repetitions, list_mentions
+from told.core.kind import Kind, Ontology, WriteMode
 from told.core.query import LATEST, AsOf
 from told.core.scope import Scope
-from told.core.text import md5
-from told.core.trust import GUESSED, STAMP, channel, safe_kind, source_of, trust_of
+from told.core.text import md5_hex
+from told.core.trust import INFERRED_MODALITIES, TRUST_KEY, trust_of_channel, safe_kind, trust_of_source, trust_of_claim
 from told.flow import Flow, call
-from told.ledger.clocks import clocks_of, tellings
+from told.ledger.clocks import read_fact_clocks, load_versions
 from told.ports import Store
 from told.settings import Settings
-from told.write.curate.slots import about, eats_meat, says_outright
-from told.write.shape import Decision, Found, Heard, made
+from told.write.curate.slots import build_lookup_pairs, is_eating_meat, is_explicit_denial
+from told.write.shape import Decision, ExtractedClaim, ExtractionInput, make_planned_id
 
 
 @dataclass(slots=True)
-class Scene:
+class CurationState:
     """The memories that claims are held against; it changes as decisions are made, so that later claims see them.
 
     `clocks`, `again` and `before` tell how strong those are by now that a full kind may have to choose among.
@@ -31,60 +31,60 @@ class Scene:
     scope: Scope
     now: int
     ontology: Ontology
-    held: list[Fact]
-    texts: dict[str, Fact]
-    clocks: Clocks
-    again: Mapping[str, Sequence[Link]] = field(default_factory=dict)
-    before: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
+    facts: list[Fact]
+    facts_by_text: dict[str, Fact]
+    clocks: ClockReadings
+    repeats: Mapping[str, Sequence[Link]] = field(default_factory=dict)
+    earlier_versions: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
-    fresh: set[str] = field(default_factory=set)
+    changed_ids: set[str] = field(default_factory=set)
     """The memories that this write makes or changes."""
 
-    def of(self, subject: str | None, names: Sequence[str]) -> list[Fact]:
+    def find_facts(self, subject: str | None, predicates: Sequence[str]) -> list[Fact]:
         """What is held of a subject under some predicates, newest first; what is in doubt is not held."""
         return [
             fact
-            for fact in reversed(self.held)
-            if fact.subject == subject and fact.predicate in names and fact.kind not in UNLISTED
+            for fact in reversed(self.facts)
+            if fact.subject == subject and fact.predicate in predicates and fact.kind not in UNLISTED_KINDS
         ]
 
-    def said(self, fact: Fact) -> Sequence[Saying]:
+    def list_sayings(self, fact: Fact) -> Sequence[FactMention]:
         """Where a memory was said, in this write after all else."""
-        here = replace(fact, seq=LATEST) if fact.id in self.fresh else fact
-        return sayings(here, self.again.get(fact.id, ()), self.before.get(fact.id, ()))
+        latest = replace(fact, seq=LATEST) if fact.id in self.changed_ids else fact
+        return list_mentions(latest, self.repeats.get(fact.id, ()), self.earlier_versions.get(fact.id, ()))
 
-    def kind(self, name: str) -> Kind | None:
+    def get_kind(self, name: str) -> Kind | None:
         """The rules of a kind, if it has any here."""
         return self.ontology.get(name)
 
-    def same(self, claim: Claim) -> Fact | None:
+    def find_same_text(self, claim: Claim) -> Fact | None:
         """The memory with exactly this text, expired or not."""
-        return self.texts.get(md5(claim.text))
+        return self.facts_by_text.get(md5_hex(claim.text))
 
-    def take(self, decision: Decision) -> None:
+    def apply_decision(self, decision: Decision) -> None:
         """Keep a decision and what it makes of the memories."""
         number = len(self.decisions)
         self.decisions.append(decision)
         old, claim = decision.fact, decision.claim
         if decision.event in ("UPDATE", "DELETE") and old is not None:
-            self.held = [fact for fact in self.held if fact.id != old.id]
-            self.texts = {text: fact for text, fact in self.texts.items() if fact.id != old.id}
+            self.facts = [fact for fact in self.facts if fact.id != old.id]
+            self.facts_by_text = {text: fact for text, fact in self.facts_by_text.items() if fact.id != old.id}
         if decision.event in ("ADD", "UPDATE") and claim is not None:
-            fact = version(claim, self.scope, self.now, made(number) if old is None else old.id, old)
-            self.held.append(fact)
-            self.fresh.add(fact.id)
-            self.texts[fact.md5] = fact
+            fact = build_fact(claim, self.scope, self.now, make_planned_id(number) if old is None else old.id, old)
+            self.facts.append(fact)
+            self.changed_ids.add(fact.id)
+            self.facts_by_text[fact.md5] = fact
 
 
-def version(claim: Claim, scope: Scope, now: int, thread: str, before: Fact | None = None) -> Fact:
+def build_fact(claim: Claim, scope: Scope, now: int, thread_id: str, earlier: Fact | None = None) -> Fact:
     """The memory a claim will be, as far as it can be known before it is written."""
-    begins = claim.valid.start
-    if begins is None and claim.valid.end is None:
-        begins = now if claim.said_at is None else claim.said_at
+    start = claim.valid.start
+    if start is None and claim.valid.end is None:
+        start = now if claim.said_at is None else claim.said_at
     return Fact(
-        thread, 0 if before is None else before.seq, 0, scope, claim.text, md5(claim.text), claim.kind,
-        created_at=now if before is None else before.created_at, updated_at=now,
-        valid_from=-NEVER if begins is None else begins,
+        thread_id, 0 if earlier is None else earlier.seq, 0, scope, claim.text, md5_hex(claim.text), claim.kind,
+        created_at=now if earlier is None else earlier.created_at, updated_at=now,
+        valid_from=-NEVER if start is None else start,
         valid_to=NEVER if claim.valid.end is None else claim.valid.end, precision=claim.valid.precision,
         expires=NEVER if claim.expires is None else claim.expires, said_at=claim.said_at, role=claim.role,
         actor=claim.actor, evidence=claim.evidence, source=claim.source, subject=claim.subject,
@@ -93,56 +93,56 @@ def version(claim: Claim, scope: Scope, now: int, thread: str, before: Fact | No
     )  # fmt: skip
 
 
-def look(store: Store, heard: Heard, claims: Sequence[Found], settings: Settings) -> Flow[Scene]:
+def load_state(store: Store, inputs: ExtractionInput, claims: Sequence[ExtractedClaim], settings: Settings) -> Flow[CurationState]:
     """Everything these claims have to be held against, in two questions to the store, or four if a kind may be full."""
-    texts = [md5(found.claim.text) for found in claims]
-    known = yield from call(store.known, heard.scope, texts, (), None)
-    pairs = list(dict.fromkeys(pair for found in claims if _compared(heard, found) for pair in about(found.claim)))
-    kinds = sorted({found.claim.kind for found in claims if _listed(heard.ontology.get(found.claim.kind), found.claim)})
-    held: Sequence[Fact] = ()
+    texts = [md5_hex(extracted.claim.text) for extracted in claims]
+    existing = yield from call(store.lookup_existing, inputs.scope, texts, (), None)
+    pairs = list(dict.fromkeys(pair for extracted in claims if _needs_comparison(inputs, extracted) for pair in build_lookup_pairs(extracted.claim)))
+    kinds = sorted({extracted.claim.kind for extracted in claims if _needs_listing(inputs.ontology.get(extracted.claim.kind), extracted.claim)})
+    current: Sequence[Fact] = ()
     if pairs or kinds:
-        held = yield from call(store.held, heard.scope, heard.now, about=pairs, kinds=kinds)
-    rivals = [fact for fact in held if _crowded(heard.ontology.get(fact.kind))]
-    links = (yield from call(store.links, heard.scope.account, [fact.id for fact in rivals])) if rivals else ()
-    now = AsOf(LATEST, heard.now)
-    again, told = said_again(links), (yield from tellings(store, heard.scope.account, rivals))
-    before = {fact.id: told.get(fact.id, [fact]) for fact in rivals}
-    said = {fact.seq: sayings(fact, again.get(fact.id, ()), before[fact.id]) for fact in rivals}
-    clocks = yield from clocks_of(store, rivals, said, heard.ontology, now, settings)
-    here = clocks.get(heard.scope.home(), Clocks(heard.now))
-    return Scene(heard.scope, heard.now, heard.ontology, list(held), dict(known.facts), here, again, before)
+        current = yield from call(store.current_facts, inputs.scope, inputs.now, slots=pairs, kinds=kinds)
+    bounded_facts = [fact for fact in current if _is_bounded(inputs.ontology.get(fact.kind))]
+    links = (yield from call(store.find_links, inputs.scope.account, [fact.id for fact in bounded_facts])) if bounded_facts else ()
+    now = AsOf(LATEST, inputs.now)
+    repeats, versions_by_thread = group_repetitions(links), (yield from load_versions(store, inputs.scope.account, bounded_facts))
+    earlier_versions = {fact.id: versions_by_thread.get(fact.id, [fact]) for fact in bounded_facts}
+    sayings_by_seq = {fact.seq: list_mentions(fact, repeats.get(fact.id, ()), earlier_versions[fact.id]) for fact in bounded_facts}
+    clocks = yield from read_fact_clocks(store, bounded_facts, sayings_by_seq, inputs.ontology, now, settings)
+    home_clocks = clocks.get(inputs.scope.partition_key(), ClockReadings(inputs.now))
+    return CurationState(inputs.scope, inputs.now, inputs.ontology, list(current), dict(existing.facts), home_clocks, repeats, earlier_versions)
 
 
-def _crowded(kind: Kind | None) -> bool:
+def _is_bounded(kind: Kind | None) -> bool:
     """Whether a kind lets some of its memories go when it is full."""
     return kind is not None and kind.cardinality is not None
 
 
-def _compared(heard: Heard, found: Found) -> bool:
+def _needs_comparison(inputs: ExtractionInput, extracted: ExtractedClaim) -> bool:
     """Whether a claim has to be held against others at all: what only ever adds up is known by its words."""
-    kind = heard.ontology.get(found.claim.kind)
-    adds_up = kind is not None and kind.write is Write.APPEND and found.claim.kind != "memory"
-    return not adds_up or found.claim.polarity != "asserted" or eats_meat(found.claim)
+    kind = inputs.ontology.get(extracted.claim.kind)
+    is_additive = kind is not None and kind.write is WriteMode.APPEND and extracted.claim.kind != "memory"
+    return not is_additive or extracted.claim.polarity != "asserted" or is_eating_meat(extracted.claim)
 
 
-def _listed(kind: Kind | None, claim: Claim) -> bool:
+def _needs_listing(kind: Kind | None, claim: Claim) -> bool:
     """Whether all memories of a kind have to be looked at: it has room for a few only, or a document of its own."""
     if kind is None:
         return False
-    return kind.cardinality is not None or (claim.predicate is None and kind.write is not Write.APPEND)
+    return kind.cardinality is not None or (claim.predicate is None and kind.write is not WriteMode.APPEND)
 
 
-def judged(heard: Heard, found: Found) -> Claim:
+def apply_source_trust(inputs: ExtractionInput, extracted: ExtractedClaim) -> Claim:
     """A claim with the kind its source may give it, and the stamp of a source worth less than its role."""
-    said = heard.turns[found.turn].evidence
-    claim, sort = found.claim, said.sort
+    evidence = inputs.turns[extracted.turn].evidence
+    claim, channel_kind = extracted.claim, evidence.sort
     if claim.role is None:
-        claim = replace(claim, role=said.role, actor=claim.actor or said.name)
-    if claim.modality in GUESSED and says_outright(claim):
+        claim = replace(claim, role=evidence.role, actor=claim.actor or evidence.name)
+    if claim.modality in INFERRED_MODALITIES and is_explicit_denial(claim):
         claim = replace(claim, modality="stated")
-    source = min(source_of(claim, sort), channel(said.role, sort))
-    kind = safe_kind(claim.kind, min(source, trust_of(claim, sort)))
-    meta = claim.meta if source >= channel(claim.role) else {**claim.meta, STAMP: source.label}
+    source = min(trust_of_source(claim, channel_kind), trust_of_channel(evidence.role, channel_kind))
+    kind = safe_kind(claim.kind, min(source, trust_of_claim(claim, channel_kind)))
+    meta = claim.meta if source >= trust_of_channel(claim.role) else {**claim.meta, TRUST_KEY: source.label}
     if kind == claim.kind and meta is claim.meta:
         return claim
     return replace(claim, kind=kind, meta=meta)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from told.core.alike import Likeness, compare, words
+from told.core.alike import WordingRelation, compare_wordings, stem_words
 from told.core.entry import Claim
 from told.core.fact import Fact
-from told.core.lazy import regex
-from told.core.predicates import FAVOURITE, TABLE, predicate
+from told.core.lazy import lazy_regex
+from told.core.predicates import FAVOURITE_PREFIX, PREDICATES, lookup_predicate
 
 OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
     "likes": ("dislikes", "avoids"),
@@ -23,105 +23,105 @@ OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
 
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {"has": ("owns",), "owns": ("has",)}
 """Predicates that say the same of the same thing."""
-_SPELT: Final = (("colour", "color"), ("flavour", "flavor"), ("theatre", "theater"), ("programme", "program"))
+_SPELLING_PAIRS: Final = (("colour", "color"), ("flavour", "flavor"), ("theatre", "theater"), ("programme", "program"))
 
-LOOSE: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
+LOOSE_PREDICATES: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
 """Predicates whose value says more whenever it has more words, as every `has_…` does: a dog, Rex the black dog."""
 
-MEATLESS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
-_DENIED: Final[Mapping[str, frozenset[str]]] = {"vegetarian": MEATLESS, "meatless": MEATLESS, "plant-based": MEATLESS}
-_EATS_MEAT: Final = regex(
+MEATLESS_DIETS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
+_IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {"vegetarian": MEATLESS_DIETS, "meatless": MEATLESS_DIETS, "plant-based": MEATLESS_DIETS}
+_MEAT_PHRASE: Final = lazy_regex(
     r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
     re.IGNORECASE,
 )
-_REFUSES: Final = regex(
+_REFUSAL: Final = lazy_regex(
     r"\b(?:no longer|not|never|stopped|stops|quit|gave up|avoids?|without)\b|n't\b", re.IGNORECASE
 )
-_CEASED: Final = regex(
+_END_MARKER: Final = lazy_regex(
     r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits|gave up|gives up|given up|formerly|until|no more)\b",
     re.IGNORECASE,
 )
 
 
-def slot_of(name: str) -> str:
+def get_slot(name: str) -> str:
     """The slot of a predicate."""
-    return predicate(name).slot
+    return lookup_predicate(name).slot
 
 
-def siblings(name: str) -> tuple[str, ...]:
+def get_sibling_predicates(name: str) -> tuple[str, ...]:
     """Every predicate that speaks of the same as a predicate: those of its slot, synonyms, and other spellings."""
-    slot = slot_of(name)
-    rows = (row.name for row in TABLE.values() if row.slot == slot)
-    return tuple(dict.fromkeys((name, *rows, *SYNONYMS.get(name, ()), *_spelt_otherwise(name))))
+    slot = get_slot(name)
+    rows = (row.name for row in PREDICATES.values() if row.slot == slot)
+    return tuple(dict.fromkeys((name, *rows, *SYNONYMS.get(name, ()), *_get_spelling_variants(name))))
 
 
-def _spelt_otherwise(name: str) -> tuple[str, ...]:
+def _get_spelling_variants(name: str) -> tuple[str, ...]:
     """A favourite as it is spelt on the other side of the Atlantic."""
-    if not name.startswith(FAVOURITE):
+    if not name.startswith(FAVOURITE_PREFIX):
         return ()
-    pairs = (pair for spelling in _SPELT for pair in (spelling, spelling[::-1]))
-    swapped = (re.sub(rf"{ours}(?![a-z])", theirs, name) for ours, theirs in pairs)
-    return tuple(other for other in swapped if other != name)
+    pairs = (pair for spellings in _SPELLING_PAIRS for pair in (spellings, spellings[::-1]))
+    variants = (re.sub(rf"{spelling}(?![a-z])", variant, name) for spelling, variant in pairs)
+    return tuple(other for other in variants if other != name)
 
 
-def loose(name: str) -> bool:
+def is_loose(name: str) -> bool:
     """Whether a value of this predicate says more whenever it has more words."""
-    return name in LOOSE or name.startswith("has_")
+    return name in LOOSE_PREDICATES or name.startswith("has_")
 
 
-def described(row: Claim | Fact) -> str:
+def describe_value(statement: Claim | Fact) -> str:
     """The value with what it is to somebody, where that is known beside its name: the dog named Rex."""
-    value, relation = row.object or "", row.meta.get("relation")
+    value, relation = statement.object or "", statement.meta.get("relation")
     if not isinstance(relation, str) or relation.lower() in value.lower().split():
         return value
     return f"{relation} named {value}"
 
 
-def tells(claim: Claim, other: Claim) -> bool:
+def is_same_statement(claim: Claim, other: Claim) -> bool:
     """Whether a claim says what another says, in as many words or more, or in fewer."""
-    if compare(claim.text, other.text) is not Likeness.OTHER:
+    if compare_wordings(claim.text, other.text) is not WordingRelation.OTHER:
         return True
     if claim.object is None or other.object is None or claim.polarity != other.polarity:
         return False
-    alike = claim.subject == other.subject and slot_of(claim.predicate or "") == slot_of(other.predicate or "")
-    return alike and compare(described(claim), described(other)) is not Likeness.OTHER
+    alike = claim.subject == other.subject and get_slot(claim.predicate or "") == get_slot(other.predicate or "")
+    return alike and compare_wordings(describe_value(claim), describe_value(other)) is not WordingRelation.OTHER
 
 
-def about(claim: Claim) -> tuple[tuple[str, str], ...]:
+def build_lookup_pairs(claim: Claim) -> tuple[tuple[str, str], ...]:
     """The pairs of subject and predicate to look up before anything is decided about a claim."""
     if claim.subject is None or claim.predicate is None:
         return ()
-    names = (*siblings(claim.predicate), *OPPOSITES.get(claim.predicate, ()))
-    denied = ("diet",) if eats_meat(claim) else ()
-    return tuple((claim.subject, name) for name in dict.fromkeys((*names, *denied)))
+    names = (*get_sibling_predicates(claim.predicate), *OPPOSITES.get(claim.predicate, ()))
+    diet_predicates = ("diet",) if is_eating_meat(claim) else ()
+    return tuple((claim.subject, name) for name in dict.fromkeys((*names, *diet_predicates)))
 
 
-def ceased(text: str) -> bool:
+def has_end_marker(text: str) -> bool:
     """Whether a text says that something came to an end."""
-    return _CEASED.search(text) is not None
+    return _END_MARKER.search(text) is not None
 
 
-def eats_meat(claim: Claim) -> bool:
+def is_eating_meat(claim: Claim) -> bool:
     """Whether a claim tells of eating meat, which nobody does who lives without it."""
-    return claim.polarity == "asserted" and _of_meat(claim.text)
+    return claim.polarity == "asserted" and _has_meat_phrase(claim.text)
 
 
-def says_outright(claim: Claim) -> bool:
+def is_explicit_denial(claim: Claim) -> bool:
     """Whether a denial that is marked as a guess is none: who eats meat again has said all there is to say."""
-    return claim.predicate == "diet" and claim.polarity == "negated" and _of_meat(claim.text)
+    return claim.predicate == "diet" and claim.polarity == "negated" and _has_meat_phrase(claim.text)
 
 
-def _of_meat(text: str) -> bool:
-    return _EATS_MEAT.search(text) is not None and _REFUSES.search(text) is None
+def _has_meat_phrase(text: str) -> bool:
+    return _MEAT_PHRASE.search(text) is not None and _REFUSAL.search(text) is None
 
 
-def meatless(fact: Fact) -> bool:
+def is_meatless(fact: Fact) -> bool:
     """Whether a memory says that somebody eats no meat."""
-    return fact.predicate == "diet" and fact.polarity == "asserted" and bool(MEATLESS & set(words(fact.object or "")))
+    return fact.predicate == "diet" and fact.polarity == "asserted" and bool(MEATLESS_DIETS & set(stem_words(fact.object or "")))
 
 
-def denies(claim: Claim, fact: Fact) -> bool:
+def is_implied_denial(claim: Claim, fact: Fact) -> bool:
     """Whether who is no longer this cannot be that either: who is no vegetarian is no vegan."""
-    value = " ".join(words(claim.object or ""))
-    wider = _DENIED.get(value, frozenset())
-    return claim.predicate == "diet" and bool(wider & set(words(fact.object or "")))
+    value = " ".join(stem_words(claim.object or ""))
+    implied = _IMPLIED_DENIALS.get(value, frozenset())
+    return claim.predicate == "diet" and bool(implied & set(stem_words(fact.object or "")))

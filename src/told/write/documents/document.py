@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from told.core.lazy import regex
-from told.core.text import snippet
+from told.core.lazy import lazy_regex
+from told.core.text import make_snippet
 
-_HEADING: Final = regex(r"#{1,6}[ \t]")
-_UNDERLINE: Final = regex(r"(=+|-+)[ \t]*")
-_FENCE: Final = regex(r" {0,3}(```|~~~)")
+_MARKDOWN_HEADING: Final = lazy_regex(r"#{1,6}[ \t]")
+_UNDERLINE: Final = lazy_regex(r"(=+|-+)[ \t]*")
+_FENCE: Final = lazy_regex(r" {0,3}(```|~~~)")
 _BREAKS: Final = ("\n\n", "\n", " ")
-TITLES: Final = 200
+JOINED_TITLES_LIMIT: Final = 200
 """The most characters that the titles of the sections of one part may have together."""
 
 
@@ -39,7 +39,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class ParsedDocument:
     """What a reader of one format found: the text, its sections, and a title if the document names one."""
 
     text: str
@@ -48,55 +48,55 @@ class Pages:
     warnings: tuple[str, ...] = ()
 
 
-def headed(text: str) -> tuple[Section, ...]:
+def split_sections(text: str) -> tuple[Section, ...]:
     """The sections of a Markdown text, by its headings; what is fenced off as code has none."""
-    marks = [(0, ""), *_headings(text)]
-    ends = [start for start, _ in marks[1:]] + [len(text)]
-    found = (Section(title, start, end) for (start, title), end in zip(marks, ends, strict=True))
-    return tuple(section for section in found if text[section.start : section.end].strip())
+    headings = [(0, ""), *_iter_headings(text)]
+    ends = [start for start, _ in headings[1:]] + [len(text)]
+    sections = (Section(title, start, end) for (start, title), end in zip(headings, ends, strict=True))
+    return tuple(section for section in sections if text[section.start : section.end].strip())
 
 
-def _headings(text: str) -> Iterator[tuple[int, str]]:
+def _iter_headings(text: str) -> Iterator[tuple[int, str]]:
     """Where each heading begins, and what it says."""
-    at, before, fence = 0, "", ""
+    offset, previous_line, fence = 0, "", ""
     for line in text.splitlines(keepends=True):
-        bare = line.rstrip("\r\n")
-        if mark := _FENCE.match(bare):
+        stripped = line.rstrip("\r\n")
+        if mark := _FENCE.match(stripped):
             fence = "" if fence == mark[1] else fence or mark[1]
-        elif not fence and _HEADING.match(bare) and (title := bare.strip("# \t")):
-            yield at, title
-        elif not fence and before.strip() and len(bare) > 2 and _UNDERLINE.fullmatch(bare):
-            yield at - len(before), before.strip()
-        at, before = at + len(line), line
+        elif not fence and _MARKDOWN_HEADING.match(stripped) and (title := stripped.strip("# \t")):
+            yield offset, title
+        elif not fence and previous_line.strip() and len(stripped) > 2 and _UNDERLINE.fullmatch(stripped):
+            yield offset - len(previous_line), previous_line.strip()
+        offset, previous_line = offset + len(line), line
 
 
-def first_title(sections: Sequence[Section]) -> str:
+def find_first_title(sections: Sequence[Section]) -> str:
     """The first heading of a document."""
     return next((section.title for section in sections if section.title), "")
 
 
-def parts(document: Document, size: int) -> list[Section]:
+def split_parts(document: Document, size: int) -> list[Section]:
     """The document in stretches of about `size` characters: whole sections where they fit, else cut at paragraphs."""
     text = document.text
     if len(text) <= size:
         return [Section(document.title, 0, len(text))]
-    found: list[Section] = []
+    sections: list[Section] = []
     for section in document.sections or (Section("", 0, len(text)),):
-        last = found[-1] if found else None
+        last = sections[-1] if sections else None
         if last is not None and section.end - last.start <= size:
             titles = " · ".join(title for title in (last.title, section.title) if title)
-            found[-1] = Section(snippet(titles, TITLES), last.start, section.end)
+            sections[-1] = Section(make_snippet(titles, JOINED_TITLES_LIMIT), last.start, section.end)
         else:
-            found += [Section(section.title, start, end) for start, end in _cut(text, section.start, section.end, size)]
-    return [part for part in found if text[part.start : part.end].strip()]
+            sections += [Section(section.title, start, end) for start, end in _split_text(text, section.start, section.end, size)]
+    return [part for part in sections if text[part.start : part.end].strip()]
 
 
-def _cut(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+def _split_text(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     """Stretches of at most `size` characters, each ending where a paragraph, a line or a word does."""
     while end - start > size:
         floor = start + size // 2
         ends = (text.rfind(mark, floor, start + size) + len(mark) for mark in _BREAKS)
-        stop = next((found for found in ends if found > floor), start + size)
+        stop = next((position for position in ends if position > floor), start + size)
         yield start, stop
         start = stop
     yield start, end

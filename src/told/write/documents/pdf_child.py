@@ -7,35 +7,35 @@ import logging
 import sys
 from io import BytesIO
 
-MEMORY = 2**30
-PAGES = 20_000
+MEMORY_LIMIT = 2**30
+MAX_PAGES = 20_000
 
 
-def restrained(seconds: int) -> None:
+def limit_resources(seconds: int) -> None:
     """Give up memory and time beyond what a document needs, where the system lets a process do so."""
     try:
         import resource
     except ImportError:
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 1))
 
 
-def pages(data: bytes, limit: int) -> dict[str, object]:
+def extract_pages(data: bytes, limit: int) -> dict[str, object]:
     """The title and the text of each page, up to a number of characters in all."""
     from pypdf import PdfReader
 
     logging.disable()
     reader = PdfReader(BytesIO(data))
     title = reader.metadata.title if reader.metadata else None
-    found: list[str] = []
+    texts: list[str] = []
     size = 0
-    for page in reader.pages[:PAGES]:
-        found.append(page.extract_text())
-        size += len(found[-1])
+    for page in reader.pages[:MAX_PAGES]:
+        texts.append(page.extract_text())
+        size += len(texts[-1])
         if size > limit:
             break
-    return {"title": title or "", "pages": found}
+    return {"title": title or "", "pages": texts}
 
 
 def main(limit: int, seconds: int) -> dict[str, object]:
@@ -43,9 +43,9 @@ def main(limit: int, seconds: int) -> dict[str, object]:
     from pypdf.errors import PyPdfError
 
     data = sys.stdin.buffer.read()
-    restrained(seconds)
+    limit_resources(seconds)
     try:
-        return pages(data, limit)
+        return extract_pages(data, limit)
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, RuntimeError,
             AssertionError, MemoryError) as error:  # fmt: skip
         return {"error": f"{type(error).__name__}: {error}"}

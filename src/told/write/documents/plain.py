@@ -5,31 +5,31 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
-from told.write.documents.document import Pages, headed
+from told.write.documents.document import ParsedDocument, split_sections
 
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
-GUESSED: Final = "It is not UTF-8; it was read as Western European text, so some characters may be wrong."
+GUESSED_ENCODING_WARNING: Final = "It is not UTF-8; it was read as Western European text, so some characters may be wrong."
 
 
-def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
+def decode_text(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Bytes as text: by their byte order mark, else UTF-8, else as Western European with a warning."""
-    name = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
+    codec = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
-        return data.decode(name), ()
+        return data.decode(codec), ()
     except UnicodeDecodeError:
-        return data.decode("cp1252", "replace"), (GUESSED,)
+        return data.decode("cp1252", "replace"), (GUESSED_ENCODING_WARNING,)
 
 
-def plain(data: bytes, limit: int) -> Pages:  # noqa: ARG001 - text is no larger than its file
+def read_plain(data: bytes, limit: int) -> ParsedDocument:  # noqa: ARG001 - text is no larger than its file
     """Plain text, as it is."""
-    text, warnings = decoded(data)
-    return Pages(text, warnings=warnings)
+    text, warnings = decode_text(data)
+    return ParsedDocument(text, warnings=warnings)
 
 
-def markdown(data: bytes, limit: int) -> Pages:  # noqa: ARG001
+def read_markdown(data: bytes, limit: int) -> ParsedDocument:  # noqa: ARG001
     """Markdown, as it is, with its sections."""
-    text, warnings = decoded(data)
-    return Pages(text, sections=headed(text), warnings=warnings)
+    text, warnings = decode_text(data)
+    return ParsedDocument(text, sections=split_sections(text), warnings=warnings)

@@ -8,37 +8,37 @@ from told.core import secrets
 from told.core.errors import InvalidInput
 from told.write.documents.document import Document, Section
 
-PLAIN = "text/plain"
+PLAIN_TEXT = "text/plain"
 KEEP, REJECT = "keep", "reject"
 
 
-def screened(document: Document, data: bytes, policy: str) -> tuple[Document, bytes]:
+def screen_document(document: Document, data: bytes, policy: str) -> tuple[Document, bytes]:
     """A document and its bytes as they may be kept; one that is to be rejected is an error.
 
     What is redacted in the text is in the bytes too, so the text takes their place.
     """
-    found = secrets.kinds(secrets.find(f"{document.text}\n{document.title}"))
-    if not found:
+    secret_kinds = secrets.list_secret_kinds(secrets.find_secrets(f"{document.text}\n{document.title}"))
+    if not secret_kinds:
         return document, data
-    named = ", ".join(found)
+    kinds_text = ", ".join(secret_kinds)
     if policy == REJECT:
-        raise InvalidInput(f"The document holds a secret: {named}.", hint="Take it out, or keep it in a vault.")
+        raise InvalidInput(f"The document holds a secret: {kinds_text}.", hint="Take it out, or keep it in a vault.")
     if policy == KEEP:
-        warning = f"Secrets were kept as they are, unencrypted: {named}."
+        warning = f"Secrets were kept as they are, unencrypted: {kinds_text}."
         return replace(document, warnings=(*document.warnings, warning)), data
-    warning = f"Secrets were redacted, and the text is kept instead of the file: {named}."
-    clean = _redacted(document)
-    return replace(clean, media_type=PLAIN, warnings=(*document.warnings, warning)), clean.text.encode()
+    warning = f"Secrets were redacted, and the text is kept instead of the file: {kinds_text}."
+    redacted = _redact_document(document)
+    return replace(redacted, media_type=PLAIN_TEXT, warnings=(*document.warnings, warning)), redacted.text.encode()
 
 
-def _redacted(document: Document) -> Document:
+def _redact_document(document: Document) -> Document:
     """The same with a note in the place of each secret, its sections where they are now."""
-    grown = [(one.end, len(secrets.noted(one, "")) - one.end + one.start) for one in secrets.find(document.text)]
+    shifts = [(item.end, len(secrets.format_redaction(item, "")) - item.end + item.start) for item in secrets.find_secrets(document.text)]
 
-    def moved(place: int) -> int:
-        return place + sum(more for end, more in grown if end <= place)
+    def shift_position(position: int) -> int:
+        return position + sum(offset for end, offset in shifts if end <= position)
 
-    sections = (Section(secrets.redact(one.title), moved(one.start), moved(one.end)) for one in document.sections)
+    sections = (Section(secrets.redact(item.title), shift_position(item.start), shift_position(item.end)) for item in document.sections)
     return replace(
         document, title=secrets.redact(document.title), text=secrets.redact(document.text), sections=tuple(sections)
     )

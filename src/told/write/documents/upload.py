@@ -10,27 +10,27 @@ from urllib.parse import urlsplit
 
 from told.core.entry import NO_META
 from told.core.errors import InvalidInput, MediaError, Unsupported
-from told.core.ids import tagged
+from told.core.ids import hash_content
 from told.core.query import Receipt
 from told.core.scope import Scope
-from told.core.text import label, shown
+from told.core.text import validate_label, format_value
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow, call
-from told.write.desk import Desk
-from told.write.documents.document import Document, Pages
-from told.write.documents.ingest import ingest
-from told.write.documents.read import ACCEPTED, document, file_bytes, read_document
-from told.write.documents.screen import screened
-from told.write.media.header import header
+from told.write.desk import WriteContext
+from told.write.documents.document import Document, ParsedDocument
+from told.write.documents.ingest import ingest_document
+from told.write.documents.read import ACCEPTED_TYPES, build_document, read_file_bytes, read_document
+from told.write.documents.screen import screen_document
+from told.write.media.header import read_image_header
 from told.write.media.parts import Image
-from told.write.media.see import Look, sight_of
+from told.write.media.see import ImageContext, read_image
 from told.write.messages import NAME_LIMIT, SOURCE_LIMIT
 
-OFF = "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
+FETCH_DISABLED_HINT = "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class UploadedContent:
     """What was handed in: the bytes, what they are called, where they come from, and what they are said to be."""
 
     data: bytes
@@ -39,51 +39,51 @@ class Handed:
     media_type: str = ""
 
 
-def upload(
-    desk: Desk, scope: Scope, content: Any, look: Look, *, name: Any = None, source: Any = None,
+def upload_document(
+    ctx: WriteContext, scope: Scope, content: Any, image_ctx: ImageContext, *, name: Any = None, source: Any = None,
     media_type: Any = None, metadata: Mapping[str, Any] = NO_META, valid: Interval = ALWAYS,
     expires: int | None = None,
 ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
     """Remember a file, bytes, or what a URL names."""
-    taken = yield from _taken(content, look)
-    called = taken.name if name is None else label(name, "name", limit=NAME_LIMIT)
-    found_at = taken.source or called or tagged(taken.data)
-    origin = label(found_at if source is None else source, "source", limit=SOURCE_LIMIT)
-    kind = taken.media_type if media_type is None else label(media_type, "media_type", limit=NAME_LIMIT)
-    handed = replace(taken, name=called, source=origin, media_type=kind)
-    found, data = screened((yield from _read(handed, look)), handed.data, desk.settings.secrets)
-    receipt = yield from ingest(
-        desk, scope, found, source=origin, data=data, name=called, metadata=metadata, valid=valid,
+    loaded = yield from _load_content(content, image_ctx)
+    display_name = loaded.name if name is None else validate_label(name, "name", limit=NAME_LIMIT)
+    default_source = loaded.source or display_name or hash_content(loaded.data)
+    origin = validate_label(default_source if source is None else source, "source", limit=SOURCE_LIMIT)
+    kind = loaded.media_type if media_type is None else validate_label(media_type, "media_type", limit=NAME_LIMIT)
+    uploaded = replace(loaded, name=display_name, source=origin, media_type=kind)
+    parsed, data = screen_document((yield from _read_content(uploaded, image_ctx)), uploaded.data, ctx.settings.secrets)
+    receipt = yield from ingest_document(
+        ctx, scope, parsed, source=origin, data=data, name=display_name, metadata=metadata, valid=valid,
         expires=expires,
     )  # fmt: skip
-    return receipt, found
+    return receipt, parsed
 
 
-def _taken(content: Any, look: Look) -> Flow[Handed]:
+def _load_content(content: Any, image_ctx: ImageContext) -> Flow[UploadedContent]:
     """The bytes that were handed in, wherever they are."""
     if isinstance(content, bytes | bytearray | memoryview):
-        return Handed(bytes(content))
+        return UploadedContent(bytes(content))
     if isinstance(content, Path):
-        data = yield from call(file_bytes, content, look.settings.document_limit)
-        return Handed(data, content.name, content.as_posix())
+        data = yield from call(read_file_bytes, content, image_ctx.settings.document_limit)
+        return UploadedContent(data, content.name, content.as_posix())
     if not isinstance(content, str) or not content.lower().startswith(("http://", "https://")):
-        raise InvalidInput(f"A document is a path, bytes or a URL, not {shown(content)}.")
-    if look.fetch is None:
-        raise Unsupported("URLs are not fetched.", hint=OFF)
-    got = yield from call(look.fetch, content, ACCEPTED)
-    return Handed(got.data, urlsplit(got.url).path.rpartition("/")[2], content, got.media_type)
+        raise InvalidInput(f"A document is a path, bytes or a URL, not {format_value(content)}.")
+    if image_ctx.fetch is None:
+        raise Unsupported("URLs are not fetched.", hint=FETCH_DISABLED_HINT)
+    fetched = yield from call(image_ctx.fetch, content, ACCEPTED_TYPES)
+    return UploadedContent(fetched.data, urlsplit(fetched.url).path.rpartition("/")[2], content, fetched.media_type)
 
 
-def _read(handed: Handed, look: Look) -> Flow[Document]:
+def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Document]:
     """The document in the bytes; an image is a document of what it says."""
-    seen = header(handed.data)
-    if seen is None:
-        settings = look.settings
-        return (yield from call(read_document, handed.data, handed.name, handed.media_type, settings=settings))
-    if len(handed.data) > look.settings.image_limit:
-        most = look.settings.image_limit
-        raise MediaError(f"The image has {len(handed.data):,} bytes; at most {most:,} are accepted.")
-    sight = yield from sight_of(Image(1, handed.data), look)
-    if sight.blob is None:
-        raise MediaError(sight.problems[0])
-    return document(Pages(sight.lines, warnings=sight.problems), handed.data, seen.media_type, handed.name)
+    image_header = read_image_header(uploaded.data)
+    if image_header is None:
+        settings = image_ctx.settings
+        return (yield from call(read_document, uploaded.data, uploaded.name, uploaded.media_type, settings=settings))
+    if len(uploaded.data) > image_ctx.settings.image_limit:
+        max_bytes = image_ctx.settings.image_limit
+        raise MediaError(f"The image has {len(uploaded.data):,} bytes; at most {max_bytes:,} are accepted.")
+    reading = yield from read_image(Image(1, uploaded.data), image_ctx)
+    if reading.blob is None:
+        raise MediaError(reading.problems[0])
+    return build_document(ParsedDocument(reading.text, warnings=reading.problems), uploaded.data, image_header.media_type, uploaded.name)

@@ -9,32 +9,32 @@ from typing import Any, Final
 
 from told.core.entry import Claim
 from told.core.fact import QUARANTINE
-from told.core.text import normalise
-from told.flow import Flow, together
-from told.ledger.consume import Failure, attempt
+from told.core.text import normalise_text
+from told.flow import Flow, gather_flows
+from told.ledger.consume import Failure, catch_failure
 from told.ports import LLM, Usage
-from told.write.extract.brief import asked, conversation, fenced, page, spoken
-from told.write.extract.facts import KEYS, MOST, given
-from told.write.extract.graph import entity_type
-from told.write.extract.ground import Ground
-from told.write.extract.items import HYPOTHESIS, INFERRED, MARKS, STATED, Proposal, Reader, proposal, unread
-from told.write.extract.parse import DUPLICATE, Answer, first, line, once, read_items, take
-from told.write.extract.settle import Rules, extracted, settle, speaker_of
-from told.write.shape import Dropped, Entity, Extracted, Found, Heard, Relation
+from told.write.extract.brief import ask_llm, render_conversation, fence_as_data, load_prompt, is_fact_source
+from told.write.extract.facts import LIST_KEYS, MAX_ITEMS, extract_given_facts
+from told.write.extract.graph import normalise_entity_type
+from told.write.extract.ground import GroundingIndex
+from told.write.extract.items import HYPOTHESIS, INFERRED, ITEM_KEYS, STATED, ClaimProposal, SentenceReader, parse_proposal, read_nothing
+from told.write.extract.parse import DUPLICATE, ParsedReply, get_first, to_line, split_duplicates, parse_items, convert_items
+from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
+from told.write.shape import RejectedClaim, Entity, ExtractionResult, ExtractedClaim, ExtractionInput, Relation
 
 SINGLE, EXHAUSTIVE, DEEP = "single", "exhaustive", "deep"
-PRIOR: Final = 300
-PASSES: Final = 3
-TYPE: Final = frozenset(("type", "is_a", "instance_of", "a"))
-TEXT: Final = {"type": "string"}
-LITERAL: Final = {"type": "object", "properties": {"v": TEXT, "dt": TEXT}}
+DEFAULT_PRIOR: Final = 300
+DEFAULT_PASSES: Final = 3
+TYPE_PREDICATES: Final = frozenset(("type", "is_a", "instance_of", "a"))
+STRING_SCHEMA: Final = {"type": "string"}
+LITERAL_SCHEMA: Final = {"type": "object", "properties": {"v": STRING_SCHEMA, "dt": STRING_SCHEMA}}
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["facts"],
     "properties": {"facts": {"type": "array", "items": {
         "type": "object", "required": ["subject", "predicate"],
         "properties": {
-            "subject": TEXT, "predicate": TEXT, "object_iri": TEXT, "object_lit": LITERAL, "modality": TEXT,
-            "evidence": TEXT, "notes": TEXT, "confidence": {"type": "number"}, "hypothesis_only": {"type": "boolean"},
+            "subject": STRING_SCHEMA, "predicate": STRING_SCHEMA, "object_iri": STRING_SCHEMA, "object_lit": LITERAL_SCHEMA, "modality": STRING_SCHEMA,
+            "evidence": STRING_SCHEMA, "notes": STRING_SCHEMA, "confidence": {"type": "number"}, "hypothesis_only": {"type": "boolean"},
         },
     }}},
 }  # fmt: skip
@@ -45,17 +45,17 @@ class Aperture:
     """One way to look at a text: how sure what it shows may be, and how it is meant; "" takes the model's word."""
 
     name: str
-    least: float = 0.0
-    most: float = 1.0
+    min_confidence: float = 0.0
+    max_confidence: float = 1.0
     modality: str = ""
 
-    def seen(self, claim: Claim) -> Claim:
+    def apply_to(self, claim: Claim) -> Claim:
         """A claim as this aperture shows it: its confidence inside the band, its modality the aperture's."""
-        confidence = min(max(claim.confidence, self.least), self.most)
+        confidence = min(max(claim.confidence, self.min_confidence), self.max_confidence)
         return replace(claim, confidence=confidence, modality=self.modality or claim.modality)
 
 
-FIVE: Final = (
+APERTURES: Final = (
     Aperture("surface", 0.95, 1.0, STATED),
     Aperture("linguistic", 0.85, 1.0, STATED),
     Aperture("presupposition", 0.7, 0.95, HYPOTHESIS),
@@ -65,11 +65,11 @@ FIVE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _PassResult:
     """What one question brought: proposals with the aperture they came through, and what is to be said of it."""
 
-    proposals: tuple[Proposal, ...] = ()
-    answer: Answer = field(default_factory=Answer)
+    proposals: tuple[ClaimProposal, ...] = ()
+    parsed: ParsedReply = field(default_factory=ParsedReply)
     usage: Usage = field(default_factory=Usage)
 
 
@@ -79,11 +79,11 @@ class ApertureExtractor:
 
     llm: LLM
     mode: str = SINGLE
-    passes: int = PASSES
-    prior: int = PRIOR
-    reader: Reader = unread
-    rules: Rules = field(default_factory=Rules)
-    most: int = MOST
+    passes: int = DEFAULT_PASSES
+    max_prior: int = DEFAULT_PRIOR
+    reader: SentenceReader = read_nothing
+    options: GroundingOptions = field(default_factory=GroundingOptions)
+    max_items: int = MAX_ITEMS
 
     @property
     def name(self) -> str:
@@ -95,120 +95,120 @@ class ApertureExtractor:
         """No: a model is asked."""
         return False
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """Claims made of triples, with the things and relations among them; facts that were given are read instead."""
-        if heard.facts:
-            return given(heard, self.reader)
-        if not any(map(spoken, heard.turns)):
-            return Extracted()
+        if inputs.facts:
+            return extract_given_facts(inputs, self.reader)
+        if not any(map(is_fact_source, inputs.turns)):
+            return ExtractionResult()
         if self.mode == EXHAUSTIVE:
-            looks, warnings = yield from self._five(heard)
+            results, warnings = yield from self._run_all_apertures(inputs)
         elif self.mode == DEEP:
-            looks, warnings = yield from self._passes(heard)
+            results, warnings = yield from self._run_passes(inputs)
         else:
-            looks, warnings = [(yield from self._look(heard, Aperture(SINGLE)))], []
-        return _together(heard, looks, warnings, self.rules)
+            results, warnings = [(yield from self._run_aperture(inputs, Aperture(SINGLE)))], []
+        return _merge_results(inputs, results, warnings, self.options)
 
-    def _five(self, heard: Heard) -> Flow[tuple[list[_Look], list[str]]]:
+    def _run_all_apertures(self, inputs: ExtractionInput) -> Flow[tuple[list[_PassResult], list[str]]]:
         """The five apertures side by side; one that fails takes nothing from the others."""
-        done = yield from together([attempt(self._look(heard, aperture)) for aperture in FIVE])
-        looks = [look for look in done if isinstance(look, _Look)]
-        failed = [(look, one) for look, one in zip(done, FIVE, strict=True) if isinstance(look, Failure)]
-        if not looks:
+        outcomes = yield from gather_flows([catch_failure(self._run_aperture(inputs, aperture)) for aperture in APERTURES])
+        results = [result for result in outcomes if isinstance(result, _PassResult)]
+        failed = [(result, aperture) for result, aperture in zip(outcomes, APERTURES, strict=True) if isinstance(result, Failure)]
+        if not results:
             raise failed[0][0].error
-        return looks, [f"The aperture {one.name} of {self.name} failed: {failure}" for failure, one in failed]
+        return results, [f"The aperture {aperture.name} of {self.name} failed: {failure}" for failure, aperture in failed]
 
-    def _passes(self, heard: Heard) -> Flow[tuple[list[_Look], list[str]]]:
+    def _run_passes(self, inputs: ExtractionInput) -> Flow[tuple[list[_PassResult], list[str]]]:
         """Pass after pass, each knowing what those before it found, until one finds nothing new."""
-        looks: list[_Look] = []
-        found: dict[str, str] = {}
+        results: list[_PassResult] = []
+        known_texts: dict[str, str] = {}
         for number in range(1, min(max(self.passes, 1), 10) + 1):
             aperture = Aperture(f"pass_{number}")
-            prior = [*(fact.text for fact in heard.known), *found.values()][-self.prior :]
-            look = yield from attempt(self._look(heard, aperture, "deep", prior))
-            if isinstance(look, Failure):
-                if not looks:
-                    raise look.error
-                return looks, [f"Pass {number} of {self.name} failed: {look}"]
-            looks.append(look)
-            fresh = {key(one.claim): one.claim.text for one in look.proposals}
-            if fresh.keys() <= found.keys():
+            prior = [*(fact.text for fact in inputs.nearby_facts), *known_texts.values()][-self.max_prior :]
+            outcome = yield from catch_failure(self._run_aperture(inputs, aperture, "deep", prior))
+            if isinstance(outcome, Failure):
+                if not results:
+                    raise outcome.error
+                return results, [f"Pass {number} of {self.name} failed: {outcome}"]
+            results.append(outcome)
+            new_texts = {claim_key(proposal.claim): proposal.claim.text for proposal in outcome.proposals}
+            if new_texts.keys() <= known_texts.keys():
                 break
-            found |= fresh
-        return looks, []
+            known_texts |= new_texts
+        return results, []
 
-    def _look(
-        self, heard: Heard, aperture: Aperture, lens: str = "", prior: Sequence[str] = ()
-    ) -> Flow[_Look]:
+    def _run_aperture(
+        self, inputs: ExtractionInput, aperture: Aperture, prompt_name: str = "", prior: Sequence[str] = ()
+    ) -> Flow[_PassResult]:
         """What a model states through one aperture."""
-        system = f"{heard.prompt or page('triples')}\n\n{page(f'aperture-{lens or aperture.name}')}"
-        listed = f"\n\n{fenced('found', (f'- {text}' for text in prior))}" if prior else ""
-        raw, usage = yield from asked(self.llm, system, conversation(heard) + listed, SCHEMA)
-        answer = read_items(raw, KEYS, marks=MARKS, most=self.most, who=f"{self.name} ({aperture.name})")
-        speaker = speaker_of(heard)
+        system = f"{inputs.prompt or load_prompt('triples')}\n\n{load_prompt(f'aperture-{prompt_name or aperture.name}')}"
+        prior_block = f"\n\n{fence_as_data('found', (f'- {text}' for text in prior))}" if prior else ""
+        raw, usage = yield from ask_llm(self.llm, system, render_conversation(inputs) + prior_block, SCHEMA)
+        parsed = parse_items(raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=f"{self.name} ({aperture.name})")
+        speaker = get_speaker_name(inputs)
 
-        def seen(item: Any) -> Any:
-            made = proposal(item, speaker, self.reader)
-            return _tagged(made, item, aperture) if isinstance(made, Proposal) else made
+        def parse_item(item: Any) -> Any:
+            parsed_item = parse_proposal(item, speaker, self.reader)
+            return _tag_proposal(parsed_item, item, aperture) if isinstance(parsed_item, ClaimProposal) else parsed_item
 
-        proposals, answer = take(answer, raw, seen)
-        return _Look(tuple(proposals), answer, usage)
+        proposals, parsed = convert_items(parsed, raw, parse_item)
+        return _PassResult(tuple(proposals), parsed, usage)
 
 
-def key(claim: Claim) -> str:
+def claim_key(claim: Claim) -> str:
     """The content key of a claim: what it says of whom, however sure and however meant."""
     parts = (claim.subject, claim.predicate, claim.object) if claim.object is not None else (claim.text,)
-    joined = "\x1f".join(normalise(part or "") for part in parts)
+    joined = "\x1f".join(normalise_text(part or "") for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _tagged(made: Proposal, item: Any, aperture: Aperture) -> Proposal:
+def _tag_proposal(proposal: ClaimProposal, item: Any, aperture: Aperture) -> ClaimProposal:
     """A proposal with the aperture it came through, its content key, and what else was said of it."""
-    literal = first(item, "object_lit") if isinstance(item, Mapping) else None
+    literal = get_first(item, "object_lit") if isinstance(item, Mapping) else None
     extras = {
-        "aperture": aperture.name, "key": key(made.claim),
-        "notes": line(first(item, "notes")) if isinstance(item, Mapping) else None,
-        "dt": line(first(literal, "dt")) if isinstance(literal, Mapping) else None,
+        "aperture": aperture.name, "key": claim_key(proposal.claim),
+        "notes": to_line(get_first(item, "notes")) if isinstance(item, Mapping) else None,
+        "dt": to_line(get_first(literal, "dt")) if isinstance(literal, Mapping) else None,
     }  # fmt: skip
-    meta = {**made.claim.meta, **{name: value for name, value in extras.items() if value is not None}}
-    return replace(made, claim=replace(aperture.seen(made.claim), meta=meta))
+    meta = {**proposal.claim.meta, **{name: value for name, value in extras.items() if value is not None}}
+    return replace(proposal, claim=replace(aperture.apply_to(proposal.claim), meta=meta))
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
 
 
-def _together(heard: Heard, looks: Sequence[_Look], warnings: Iterable[str], rules: Rules) -> Extracted:
+def _merge_results(inputs: ExtractionInput, results: Sequence[_PassResult], warnings: Iterable[str], options: GroundingOptions) -> ExtractionResult:
     """What all looks found, each statement once; the types of things become entities, ties between things relations."""
-    fresh, again = once((one for look in looks for one in look.proposals), lambda one: key(one.claim))
-    ground = Ground(heard.turns)
-    types = [one for one in fresh if one.claim.predicate in TYPE]
-    settled = settle(heard, ground, [one for one in fresh if one.claim.predicate not in TYPE], rules)
-    entities, unknown = _entities(types, ground)
-    repeated = (Dropped(DUPLICATE, one.claim.text) for one in again)
-    report = sum((look.answer for look in looks), Answer(dropped=(*unknown, *repeated), warnings=tuple(warnings)))
-    done = extracted(settled, report, sum((look.usage for look in looks), Usage()))
-    return replace(done, entities=entities, relations=_relations(fresh, settled.claims))
+    unique, duplicates = split_duplicates((proposal for result in results for proposal in result.proposals), lambda proposal: claim_key(proposal.claim))
+    grounding = GroundingIndex(inputs.turns)
+    type_proposals = [proposal for proposal in unique if proposal.claim.predicate in TYPE_PREDICATES]
+    validated = validate_proposals(inputs, grounding, [proposal for proposal in unique if proposal.claim.predicate not in TYPE_PREDICATES], options)
+    entities, ungrounded = _build_entities(type_proposals, grounding)
+    rejected = (RejectedClaim(DUPLICATE, proposal.claim.text) for proposal in duplicates)
+    report = sum((result.parsed for result in results), ParsedReply(rejected=(*ungrounded, *rejected), warnings=tuple(warnings)))
+    merged = build_result(validated, report, sum((result.usage for result in results), Usage()))
+    return replace(merged, entities=entities, relations=_build_relations(unique, validated.claims))
 
 
-def _entities(types: Iterable[Proposal], ground: Ground) -> tuple[tuple[Entity, ...], list[Dropped]]:
+def _build_entities(proposals: Iterable[ClaimProposal], grounding: GroundingIndex) -> tuple[tuple[Entity, ...], list[RejectedClaim]]:
     """The things whose type was stated and whose name was said."""
-    found: dict[str, Entity] = {}
-    dropped: list[Dropped] = []
-    for one in types:
-        name = str(one.claim.subject)
-        if ground.find(name) is None:
-            dropped.append(Dropped("its name is not in what was said", one.claim.text))
+    entities: dict[str, Entity] = {}
+    rejected: list[RejectedClaim] = []
+    for proposal in proposals:
+        name = str(proposal.claim.subject)
+        if grounding.find_value(name) is None:
+            rejected.append(RejectedClaim("its name is not in what was said", proposal.claim.text))
         else:
-            found.setdefault(normalise(name), Entity(name, entity_type(one.claim.object)))
-    return tuple(found.values()), dropped
+            entities.setdefault(normalise_text(name), Entity(name, normalise_entity_type(proposal.claim.object)))
+    return tuple(entities.values()), rejected
 
 
-def _relations(proposals: Iterable[Proposal], claims: Sequence[Found]) -> tuple[Relation, ...]:
+def _build_relations(proposals: Iterable[ClaimProposal], claims: Sequence[ExtractedClaim]) -> tuple[Relation, ...]:
     """The ties between two things, among the claims that stand."""
-    things = {key(one.claim) for one in proposals if one.thing}
-    held = [one for one in claims if one.claim.kind != QUARANTINE and key(one.claim) in things]
-    return tuple(_relation(one.claim, one.turn) for one in held)
+    entity_keys = {claim_key(item.claim) for item in proposals if item.is_entity}
+    kept = [item for item in claims if item.claim.kind != QUARANTINE and claim_key(item.claim) in entity_keys]
+    return tuple(_to_relation(item.claim, item.turn) for item in kept)
 
 
-def _relation(claim: Claim, turn: int) -> Relation:
+def _to_relation(claim: Claim, turn: int) -> Relation:
     return Relation(str(claim.subject), str(claim.predicate), str(claim.object), claim.confidence, turn)

@@ -14,23 +14,23 @@ from told.core.scope import Scope
 from told.core.text import STOP_WORDS
 from told.flow import Flow, run
 from told.ports import LLM
-from told.write.extract.brief import ASSISTANT, asked, conversation, page, spoken
-from told.write.extract.examples import BLANK, PERSONS, Blank, confirmed
-from told.write.extract.examples import filled as forms
-from told.write.extract.facts import MOST
-from told.write.extract.ground import Ground, Place
-from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
-from told.write.extract.parse import Answer, Unread, first, line, read_items, take
-from told.write.extract.settle import BY_ASSISTANT, USER, Rules, extracted, quarantined, settle, signed, speaker_of
-from told.write.extract.words import Needle, Sort, alike, needles, words
+from told.write.extract.brief import ASSISTANT, ask_llm, render_conversation, load_prompt, is_fact_source
+from told.write.extract.examples import PLACEHOLDER, PRONOUN_FORMS, ExampleMatch, match_confirmed
+from told.write.extract.examples import match_examples as forms
+from told.write.extract.facts import MAX_ITEMS
+from told.write.extract.ground import GroundingIndex, TextLocation
+from told.write.extract.items import ASSERTED, NEGATED, ClaimProposal, SentenceReader, claim_from_sentence, read_nothing
+from told.write.extract.parse import ParsedReply, RejectedItem, get_first, to_line, parse_items, convert_items
+from told.write.extract.settle import ASSISTANT_ONLY, USER_ROLE, GroundingOptions, build_result, quarantine_claim, validate_proposals, attach_source, get_speaker_name
+from told.write.extract.words import SearchToken, MatchMode, is_token_match, extract_search_tokens, tokenize
 from told.write.local import LocalExtractor
-from told.write.messages import Turn
-from told.write.shape import CONCEPT, Dropped, Extracted, Extractor, Found, Heard
+from told.write.messages import InputTurn
+from told.write.shape import CONCEPT, RejectedClaim, ExtractionResult, Extractor, ExtractedClaim, ExtractionInput
 
-PLAIN: Final = "memory"
+PLAIN_KIND: Final = "memory"
 """The kind of what is no kind in particular; no catalogue offers it."""
 
-OUTSIDE: Final = "outside the ontology"
+OUTSIDE_ONTOLOGY: Final = "outside the ontology"
 NO_VALUE: Final = "no value"
 NO_EVIDENCE: Final = "no evidence"
 NOT_QUOTED: Final = "its evidence is not in what was said"
@@ -47,9 +47,9 @@ SCHEMA: Final[dict[str, Any]] = {
     }}},
 }  # fmt: skip
 
-PALE: Final = STOP_WORDS | PERSONS.keys()
-_ANYTHING: Final = "jazz"
-_NOWHERE: Final = Scope("reading", user_id="reading")
+UNINFORMATIVE_WORDS: Final = STOP_WORDS | PRONOUN_FORMS.keys()
+_SAMPLE_VALUE: Final = "jazz"
+_SAMPLE_SCOPE: Final = Scope("reading", user_id="reading")
 
 
 # The catalogue --------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class ConceptValue:
     """One line of the form, checked."""
 
     concept: str
@@ -74,67 +74,67 @@ class Filled:
     evidence: str
 
 
-def extractable(ontology: Ontology) -> list[Kind]:
+def list_extractable_kinds(ontology: Ontology) -> list[Kind]:
     """The kinds that are found in conversations: in use, not made by told itself, and more than a plain memory."""
-    return [kind for kind in ontology.kinds if kind.enabled and not kind.system and kind.name != PLAIN]
+    return [kind for kind in ontology.kinds if kind.enabled and not kind.system and kind.name != PLAIN_KIND]
 
 
-def concepts_of(ontology: Ontology) -> list[Concept]:
+def list_concepts(ontology: Ontology) -> list[Concept]:
     """The kinds of an ontology as concepts of a catalogue."""
-    return [Concept(kind.name, kind.label or kind.name, kind.examples) for kind in extractable(ontology)]
+    return [Concept(kind.name, kind.label or kind.name, kind.examples) for kind in list_extractable_kinds(ontology)]
 
 
-def catalogue(concepts: Iterable[Concept]) -> str:
+def render_catalogue(concepts: Iterable[Concept]) -> str:
     """The concepts as a model reads them, one to a line."""
-    return "\n".join(_entry(concept) for concept in concepts)
+    return "\n".join(_render_concept(concept) for concept in concepts)
 
 
-def _entry(concept: Concept) -> str:
-    said = "; ".join(f'"{" ".join(example.split())}"' for example in concept.examples)
-    return f"- {concept.name}: {concept.label or concept.name}" + (f" ({said})" if said else "")
+def _render_concept(concept: Concept) -> str:
+    examples = "; ".join(f'"{" ".join(example.split())}"' for example in concept.examples)
+    return f"- {concept.name}: {concept.label or concept.name}" + (f" ({examples})" if examples else "")
 
 
-def template() -> str:
+def build_prompt_template() -> str:
     """The system prompt with a `{catalog}` slot for `str.format`."""
-    text = page("closed").replace("{", "{{").replace("}", "}}")
+    text = load_prompt("closed").replace("{", "{{").replace("}", "}}")
     return text.replace("{{catalog}}", "{catalog}")
 
 
-def check(item: Any, names: Mapping[str, Concept], ground: Ground, *, replies: bool = False) -> Filled | Unread:
+def parse_form_item(item: Any, names: Mapping[str, Concept], grounding: GroundingIndex, *, replies: bool = False) -> ConceptValue | RejectedItem:
     """A line of the form: a concept of the list, a value, a polarity, and evidence that stands in what was said."""
     if not isinstance(item, Mapping):
-        return Unread()
-    concept, value, evidence = (line(first(item, name)) for name in (CONCEPT, VALUE, "evidence"))
+        return RejectedItem()
+    concept, value, evidence = (to_line(get_first(item, name)) for name in (CONCEPT, VALUE, "evidence"))
     if concept is None and value is None:
-        return Unread()
-    place = None if evidence is None else ground.quote(evidence)
+        return RejectedItem()
+    location = None if evidence is None else grounding.locate_quote(evidence)
     if concept not in names:
-        return Unread(OUTSIDE, _homeless(concept, value, ground, place) if concept and value and place else None)
-    polarity = str(first(item, "polarity")).strip().casefold()
+        return RejectedItem(OUTSIDE_ONTOLOGY, _reject_unknown_concept(concept, value, grounding, location) if concept and value and location else None)
+    polarity = str(get_first(item, "polarity")).strip().casefold()
     if polarity not in (ASSERTED, NEGATED):
-        return Unread(NO_POLARITY)
+        return RejectedItem(NO_POLARITY)
     if value is None or evidence is None:
-        return Unread(NO_VALUE if value is None else NO_EVIDENCE)
-    if place is None:
-        return Unread(NOT_QUOTED)
-    if place.unconfirmed and not replies:
-        return Unread(BY_ASSISTANT)
-    return Filled(str(concept), value, polarity, evidence)
+        return RejectedItem(NO_VALUE if value is None else NO_EVIDENCE)
+    if location is None:
+        return RejectedItem(NOT_QUOTED)
+    if location.unconfirmed and not replies:
+        return RejectedItem(ASSISTANT_ONLY)
+    return ConceptValue(str(concept), value, polarity, evidence)
 
 
-def _homeless(concept: str, value: str, ground: Ground, place: Place) -> Dropped:
+def _reject_unknown_concept(concept: str, value: str, grounding: GroundingIndex, location: TextLocation) -> RejectedClaim:
     """What was said and has no concept: it is dropped, and lies where a new kind can be made for it."""
     text = f"{concept}: {value}"
-    claim = signed(Claim(text, object=value, meta={CONCEPT: concept}), ground.turns[place.turn], place.span)
-    return Dropped(OUTSIDE, text, place.turn, quarantined(claim, OUTSIDE))
+    claim = attach_source(Claim(text, object=value, meta={CONCEPT: concept}), grounding.turns[location.turn], location.span)
+    return RejectedClaim(OUTSIDE_ONTOLOGY, text, location.turn, quarantine_claim(claim, OUTSIDE_ONTOLOGY))
 
 
-def read_form(raw: object, concepts: Sequence[Concept], ground: Ground, who: str, most: int = MOST,
-              *, replies: bool = False) -> tuple[list[Filled], Answer]:  # fmt: skip
+def parse_form(raw: object, concepts: Sequence[Concept], grounding: GroundingIndex, label: str, max_items: int = MAX_ITEMS,
+              *, replies: bool = False) -> tuple[list[ConceptValue], ParsedReply]:  # fmt: skip
     """The lines of the form that hold, and what is to be said of the others."""
     names = {concept.name: concept for concept in concepts}
-    answer = read_items(raw, ("facts",), marks=(CONCEPT,), most=most, who=who)
-    return take(answer, raw, lambda item: check(item, names, ground, replies=replies))
+    parsed = parse_items(raw, ("facts",), item_keys=(CONCEPT,), max_items=max_items, label=label)
+    return convert_items(parsed, raw, lambda item: parse_form_item(item, names, grounding, replies=replies))
 
 
 # The extractor --------------------------------------------------------------------------------------------------------
@@ -149,10 +149,10 @@ class ClosedExtractor:
 
     llm: LLM | None = None
     fallback: Extractor | None = None
-    reader: Reader = unread
-    rules: Rules = field(default_factory=Rules)
+    reader: SentenceReader = read_nothing
+    options: GroundingOptions = field(default_factory=GroundingOptions)
     replies: bool = False
-    most: int = MOST
+    max_items: int = MAX_ITEMS
 
     def __post_init__(self) -> None:
         if self.llm is None and self.fallback is None:
@@ -168,174 +168,174 @@ class ClosedExtractor:
         """Whether no model is asked."""
         return self.llm is None and self.fallback is not None and self.fallback.local
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """What was said as far as the ontology has concepts for it."""
         if self.llm is None:
             assert self.fallback is not None
-            return within(heard, (yield from self.fallback.extract(heard)), replies=self.replies)
-        ground = Ground(heard.turns)
-        done = yield from self._pass(self.llm, heard, ground, replies=False)
+            return extract_without_model(inputs, (yield from self.fallback.extract(inputs)), replies=self.replies)
+        grounding = GroundingIndex(inputs.turns)
+        result = yield from self._run_pass(self.llm, inputs, grounding, replies=False)
         if not self.replies:
-            return done
-        more = yield from self._pass(self.llm, heard, ground, replies=True)
-        return _sum(done, more)
+            return result
+        reply_result = yield from self._run_pass(self.llm, inputs, grounding, replies=True)
+        return _merge_results(result, reply_result)
 
-    def _pass(self, llm: LLM, heard: Heard, ground: Ground, *, replies: bool) -> Flow[Extracted]:
-        concepts = concepts_of(heard.ontology)
-        if not concepts or not any(spoken(turn) is not replies for turn in heard.turns):
-            return Extracted()
-        system = heard.prompt or template().format(catalog=catalogue(concepts))
-        system += f"\n\n{page('replies')}" if replies else ""
-        raw, usage = yield from asked(llm, system, conversation(heard, replies=replies), SCHEMA)
-        filled, answer = read_form(raw, concepts, ground, self.name, self.most, replies=replies)
-        made = proposed(heard, filled, self.reader)
-        return extracted(settle(heard, ground, made, replace(self.rules, replies=replies)), answer, usage)
+    def _run_pass(self, llm: LLM, inputs: ExtractionInput, grounding: GroundingIndex, *, replies: bool) -> Flow[ExtractionResult]:
+        concepts = list_concepts(inputs.ontology)
+        if not concepts or not any(is_fact_source(turn) is not replies for turn in inputs.turns):
+            return ExtractionResult()
+        system = inputs.prompt or build_prompt_template().format(catalog=render_catalogue(concepts))
+        system += f"\n\n{load_prompt('replies')}" if replies else ""
+        raw, usage = yield from ask_llm(llm, system, render_conversation(inputs, replies=replies), SCHEMA)
+        concept_values, parsed = parse_form(raw, concepts, grounding, self.name, self.max_items, replies=replies)
+        proposals = build_proposals(inputs, concept_values, self.reader)
+        return build_result(validate_proposals(inputs, grounding, proposals, replace(self.options, replies=replies)), parsed, usage)
 
 
-def proposed(heard: Heard, filled: Iterable[Filled], reader: Reader) -> list[Proposal]:
+def build_proposals(inputs: ExtractionInput, concept_values: Iterable[ConceptValue], reader: SentenceReader) -> list[ClaimProposal]:
     """The lines of a form as claims, each with its evidence."""
-    speaker = speaker_of(heard)
-    return [Proposal(claim_of(one, heard.ontology[one.concept], speaker, reader), one.evidence) for one in filled]
+    speaker = get_speaker_name(inputs)
+    return [ClaimProposal(build_claim(concept_value, inputs.ontology[concept_value.concept], speaker, reader), concept_value.evidence) for concept_value in concept_values]
 
 
-def claim_of(filled: Filled, kind: Kind, speaker: str, reader: Reader) -> Claim:
+def build_claim(concept_value: ConceptValue, kind: Kind, speaker: str, reader: SentenceReader) -> Claim:
     """A line of the form as a claim: a concept of an ontology is its own predicate, a kind of told's has sentences."""
-    negated = filled.polarity == NEGATED
-    read = from_sentence(filled.value, reader)
-    if kind.key != VALUE and read.predicate is not None:
-        return replace(read, kind=kind.name, polarity=filled.polarity)
-    text = f"{kind.label or kind.name}: {'not ' if negated else ''}{filled.value}"
-    name = kind.name if kind.key == VALUE else None
-    meta = {VALUE: filled.value} if kind.key == VALUE else {}
-    return Claim(text, kind.name, speaker, name, filled.value, polarity=filled.polarity, meta=meta)
+    is_negated = concept_value.polarity == NEGATED
+    parsed_claim = claim_from_sentence(concept_value.value, reader)
+    if kind.key != VALUE and parsed_claim.predicate is not None:
+        return replace(parsed_claim, kind=kind.name, polarity=concept_value.polarity)
+    text = f"{kind.label or kind.name}: {'not ' if is_negated else ''}{concept_value.value}"
+    predicate = kind.name if kind.key == VALUE else None
+    meta = {VALUE: concept_value.value} if kind.key == VALUE else {}
+    return Claim(text, kind.name, speaker, predicate, concept_value.value, polarity=concept_value.polarity, meta=meta)
 
 
-def _sum(one: Extracted, other: Extracted) -> Extracted:
+def _merge_results(left: ExtractionResult, right: ExtractionResult) -> ExtractionResult:
     """Both, but for what the first has already."""
-    texts = {found.claim.text for found in one.claims}
-    more = tuple(found for found in other.claims if found.claim.text not in texts)
-    return Extracted(
-        claims=(*one.claims, *more), dropped=(*one.dropped, *other.dropped),
-        warnings=(*one.warnings, *other.warnings), faults=(*one.faults, *other.faults), usage=one.usage + other.usage,
+    texts = {item.claim.text for item in left.claims}
+    more = tuple(item for item in right.claims if item.claim.text not in texts)
+    return ExtractionResult(
+        claims=(*left.claims, *more), rejected=(*left.rejected, *right.rejected),
+        warnings=(*left.warnings, *right.warnings), unreadable_replies=(*left.unreadable_replies, *right.unreadable_replies), usage=left.usage + right.usage,
     )  # fmt: skip
 
 
 # Without a model ------------------------------------------------------------------------------------------------------
 
 
-def within(heard: Heard, found: Extracted, *, replies: bool = False) -> Extracted:
+def extract_without_model(inputs: ExtractionInput, fallback: ExtractionResult, *, replies: bool = False) -> ExtractionResult:
     """What the examples of the ontology find, and of what another extractor found what it has a concept for.
 
     The rest is dropped.
     """
-    kinds = extractable(heard.ontology)
-    met = list(by_examples(heard, kinds, replies=replies))
-    read = [(one.turn, *(one.claim.span or (0, 0))) for one in met]
-    claims = [_better(one, place, found.claims, heard.ontology) for one, place in zip(met, read, strict=True)]
-    dropped: list[Dropped] = []
-    for one in found.claims:
-        if any(_overlaps(one, place) for place in read):
+    kinds = list_extractable_kinds(inputs.ontology)
+    matched = list(extract_by_examples(inputs, kinds, replies=replies))
+    spans = [(item.turn, *(item.claim.span or (0, 0))) for item in matched]
+    claims = [_prefer_fallback_claim(item, span, fallback.claims, inputs.ontology) for item, span in zip(matched, spans, strict=True)]
+    rejected: list[RejectedClaim] = []
+    for item in fallback.claims:
+        if any(_has_overlap(item, span) for span in spans):
             continue
-        kind = _concept(kinds, one.claim, _said(heard, one))
+        kind = _find_kind(kinds, item.claim, _get_source_text(inputs, item))
         if kind is None:
-            dropped.append(Dropped(OUTSIDE, one.claim.text, one.turn, _aside(one.claim)))
+            rejected.append(RejectedClaim(OUTSIDE_ONTOLOGY, item.claim.text, item.turn, _quarantine_outside(item.claim)))
         else:
-            claims.append(Found(_under(kind, one.claim), one.turn))
-    claims.sort(key=lambda one: (one.turn, one.claim.span or (0, 0)))
-    return replace(found, claims=tuple(claims), dropped=(*found.dropped, *dropped), entities=(), relations=())
+            claims.append(ExtractedClaim(_assign_kind(kind, item.claim), item.turn))
+    claims.sort(key=lambda item: (item.turn, item.claim.span or (0, 0)))
+    return replace(fallback, claims=tuple(claims), rejected=(*fallback.rejected, *rejected), entities=(), relations=())
 
 
-def by_examples(heard: Heard, kinds: Sequence[Kind], *, replies: bool) -> Iterator[Found]:
+def extract_by_examples(inputs: ExtractionInput, kinds: Sequence[Kind], *, replies: bool) -> Iterator[ExtractedClaim]:
     """What people say in the words of a concept's examples, each value under the concept that tells most.
 
     With `replies` what an assistant says of them counts too; what they say yes to always does.
     """
     concepts = [kind for kind in kinds if kind.key == VALUE and kind.examples]
-    for number, turn in enumerate(heard.turns):
-        met = [(one, kind) for kind in concepts for one in _blanks(heard, number, kind.examples, replies=replies)]
-        met.sort(key=lambda pair: -pair[0].telling)
-        taken: list[Blank] = []
-        for one, kind in met:
-            if not any(one.value_start < other.end and other.value_start < one.end for other in taken):
-                taken.append(one)
-                line = Filled(kind.name, one.value, NEGATED if one.denied else ASSERTED, "")
-                claim = claim_of(line, kind, speaker_of(heard), unread)
-                yield Found(signed(claim, turn, (one.start, one.end)), number)
+    for number, turn in enumerate(inputs.turns):
+        matches = [(match, kind) for kind in concepts for match in _match_turn(inputs, number, kind.examples, replies=replies)]
+        matches.sort(key=lambda pair: -pair[0].specificity)
+        accepted: list[ExampleMatch] = []
+        for match, kind in matches:
+            if not any(match.value_start < other.end and other.value_start < match.end for other in accepted):
+                accepted.append(match)
+                concept_value = ConceptValue(kind.name, match.value, NEGATED if match.is_negated else ASSERTED, "")
+                claim = build_claim(concept_value, kind, get_speaker_name(inputs), read_nothing)
+                yield ExtractedClaim(attach_source(claim, turn, (match.start, match.end)), number)
 
 
-def _blanks(heard: Heard, number: int, examples: Sequence[str], *, replies: bool) -> list[Blank]:
-    turn = heard.turns[number].evidence
-    if turn.role == USER:
-        return forms(examples, turn.content)
-    if turn.role != ASSISTANT:
+def _match_turn(inputs: ExtractionInput, number: int, examples: Sequence[str], *, replies: bool) -> list[ExampleMatch]:
+    evidence = inputs.turns[number].evidence
+    if evidence.role == USER_ROLE:
+        return forms(examples, evidence.content)
+    if evidence.role != ASSISTANT:
         return []
-    after = next((later.evidence.content for later in heard.turns[number + 1 :] if later.evidence.role == USER), "")
-    return [*confirmed(examples, turn.content, after), *(forms(examples, turn.content, second=True) if replies else ())]
+    answer = next((next_turn.evidence.content for next_turn in inputs.turns[number + 1 :] if next_turn.evidence.role == USER_ROLE), "")
+    return [*match_confirmed(examples, evidence.content, answer), *(forms(examples, evidence.content, second_person=True) if replies else ())]
 
 
-def _better(one: Found, place: tuple[int, int, int], found: Sequence[Found], ontology: Ontology) -> Found:
+def _prefer_fallback_claim(matched: ExtractedClaim, span: tuple[int, int, int], fallback: Sequence[ExtractedClaim], ontology: Ontology) -> ExtractedClaim:
     """What an example found, in the words of another extractor if that found the same value there."""
-    value = str(one.claim.object).casefold()
-    same = (each for each in found if _overlaps(each, place) and str(each.claim.object).casefold() == value)
-    other = next((each for each in same if each.claim.polarity == one.claim.polarity), None)
-    return one if other is None else Found(_under(ontology[one.claim.kind], other.claim), one.turn)
+    value = str(matched.claim.object).casefold()
+    same_value = (item for item in fallback if _has_overlap(item, span) and str(item.claim.object).casefold() == value)
+    other = next((item for item in same_value if item.claim.polarity == matched.claim.polarity), None)
+    return matched if other is None else ExtractedClaim(_assign_kind(ontology[matched.claim.kind], other.claim), matched.turn)
 
 
-def _overlaps(one: Found, place: tuple[int, int, int]) -> bool:
-    turn, start, end = place
-    return one.turn == turn and one.claim.span is not None and one.claim.span[0] < end and start < one.claim.span[1]
+def _has_overlap(item: ExtractedClaim, span: tuple[int, int, int]) -> bool:
+    turn, start, end = span
+    return item.turn == turn and item.claim.span is not None and item.claim.span[0] < end and start < item.claim.span[1]
 
 
-def _aside(claim: Claim) -> Claim:
-    return quarantined(replace(claim, meta={**claim.meta, CONCEPT: claim.predicate or claim.kind}), OUTSIDE)
+def _quarantine_outside(claim: Claim) -> Claim:
+    return quarantine_claim(replace(claim, meta={**claim.meta, CONCEPT: claim.predicate or claim.kind}), OUTSIDE_ONTOLOGY)
 
 
-def _said(heard: Heard, one: Found) -> str:
-    content = heard.turns[one.turn].evidence.content
-    return content if one.claim.span is None else content[slice(*one.claim.span)]
+def _get_source_text(inputs: ExtractionInput, item: ExtractedClaim) -> str:
+    content = inputs.turns[item.turn].evidence.content
+    return content if item.claim.span is None else content[slice(*item.claim.span)]
 
 
-def _under(kind: Kind, claim: Claim) -> Claim:
+def _assign_kind(kind: Kind, claim: Claim) -> Claim:
     if kind.key != VALUE:
         return replace(claim, kind=kind.name)
     value = claim.object if claim.object is not None else claim.text
     return replace(claim, kind=kind.name, predicate=kind.name, meta={**claim.meta, VALUE: value})
 
 
-def _concept(kinds: Sequence[Kind], claim: Claim, said: str) -> Kind | None:
+def _find_kind(kinds: Sequence[Kind], claim: Claim, source_text: str) -> Kind | None:
     """The kind a claim belongs to: by name, else by an example that says the same, else by its label."""
     by_name = next((kind for kind in kinds if kind.name in (claim.kind, claim.predicate)), None)
     if by_name is not None:
         return by_name
-    closest = max(kinds, key=lambda kind: _closeness(kind, claim, said), default=None)
-    return closest if closest is not None and _closeness(closest, claim, said) else None
+    closest = max(kinds, key=lambda kind: _score_kind(kind, claim, source_text), default=None)
+    return closest if closest is not None and _score_kind(closest, claim, source_text) else None
 
 
-def _closeness(kind: Kind, claim: Claim, said: str) -> int:
+def _score_kind(kind: Kind, claim: Claim, source_text: str) -> int:
     """How well a kind fits a claim: an example with the same words counts most, then one that says it in others.
 
     Words of the label count where no example does.
     """
-    likeness = max((_like(example, said) for example in kind.examples), default=0)
-    if likeness or claim.predicate in _predicates(kind.examples):
-        return 10 + likeness
-    about = (claim.predicate or "").replace("_", " ")
-    named = [Needle(word, Sort.WORD) for word in words(about) if len(word.form) > 3]
-    label = [one.word for one in needles(f"{kind.label} {kind.name.replace('.', ' ')}")]
-    return sum(any(alike(needle, word) for word in label) for needle in named)
+    shared = max((_count_shared_words(example, source_text) for example in kind.examples), default=0)
+    if shared or claim.predicate in _read_example_predicates(kind.examples):
+        return 10 + shared
+    predicate_text = (claim.predicate or "").replace("_", " ")
+    search_tokens = [SearchToken(token, MatchMode.WORD) for token in tokenize(predicate_text) if len(token.form) > 3]
+    label_tokens = [search_token.token for search_token in extract_search_tokens(f"{kind.label} {kind.name.replace('.', ' ')}")]
+    return sum(any(is_token_match(search_token, token) for token in label_tokens) for search_token in search_tokens)
 
 
-def _like(example: str, said: str) -> int:
+def _count_shared_words(example: str, source_text: str) -> int:
     """How many telling words an example shares with a sentence, if the sentence has all of them."""
-    bare = BLANK.sub(" ", example)
-    sought = [one for one in needles(bare) if one.word.form not in PALE] if words(bare) else []
-    heard = words(said)
-    return len(sought) if sought and all(any(alike(one, word) for word in heard) for one in sought) else 0
+    text = PLACEHOLDER.sub(" ", example)
+    search_tokens = [search_token for search_token in extract_search_tokens(text) if search_token.token.form not in UNINFORMATIVE_WORDS] if tokenize(text) else []
+    source_tokens = tokenize(source_text)
+    return len(search_tokens) if search_tokens and all(any(is_token_match(search_token, token) for token in source_tokens) for search_token in search_tokens) else 0
 
 
 @lru_cache(maxsize=1 << 10)
-def _predicates(examples: tuple[str, ...]) -> frozenset[str]:
+def _read_example_predicates(examples: tuple[str, ...]) -> frozenset[str]:
     """What rules read in the examples of a concept that have a blank, so that "I adore X" is one with "I love X"."""
-    said = [Turn(Evidence(BLANK.sub(_ANYTHING, example)), {}) for example in examples if BLANK.search(example)]
-    found = run(LocalExtractor().extract(Heard(tuple(said), 0, _NOWHERE))) if said else Extracted()
-    return frozenset(one.claim.predicate for one in found.claims if one.claim.predicate is not None)
+    turns = [InputTurn(Evidence(PLACEHOLDER.sub(_SAMPLE_VALUE, example)), {}) for example in examples if PLACEHOLDER.search(example)]
+    result = run(LocalExtractor().extract(ExtractionInput(tuple(turns), 0, _SAMPLE_SCOPE))) if turns else ExtractionResult()
+    return frozenset(item.claim.predicate for item in result.claims if item.claim.predicate is not None)

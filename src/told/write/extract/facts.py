@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from told.flow import Flow
 from told.ports import LLM, Usage
-from told.write.extract.brief import asked, conversation, page, spoken
-from told.write.extract.ground import Ground
-from told.write.extract.items import MARKS, Reader, proposal, unread
-from told.write.extract.parse import Answer, read_items, take
-from told.write.extract.settle import Rules, extracted, settle, speaker_of
-from told.write.shape import Extracted, Heard
+from told.write.extract.brief import ask_llm, render_conversation, load_prompt, is_fact_source
+from told.write.extract.ground import GroundingIndex
+from told.write.extract.items import ITEM_KEYS, SentenceReader, parse_proposal, read_nothing
+from told.write.extract.parse import ParsedReply, parse_items, convert_items
+from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
+from told.write.shape import ExtractionResult, ExtractionInput
 
-MOST: Final = 500
-KEYS: Final = ("facts", "memories")
+MAX_ITEMS: Final = 500
+LIST_KEYS: Final = ("facts", "memories")
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["facts"], "additionalProperties": False,
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
 }  # fmt: skip
-SHAPE: Final = 'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; {"facts": []} if there is none.'
+REPLY_FORMAT: Final = 'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; {"facts": []} if there is none.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class FactsExtractor:
     """Asks a model for the facts of a conversation, each a sentence in the third person."""
 
     llm: LLM
-    reader: Reader = unread
-    rules: Rules = field(default_factory=Rules)
-    most: int = MOST
+    reader: SentenceReader = read_nothing
+    options: GroundingOptions = field(default_factory=GroundingOptions)
+    max_items: int = MAX_ITEMS
 
     @property
     def name(self) -> str:
@@ -42,23 +42,23 @@ class FactsExtractor:
         """No: a model is asked."""
         return False
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """The facts; `heard.prompt` takes the place of told's own, and `heard.facts` are read without asking."""
-        if heard.facts:
-            return given(heard, self.reader)
-        if not any(map(spoken, heard.turns)):
-            return Extracted()
-        user = f"{conversation(heard)}\n\n{SHAPE}"
-        raw, usage = yield from asked(self.llm, heard.prompt or page("facts"), user, SCHEMA)
-        answer = read_items(raw, KEYS, marks=MARKS, most=self.most, who=self.name)
-        speaker = speaker_of(heard)
-        proposals, answer = take(answer, raw, lambda item: proposal(item, speaker, self.reader))
-        return extracted(settle(heard, Ground(heard.turns), proposals, self.rules), answer, usage)
+        if inputs.facts:
+            return extract_given_facts(inputs, self.reader)
+        if not any(map(is_fact_source, inputs.turns)):
+            return ExtractionResult()
+        user = f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}"
+        raw, usage = yield from ask_llm(self.llm, inputs.prompt or load_prompt("facts"), user, SCHEMA)
+        parsed = parse_items(raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=self.name)
+        speaker = get_speaker_name(inputs)
+        proposals, parsed = convert_items(parsed, raw, lambda item: parse_proposal(item, speaker, self.reader))
+        return build_result(validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, self.options), parsed, usage)
 
 
-def given(heard: Heard, reader: Reader) -> Extracted:
+def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
     """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
-    speaker = speaker_of(heard)
-    taken, answer = take(Answer(heard.facts), heard.facts, lambda item: proposal(item, speaker, reader))
-    settled = settle(heard, Ground(heard.turns), taken, Rules(strict=False, replies=True))
-    return extracted(settled, answer, Usage())
+    speaker = get_speaker_name(inputs)
+    proposals, parsed = convert_items(ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader))
+    validated = validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, GroundingOptions(strict=False, replies=True))
+    return build_result(validated, parsed, Usage())

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from told.flow import Flow
 from told.ports import Usage
-from told.write.extract.closed import check, concepts_of, proposed
-from told.write.extract.facts import given
-from told.write.extract.ground import Ground
-from told.write.extract.items import Reader, unread
-from told.write.extract.parse import Answer, take
-from told.write.extract.settle import Rules, extracted, settle
-from told.write.shape import CONCEPT, Extracted, Heard
+from told.write.extract.closed import parse_form_item, list_concepts, build_proposals
+from told.write.extract.facts import extract_given_facts
+from told.write.extract.ground import GroundingIndex
+from told.write.extract.items import SentenceReader, read_nothing
+from told.write.extract.parse import ParsedReply, convert_items
+from told.write.extract.settle import GroundingOptions, build_result, validate_proposals
+from told.write.shape import CONCEPT, ExtractionResult, ExtractionInput
 
-TRUSTED = Rules(strict=False, replies=True)
+TRUSTED_OPTIONS = GroundingOptions(strict=False, replies=True)
 """Whoever gives facts answers for them: none is quarantined for its words."""
 
 
@@ -23,23 +23,23 @@ TRUSTED = Rules(strict=False, replies=True)
 class GivenExtractor:
     """Reads facts that came with what was heard: sentences, triples, and lines of an ontology's form."""
 
-    reader: Reader = unread
+    reader: SentenceReader = read_nothing
     name: str = "given"
     local: bool = True
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """The facts; a line of the form has to hold as if a model had filled it in."""
-        lines = tuple(one for one in heard.facts if isinstance(one, Mapping) and CONCEPT in one)
-        rest = tuple(one for one in heard.facts if not any(one is line for line in lines))
-        done = given(replace(heard, facts=rest), self.reader)
-        formed = _formed(heard, lines, self.reader)
-        return replace(done, claims=(*done.claims, *formed.claims), dropped=(*done.dropped, *formed.dropped),
-                       faults=(*done.faults, *formed.faults))  # fmt: skip
+        form_items = tuple(fact for fact in inputs.facts if isinstance(fact, Mapping) and CONCEPT in fact)
+        rest = tuple(fact for fact in inputs.facts if not any(fact is form_item for form_item in form_items))
+        result = extract_given_facts(replace(inputs, facts=rest), self.reader)
+        form_result = _extract_form_items(inputs, form_items, self.reader)
+        return replace(result, claims=(*result.claims, *form_result.claims), rejected=(*result.rejected, *form_result.rejected),
+                       unreadable_replies=(*result.unreadable_replies, *form_result.unreadable_replies))  # fmt: skip
         yield  # a flow, though it asks for nothing
 
 
-def _formed(heard: Heard, lines: tuple[Mapping[str, object], ...], reader: Reader) -> Extracted:
-    ground = Ground(heard.turns)
-    names = {concept.name: concept for concept in concepts_of(heard.ontology)}
-    filled, answer = take(Answer(lines), lines, lambda line: check(line, names, ground, replies=True))
-    return extracted(settle(heard, ground, proposed(heard, filled, reader), TRUSTED), answer, Usage())
+def _extract_form_items(inputs: ExtractionInput, form_items: tuple[Mapping[str, object], ...], reader: SentenceReader) -> ExtractionResult:
+    grounding = GroundingIndex(inputs.turns)
+    names = {concept.name: concept for concept in list_concepts(inputs.ontology)}
+    concept_values, parsed = convert_items(ParsedReply(form_items), form_items, lambda form_item: parse_form_item(form_item, names, grounding, replies=True))
+    return build_result(validate_proposals(inputs, grounding, build_proposals(inputs, concept_values, reader), TRUSTED_OPTIONS), parsed, Usage())

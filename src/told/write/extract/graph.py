@@ -6,69 +6,69 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from told.core.lazy import regex
-from told.core.text import normalise
+from told.core.lazy import lazy_regex
+from told.core.text import normalise_text
 from told.flow import Flow
-from told.ports import LLM, Line, Tool, ToolLLM, ToolReply, Usage
-from told.write.extract.brief import asked, conversation, cost, page, spoken, used
-from told.write.extract.ground import SPEAKER, Ground
-from told.write.extract.items import named, verb
+from told.ports import LLM, ChatLine, Tool, ToolLLM, ToolReply, Usage
+from told.write.extract.brief import ask_llm, render_conversation, get_reply_usage, load_prompt, is_fact_source, ask_llm_with_tools
+from told.write.extract.ground import DEFAULT_SPEAKER, GroundingIndex
+from told.write.extract.items import resolve_name, normalise_predicate
 from told.write.extract.parse import (
     DUPLICATE,
-    TOO_MANY,
-    Answer,
-    Unread,
-    display,
-    first,
-    line,
-    once,
-    read_items,
-    share,
-    take,
+    TOO_MANY_ITEMS,
+    ParsedReply,
+    RejectedItem,
+    format_item,
+    get_first,
+    to_line,
+    split_duplicates,
+    parse_items,
+    parse_confidence,
+    convert_items,
 )
-from told.write.extract.settle import speaker_of
-from told.write.shape import Dropped, Entity, Extracted, Extractor, Heard, Relation
+from told.write.extract.settle import get_speaker_name
+from told.write.shape import RejectedClaim, Entity, ExtractionResult, Extractor, ExtractionInput, Relation
 
-MOST: Final = 300
-TYPES: Final = ("person", "organization", "concept", "location", "event", "technology", "product")
-THING: Final = "thing"
-UNKNOWN_END: Final = "one of its ends was not spoken of"
-NO_NAME: Final = "its name is not in what was said"
+MAX_ITEMS: Final = 300
+ENTITY_TYPES: Final = ("person", "organization", "concept", "location", "event", "technology", "product")
+DEFAULT_TYPE: Final = "thing"
+UNKNOWN_ENDPOINT: Final = "one of its ends was not spoken of"
+NAME_NOT_FOUND: Final = "its name is not in what was said"
 """Why an entity or a relation is left out."""
 
-_ALSO: Final = {
+_TYPE_ALIASES: Final = {
     "location": "place", "place": "place", "city": "place", "country": "place", "company": "organization",
     "organisation": "organization", "organization": "organization", "org": "organization", "team": "organization",
     "human": "person", "people": "person", "person": "person", "project": "project", "festival": "event",
-    "software": "technology", "tool": "technology", "language": "technology", "idea": "concept", "thing": THING,
+    "software": "technology", "tool": "technology", "language": "technology", "idea": "concept", "thing": DEFAULT_TYPE,
     **{name: name for name in ("concept", "event", "technology", "product")},
 }  # fmt: skip
-_LAST: Final = regex(r"[^:/#\s]+$")
+_LAST_SEGMENT: Final = lazy_regex(r"[^:/#\s]+$")
 
 
-def _list_of(name: str, about: str, properties: Mapping[str, Any], required: Sequence[str]) -> Mapping[str, Any]:
+def _build_list_schema(name: str, description: str, properties: Mapping[str, Any], required: Sequence[str]) -> Mapping[str, Any]:
     item = {"type": "object", "properties": properties, "required": list(required)}
     return {"type": "object", "required": [name],
-            "properties": {name: {"type": "array", "description": about, "items": item}}}  # fmt: skip
+            "properties": {name: {"type": "array", "description": description, "items": item}}}  # fmt: skip
 
 
-ENTITIES: Final = Tool(
+ENTITIES_TOOL: Final = Tool(
     "extract_entities",
     "Write down whom and what the conversation speaks of: people, organizations, concepts, locations, events.",
-    _list_of(
+    _build_list_schema(
         "entities", "Every entity once.",
         {
             "name": {"type": "string", "description": "Its name as it was said."},
-            "type": {"type": "string", "enum": list(TYPES)},
+            "type": {"type": "string", "enum": list(ENTITY_TYPES)},
             "description": {"type": "string", "description": "What it is, in a few words."},
         },
         ("name", "type"),
     ),
 )  # fmt: skip
-RELATIONS: Final = Tool(
+RELATIONS_TOOL: Final = Tool(
     "extract_relations",
     "Write down how the entities belong together.",
-    _list_of(
+    _build_list_schema(
         "relations", "Every relation once.",
         {
             "source": {"type": "string", "description": "The name of the entity it leads from."},
@@ -80,28 +80,28 @@ RELATIONS: Final = Tool(
 )  # fmt: skip
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["entities", "relations"],
-    "properties": {**ENTITIES.parameters["properties"], **RELATIONS.parameters["properties"]},
+    "properties": {**ENTITIES_TOOL.parameters["properties"], **RELATIONS_TOOL.parameters["properties"]},
 }  # fmt: skip
-SHAPE: Final = (
+REPLY_FORMAT: Final = (
     'Reply with JSON only: {"entities": [{"name": "…", "type": "person", "description": "…"}], '
     '"relations": [{"source": "…", "relation": "works_at", "target": "…"}]}'
 )
 
 
-def entity_type(value: object) -> str:
+def normalise_entity_type(value: object) -> str:
     """A type of told's for whatever a model calls it: `ex:Person` is a person, a dragon is a thing."""
-    text = line(value) or ""
-    bare = _LAST.search(text.casefold())
-    return _ALSO.get(bare[0] if bare else "", THING)
+    text = to_line(value) or ""
+    match = _LAST_SEGMENT.search(text.casefold())
+    return _TYPE_ALIASES.get(match[0] if match else "", DEFAULT_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _GraphDraft:
     """What was drawn so far."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
-    answer: Answer = field(default_factory=Answer)
+    parsed: ParsedReply = field(default_factory=ParsedReply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class GraphExtractor:
     """Asks a model for entities and relations: by two tools where it can use them, else as JSON."""
 
     llm: LLM
-    most: int = MOST
+    max_items: int = MAX_ITEMS
 
     @property
     def name(self) -> str:
@@ -121,72 +121,72 @@ class GraphExtractor:
         """No: a model is asked."""
         return False
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """Entities that were named and relations between them."""
-        if not any(map(spoken, heard.turns)):
-            return Extracted()
-        system = heard.prompt or page("graph")
+        if not any(map(is_fact_source, inputs.turns)):
+            return ExtractionResult()
+        system = inputs.prompt or load_prompt("graph")
         if isinstance(self.llm, ToolLLM):
-            drawn, usage = yield from self._by_tools(self.llm, system, heard)
+            draft, usage = yield from self._ask_with_tools(self.llm, system, inputs)
         else:
-            raw, usage = yield from asked(self.llm, system, f"{conversation(heard)}\n\n{SHAPE}", SCHEMA)
-            drawn = self._read(raw, heard)
-        return _checked(heard, drawn, usage)
+            raw, usage = yield from ask_llm(self.llm, system, f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}", SCHEMA)
+            draft = self._parse_reply(raw, inputs)
+        return _check_draft(inputs, draft, usage)
 
-    def _by_tools(self, llm: ToolLLM, system: str, heard: Heard) -> Flow[tuple[_Drawn, Usage]]:
+    def _ask_with_tools(self, llm: ToolLLM, system: str, inputs: ExtractionInput) -> Flow[tuple[_GraphDraft, Usage]]:
         """Both tools are offered; a model that names entities only is asked once more for what lies between them."""
-        lines = [Line("user", conversation(heard))]
-        reply = yield from used(llm, system, lines, [ENTITIES, RELATIONS])
-        usage = cost(reply)
+        lines = [ChatLine("user", render_conversation(inputs))]
+        reply = yield from ask_llm_with_tools(llm, system, lines, [ENTITIES_TOOL, RELATIONS_TOOL])
+        usage = get_reply_usage(reply)
         if not reply.calls:
-            return self._read(reply.text, heard), usage
-        drawn = self._called(reply, heard)
-        if drawn.entities and not any(one.name == RELATIONS.name for one in reply.calls):
-            lines.append(Line("assistant", reply.text, reply.calls))
-            lines += [Line("tool", "Noted. Now the relations between them.", call_id=one.id) for one in reply.calls]
-            more = yield from used(llm, system, lines, [RELATIONS])
-            usage += cost(more)
-            drawn = _joined(drawn, self._called(more, heard))
-        return drawn, usage
+            return self._parse_reply(reply.text, inputs), usage
+        draft = self._parse_tool_calls(reply, inputs)
+        if draft.entities and not any(tool_call.name == RELATIONS_TOOL.name for tool_call in reply.calls):
+            lines.append(ChatLine("assistant", reply.text, reply.calls))
+            lines += [ChatLine("tool", "Noted. Now the relations between them.", call_id=tool_call.id) for tool_call in reply.calls]
+            second_reply = yield from ask_llm_with_tools(llm, system, lines, [RELATIONS_TOOL])
+            usage += get_reply_usage(second_reply)
+            draft = _merge_drafts(draft, self._parse_tool_calls(second_reply, inputs))
+        return draft, usage
 
-    def _called(self, reply: ToolReply, heard: Heard) -> _Drawn:
+    def _parse_tool_calls(self, reply: ToolReply, inputs: ExtractionInput) -> _GraphDraft:
         """What the calls of a line draw; a call of another tool is left out and reported."""
-        over = (Dropped(TOO_MANY, f"{len(reply.calls)} calls"),) if len(reply.calls) > self.most else ()
-        drawn = _Drawn(answer=Answer(dropped=over))
-        for one in reply.calls[: self.most]:
-            if one.name in (ENTITIES.name, RELATIONS.name):
-                drawn = _joined(drawn, self._part(one.arguments, one.name.removeprefix("extract_"), heard))
+        excess = (RejectedClaim(TOO_MANY_ITEMS, f"{len(reply.calls)} calls"),) if len(reply.calls) > self.max_items else ()
+        draft = _GraphDraft(parsed=ParsedReply(rejected=excess))
+        for tool_call in reply.calls[: self.max_items]:
+            if tool_call.name in (ENTITIES_TOOL.name, RELATIONS_TOOL.name):
+                draft = _merge_drafts(draft, self._parse_part(tool_call.arguments, tool_call.name.removeprefix("extract_"), inputs))
             else:
-                drawn = _joined(drawn, _Drawn(answer=Answer(dropped=(Dropped("no such tool", display(one.name)),))))
-        return drawn
+                draft = _merge_drafts(draft, _GraphDraft(parsed=ParsedReply(rejected=(RejectedClaim("no such tool", format_item(tool_call.name)),))))
+        return draft
 
-    def _part(self, given: object, what: str, heard: Heard) -> _Drawn:
+    def _parse_part(self, arguments: object, part: str, inputs: ExtractionInput) -> _GraphDraft:
         """The entities or the relations in the arguments of a call, or in an object."""
-        members = first(given, what) if isinstance(given, Mapping) else given
+        members = get_first(arguments, part) if isinstance(arguments, Mapping) else arguments
         items = members if isinstance(members, list) else [] if members is None else [members]
-        answer = Answer(tuple(items[: self.most]))
-        speaker = speaker_of(heard)
-        if what == "entities":
-            entities, answer = take(answer, display(given), lambda item: _entity(item, speaker))
-            return _Drawn(tuple(entities), (), answer)
-        relations, answer = take(answer, display(given), lambda item: _relation(item, speaker))
-        return _Drawn((), tuple(relations), answer)
+        parsed = ParsedReply(tuple(items[: self.max_items]))
+        speaker = get_speaker_name(inputs)
+        if part == "entities":
+            entities, parsed = convert_items(parsed, format_item(arguments), lambda item: _parse_entity(item, speaker))
+            return _GraphDraft(tuple(entities), (), parsed)
+        relations, parsed = convert_items(parsed, format_item(arguments), lambda item: _parse_relation(item, speaker))
+        return _GraphDraft((), tuple(relations), parsed)
 
-    def _read(self, raw: object, heard: Heard) -> _Drawn:
+    def _parse_reply(self, raw: object, inputs: ExtractionInput) -> _GraphDraft:
         """The graph of an answer in JSON."""
-        answer = read_items(raw, (), marks=("entities", "relations"), most=self.most, who=self.name)
-        parts = [item for item in answer.items if isinstance(item, Mapping)]
-        if answer.items and not any(first(part, "entities", "relations") is not None for part in parts):
-            return _Drawn(answer=replace(answer, faults=(*answer.faults, str(raw))))
-        drawn = _Drawn(answer=replace(answer, items=()))
+        parsed = parse_items(raw, (), item_keys=("entities", "relations"), max_items=self.max_items, label=self.name)
+        parts = [item for item in parsed.items if isinstance(item, Mapping)]
+        if parsed.items and not any(get_first(part, "entities", "relations") is not None for part in parts):
+            return _GraphDraft(parsed=replace(parsed, unreadable_replies=(*parsed.unreadable_replies, str(raw))))
+        draft = _GraphDraft(parsed=replace(parsed, items=()))
         for part in parts:
-            for what in ("entities", "relations"):
-                drawn = _joined(drawn, self._part(part, what, heard))
-        return drawn
+            for name in ("entities", "relations"):
+                draft = _merge_drafts(draft, self._parse_part(part, name, inputs))
+        return draft
 
 
 @dataclass(frozen=True, slots=True)
-class LocalGraph:
+class LocalGraphExtractor:
     """The entities and relations another extractor finds, and nothing else of it."""
 
     inner: Extractor
@@ -201,73 +201,73 @@ class LocalGraph:
         """Whether the other one is."""
         return self.inner.local
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """Entities and relations only."""
-        return replace((yield from self.inner.extract(heard)), claims=())
+        return replace((yield from self.inner.extract(inputs)), claims=())
 
 
-def _joined(one: _Drawn, other: _Drawn) -> _Drawn:
-    return _Drawn((*one.entities, *other.entities), (*one.relations, *other.relations), one.answer + other.answer)
+def _merge_drafts(left: _GraphDraft, right: _GraphDraft) -> _GraphDraft:
+    return _GraphDraft((*left.entities, *right.entities), (*left.relations, *right.relations), left.parsed + right.parsed)
 
 
-def _entity(item: Any, speaker: str) -> Entity | Unread:
+def _parse_entity(item: Any, speaker: str) -> Entity | RejectedItem:
     if isinstance(item, str):
         item = {"name": item}
-    name = line(first(item, "name", "entity"), 200)
+    name = to_line(get_first(item, "name", "entity"), 200)
     if name is None:
-        return Unread()
-    about = line(first(item, "description"), 500) or ""
-    return Entity(named(name, speaker), entity_type(first(item, "type", "entity_type", "entitytype")), about)
+        return RejectedItem()
+    description = to_line(get_first(item, "description"), 500) or ""
+    return Entity(resolve_name(name, speaker), normalise_entity_type(get_first(item, "type", "entity_type", "entitytype")), description)
 
 
-def _relation(item: Any, speaker: str) -> Relation | Unread:
+def _parse_relation(item: Any, speaker: str) -> Relation | RejectedItem:
     if isinstance(item, list | tuple) and len(item) == 3:
         item = dict(zip(("source", "relation", "target"), item, strict=True))
-    source, target = (line(first(item, *names), 200) for names in (("source", "from", "src"), ("target", "to", "dst")))
-    rel = verb(line(first(item, "relation", "relationship", "type"), 100) or "")
+    source, target = (to_line(get_first(item, *names), 200) for names in (("source", "from", "src"), ("target", "to", "dst")))
+    rel = normalise_predicate(to_line(get_first(item, "relation", "relationship", "type"), 100) or "")
     if source is None or target is None or not rel:
-        return Unread()
-    return Relation(named(source, speaker), rel, named(target, speaker), share(first(item, "confidence")))
+        return RejectedItem()
+    return Relation(resolve_name(source, speaker), rel, resolve_name(target, speaker), parse_confidence(get_first(item, "confidence")))
 
 
-def _checked(heard: Heard, drawn: _Drawn, usage: Usage) -> Extracted:
+def _check_draft(inputs: ExtractionInput, draft: _GraphDraft, usage: Usage) -> ExtractionResult:
     """Of what was drawn, what was spoken of: names that were said, relations between two different ones of them."""
-    ground = Ground(heard.turns)
-    speakers = {normalise(SPEAKER), *(normalise(turn.evidence.name) for turn in heard.turns if turn.evidence.name)}
-    spoken_of, again = once(drawn.entities, lambda one: normalise(one.name))
-    kept = [one for one in spoken_of if normalise(one.name) in speakers or _said(ground, one.name)]
-    ends = (end for one in drawn.relations for end in (one.src, one.dst))
-    also, _ = once((end for end in ends if _said(ground, end)), normalise)
-    kept += [Entity(end) for end in also if normalise(end) not in {normalise(one.name) for one in kept}]
-    known = {normalise(one.name): one.name for one in kept}
-    ties, repeated = once(drawn.relations, lambda one: (normalise(one.src), one.rel, normalise(one.dst)))
-    placed = [_tied(one, known, speakers, ground) for one in ties]
-    dropped = (
-        *drawn.answer.dropped,
-        *(Dropped(NO_NAME, one.name) for one in spoken_of if one not in kept),
-        *(Dropped(DUPLICATE, one.name) for one in again),
-        *(Dropped(DUPLICATE, f"{one.src} {one.rel} {one.dst}") for one in repeated),
-        *(one for one in placed if isinstance(one, Dropped)),
+    grounding = GroundingIndex(inputs.turns)
+    speakers = {normalise_text(DEFAULT_SPEAKER), *(normalise_text(turn.evidence.name) for turn in inputs.turns if turn.evidence.name)}
+    unique, duplicates = split_duplicates(draft.entities, lambda item: normalise_text(item.name))
+    kept = [item for item in unique if normalise_text(item.name) in speakers or _is_grounded(grounding, item.name)]
+    ends = (end for item in draft.relations for end in (item.src, item.dst))
+    named_ends, _ = split_duplicates((end for end in ends if _is_grounded(grounding, end)), normalise_text)
+    kept += [Entity(end) for end in named_ends if normalise_text(end) not in {normalise_text(item.name) for item in kept}]
+    names = {normalise_text(item.name): item.name for item in kept}
+    unique_relations, duplicate_relations = split_duplicates(draft.relations, lambda item: (normalise_text(item.src), item.rel, normalise_text(item.dst)))
+    grounded = [_ground_relation(item, names, speakers, grounding) for item in unique_relations]
+    rejected = (
+        *draft.parsed.rejected,
+        *(RejectedClaim(NAME_NOT_FOUND, item.name) for item in unique if item not in kept),
+        *(RejectedClaim(DUPLICATE, item.name) for item in duplicates),
+        *(RejectedClaim(DUPLICATE, f"{item.src} {item.rel} {item.dst}") for item in duplicate_relations),
+        *(item for item in grounded if isinstance(item, RejectedClaim)),
     )
-    relations = tuple(one for one in placed if isinstance(one, Relation))
-    return Extracted((), tuple(kept), relations, dropped, drawn.answer.warnings, drawn.answer.faults, usage)
+    relations = tuple(item for item in grounded if isinstance(item, Relation))
+    return ExtractionResult((), tuple(kept), relations, rejected, draft.parsed.warnings, draft.parsed.unreadable_replies, usage)
 
 
-def _said(ground: Ground, name: str) -> bool:
-    place = ground.find(name)
-    return place is not None and not place.unconfirmed
+def _is_grounded(grounding: GroundingIndex, name: str) -> bool:
+    location = grounding.find_value(name)
+    return location is not None and not location.unconfirmed
 
 
-def _tied(one: Relation, known: Mapping[str, str], speakers: set[str], ground: Ground) -> Relation | Dropped:
+def _ground_relation(relation: Relation, known_names: Mapping[str, str], speakers: set[str], grounding: GroundingIndex) -> Relation | RejectedClaim:
     """The relation with both ends spelt as the entities are, and the turn it was said in."""
-    ends = [normalise(one.src), normalise(one.dst)]
-    what = f"{one.src} {one.rel} {one.dst}"
+    ends = [normalise_text(relation.src), normalise_text(relation.dst)]
+    text = f"{relation.src} {relation.rel} {relation.dst}"
     if ends[0] == ends[1]:
-        return Dropped("it leads nowhere", what)
-    if not all(end in known or end in speakers for end in ends):
-        return Dropped(UNKNOWN_END, what)
-    names = [name for name in (one.src, one.dst) if normalise(name) not in speakers]
-    place = ground.find(" ".join(names) or one.src)
-    turn = place.turn if place is not None else ground.last()
-    return replace(one, src=known.get(ends[0], one.src), dst=known.get(ends[1], one.dst), turn=turn)
+        return RejectedClaim("it leads nowhere", text)
+    if not all(end in known_names or end in speakers for end in ends):
+        return RejectedClaim(UNKNOWN_ENDPOINT, text)
+    names = [name for name in (relation.src, relation.dst) if normalise_text(name) not in speakers]
+    location = grounding.find_value(" ".join(names) or relation.src)
+    turn = location.turn if location is not None else grounding.get_fallback_turn()
+    return replace(relation, src=known_names.get(ends[0], relation.src), dst=known_names.get(ends[1], relation.dst), turn=turn)
 

@@ -15,35 +15,35 @@ from typing import Final
 
 from told.core import almanac
 from told.core.entry import Claim
-from told.core.lazy import regex
-from told.core.text import normalise, sentences
-from told.core.trust import Trust, channel
-from told.write.extract.brief import spoken
-from told.write.extract.words import Needle, Sort, Word, alike, initials, needles, words
-from told.write.messages import Turn
+from told.core.lazy import lazy_regex
+from told.core.text import normalise_text, split_sentences
+from told.core.trust import Trust, trust_of_channel
+from told.write.extract.brief import is_fact_source
+from told.write.extract.words import SearchToken, MatchMode, TextToken, is_token_match, build_initials, extract_search_tokens, tokenize
+from told.write.messages import InputTurn
 
-HALF: Final = 0.5
-WIDEST: Final = 3
+MIN_WORD_SHARE: Final = 0.5
+MAX_WINDOW: Final = 3
 """How many sentences in a row one claim may be put together from."""
-QUOTED: Final = 0.8
+MIN_QUOTE_SHARE: Final = 0.8
 """How much of a quotation must be there word for word."""
 
-SPEAKER: Final = "User"
+DEFAULT_SPEAKER: Final = "User"
 """Whom claims are about where nothing gives a name."""
 
-UNSPACED: Final = "\u0e00"
+FIRST_UNSPACED_CHAR: Final = "\u0e00"
 """From here on most scripts are written without spaces, or with particles that cling to a word."""
 
-_YES: Final = regex(
+_AFFIRMATION: Final = lazy_regex(
     r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true|of course|that'?s right"
     r"|i do|i am|i did|ja|genau|stimmt|oui|si|s[ií]|claro|sim|da|да|はい|是)(?!\w)",
     re.IGNORECASE,
 )
-_GAP: Final = regex(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*")
+_ELLIPSIS: Final = lazy_regex(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextLocation:
     """Where something was said: the turn, the part of its content, and whether only an assistant said so."""
 
     turn: int
@@ -52,235 +52,235 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class _IndexedSentence:
     turn: int
     start: int
     end: int
     plain: str
-    words: tuple[Word, ...]
+    tokens: tuple[TextToken, ...]
 
 
-class Ground:
+class GroundingIndex:
     """What was said, ready to be looked up."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Sequence[InputTurn]) -> None:
         self.turns = turns
-        self._tiers = _tiers(turns)
-        self._sentences = [one for number, turn in enumerate(turns) for one in _cut(number, turn.evidence.content)]
-        self._timed = [almanac.time_words(turn.evidence.content, 1) > 0 for turn in turns]
-        self._forms: dict[str, set[int]] = {}
-        self._numbers: dict[str, set[int]] = {}
-        self._letters: dict[str, dict[str, Word]] = {}
-        self._spelt: dict[tuple[str, Sort], set[int]] = {}
+        self._tiers = _group_by_trust(turns)
+        self._sentences = [sentence for number, turn in enumerate(turns) for sentence in _split_sentences(number, turn.evidence.content)]
+        self._has_time = [almanac.count_time_words(turn.evidence.content, 1) > 0 for turn in turns]
+        self._by_form: dict[str, set[int]] = {}
+        self._by_number: dict[str, set[int]] = {}
+        self._by_letter: dict[str, dict[str, TextToken]] = {}
+        self._similar_cache: dict[tuple[str, MatchMode], set[int]] = {}
         for number, sentence in enumerate(self._sentences):
-            for word in sentence.words:
-                self._forms.setdefault(word.form, set()).add(number)
-                self._letters.setdefault(word.form[0], {}).setdefault(word.form, word)
-                if word.value is not None:
-                    self._numbers.setdefault(word.value, set()).add(number)
+            for token in sentence.tokens:
+                self._by_form.setdefault(token.form, set()).add(number)
+                self._by_letter.setdefault(token.form[0], {}).setdefault(token.form, token)
+                if token.value is not None:
+                    self._by_number.setdefault(token.value, set()).add(number)
 
-    def find(self, value: str, *, but: Collection[str] = (), sentence: bool = False) -> Place | None:
+    def find_value(self, value: str, *, exclude: Collection[str] = (), is_sentence: bool = False) -> TextLocation | None:
         """Where a value stands, first in what users said and last in what an assistant said; None if it is nowhere."""
-        places = self._places(value, but=but, sentence=sentence)
-        return next(places, None)
+        locations = self._find_locations(value, exclude=exclude, is_sentence=is_sentence)
+        return next(locations, None)
 
-    def said(self, claim: Claim) -> Place | None:
+    def locate_claim(self, claim: Claim) -> TextLocation | None:
         """Where the value of a claim stands: where the most of the claim does, of equals in what users said."""
-        sought = _sought(claim)
-        places = list(self._places(sought.value, but=sought.but, sentence=sought.whole))
-        people = [place for place in places if spoken(self.turns[place.turn]) and not place.unconfirmed]
-        if len(people) < 2:
-            return next(iter(places), None)
-        told = {needle.word.root for needle in needles(claim.text, but=_whom(claim))}
-        return max(people, key=lambda place: len(told & self._roots(place)))
+        query = _build_claim_query(claim)
+        locations = list(self._find_locations(query.value, exclude=query.exclude, is_sentence=query.is_sentence))
+        people_locations = [location for location in locations if is_fact_source(self.turns[location.turn]) and not location.unconfirmed]
+        if len(people_locations) < 2:
+            return next(iter(locations), None)
+        roots = {token.token.root for token in extract_search_tokens(claim.text, exclude=_get_subject_forms(claim))}
+        return max(people_locations, key=lambda location: len(roots & self._get_roots_at(location)))
 
-    def holds(self, claim: Claim, place: Place) -> bool:
+    def is_claim_at(self, claim: Claim, location: TextLocation) -> bool:
         """Whether the sentences at a place hold the value of a claim, whoever said it."""
-        value = _sought(claim)
-        sought = needles(value.value, but=value.but, sentence=value.whole)
-        return bool(sought) and self._fits(sought, self._holding(sought), self._at(place), place.turn)
+        query = _build_claim_query(claim)
+        search_tokens = extract_search_tokens(query.value, exclude=query.exclude, is_sentence=query.is_sentence)
+        return bool(search_tokens) and self._is_supported(search_tokens, self._find_sentences(search_tokens), self._get_sentences_at(location), location.turn)
 
-    def quote(self, text: str) -> Place | None:
+    def locate_quote(self, text: str) -> TextLocation | None:
         """Where a quotation stands, as good as word for word; parts may be left out where it has an ellipsis."""
-        parts = [part for part in _GAP.split(text) if words(part)]
+        parts = [part for part in _ELLIPSIS.split(text) if tokenize(part)]
         for number in (number for tier in self._tiers for number in tier):
-            if span := _quoted(parts, self.turns[number].evidence.content):
-                return self._confirmed(Place(number, span))
+            if span := _find_quote(parts, self.turns[number].evidence.content):
+                return self._resolve_confirmation(TextLocation(number, span))
         return None
 
-    def consents(self, place: Place) -> Place | None:
+    def find_confirmed_turn(self, location: TextLocation) -> TextLocation | None:
         """The assistant's turn that a turn says yes to, if it does."""
-        before = place.turn - 1
-        if before < 0 or spoken(self.turns[before]) or not self._agrees(place.turn):
+        before = location.turn - 1
+        if before < 0 or is_fact_source(self.turns[before]) or not self._is_agreement(location.turn):
             return None
-        return Place(before, (0, len(self.turns[before].evidence.content)))
+        return TextLocation(before, (0, len(self.turns[before].evidence.content)))
 
-    def last(self) -> int:
+    def get_fallback_turn(self) -> int:
         """The last turn of the least trusted, for it may be theirs; an assistant's only if nobody else spoke."""
-        people = [tier for tier in self._tiers if spoken(self.turns[tier[-1]])]
+        people = [tier for tier in self._tiers if is_fact_source(self.turns[tier[-1]])]
         return people[-1][-1] if people else max(len(self.turns) - 1, 0)
 
-    def _places(self, value: str, *, but: Collection[str], sentence: bool) -> Iterator[Place]:
+    def _find_locations(self, value: str, *, exclude: Collection[str], is_sentence: bool) -> Iterator[TextLocation]:
         """Where a value stands, in the words of each that there is to trust in turn."""
         if not value.strip():
             return
-        sought = needles(value, but=but, sentence=sentence)
+        search_tokens = extract_search_tokens(value, exclude=exclude, is_sentence=is_sentence)
         for tier in self._tiers:
-            place = self._verbatim(value, tier) or self._window(sought, tier)
-            if place is not None:
-                yield self._confirmed(place)
+            location = self._find_verbatim(value, tier) or self._find_window(search_tokens, tier)
+            if location is not None:
+                yield self._resolve_confirmation(location)
 
-    def _at(self, place: Place) -> set[int]:
-        return {number for number, one in enumerate(self._sentences) if _overlap(one, place)}
+    def _get_sentences_at(self, location: TextLocation) -> set[int]:
+        return {number for number, sentence in enumerate(self._sentences) if _has_overlap(sentence, location)}
 
-    def _roots(self, place: Place) -> set[str]:
-        return {word.root for number in self._at(place) for word in self._sentences[number].words}
+    def _get_roots_at(self, location: TextLocation) -> set[str]:
+        return {token.root for number in self._get_sentences_at(location) for token in self._sentences[number].tokens}
 
-    def _agrees(self, turn: int) -> bool:
+    def _is_agreement(self, turn: int) -> bool:
         """Whether a turn is one in which a user says yes."""
-        said = self.turns[turn].evidence
-        return channel(said.role, said.sort) is Trust.USER and _YES.match(said.content) is not None
+        evidence = self.turns[turn].evidence
+        return trust_of_channel(evidence.role, evidence.sort) is Trust.USER and _AFFIRMATION.match(evidence.content) is not None
 
-    def _confirmed(self, place: Place) -> Place:
+    def _resolve_confirmation(self, location: TextLocation) -> TextLocation:
         """An assistant's words become those of a user who says yes right after them; other words are what they are."""
-        after = place.turn + 1
-        if spoken(self.turns[place.turn]):
-            return place
-        if after < len(self.turns) and self._agrees(after):
-            return Place(after, (0, len(self.turns[after].evidence.content)))
-        return Place(place.turn, place.span, unconfirmed=True)
+        after = location.turn + 1
+        if is_fact_source(self.turns[location.turn]):
+            return location
+        if after < len(self.turns) and self._is_agreement(after):
+            return TextLocation(after, (0, len(self.turns[after].evidence.content)))
+        return TextLocation(location.turn, location.span, unconfirmed=True)
 
-    def _verbatim(self, value: str, tier: Sequence[int]) -> Place | None:
+    def _find_verbatim(self, value: str, tier: Sequence[int]) -> TextLocation | None:
         """The sentence that has the value letter for letter, which also finds it in scripts without spaces."""
-        plain = normalise(value)
-        if len(plain) < 2 and plain < UNSPACED:
+        plain = normalise_text(value)
+        if len(plain) < 2 and plain < FIRST_UNSPACED_CHAR:
             return None
         edges = (r"(?<!\w)" if plain[0].isascii() else "", r"(?!\w)" if plain[-1].isascii() else "")
         pattern = re.compile(f"{edges[0]}{re.escape(plain)}{edges[1]}")
-        among = frozenset(tier)
-        for one in self._sentences:
-            if one.turn in among and pattern.search(one.plain):
-                return Place(one.turn, (one.start, one.end))
+        tier_turns = frozenset(tier)
+        for sentence in self._sentences:
+            if sentence.turn in tier_turns and pattern.search(sentence.plain):
+                return TextLocation(sentence.turn, (sentence.start, sentence.end))
         return None
 
-    def _window(self, sought: list[Needle], tier: Sequence[int]) -> Place | None:
+    def _find_window(self, search_tokens: list[SearchToken], tier: Sequence[int]) -> TextLocation | None:
         """The fewest sentences in a row that hold it; failing that, the best one if the turns hold it together."""
-        held, among = self._holding(sought), frozenset(tier)
-        best: tuple[float, int, Place] | None = None
-        for begin in sorted(set().union(*held)):
+        sentence_sets, tier_turns = self._find_sentences(search_tokens), frozenset(tier)
+        best_match: tuple[float, int, TextLocation] | None = None
+        for begin in sorted(set().union(*sentence_sets)):
             turn = self._sentences[begin].turn
-            if turn not in among:
+            if turn not in tier_turns:
                 continue
-            for end in range(begin + 1, min(begin + WIDEST, len(self._sentences)) + 1):
+            for end in range(begin + 1, min(begin + MAX_WINDOW, len(self._sentences)) + 1):
                 if self._sentences[end - 1].turn != turn:
                     break
                 window = set(range(begin, end))
-                score = sum(not window.isdisjoint(places) for places in held)
-                if self._fits(sought, held, window, turn) and (best is None or (score, begin - end) > best[:2]):
-                    place = Place(turn, (self._sentences[begin].start, self._sentences[end - 1].end))
-                    best = (score, begin - end, place)
-        return best[2] if best else self._scattered(sought, held, tier) if spoken(self.turns[tier[0]]) else None
+                score = sum(not window.isdisjoint(sentence_set) for sentence_set in sentence_sets)
+                if self._is_supported(search_tokens, sentence_sets, window, turn) and (best_match is None or (score, begin - end) > best_match[:2]):
+                    location = TextLocation(turn, (self._sentences[begin].start, self._sentences[end - 1].end))
+                    best_match = (score, begin - end, location)
+        return best_match[2] if best_match else self._find_scattered(search_tokens, sentence_sets, tier) if is_fact_source(self.turns[tier[0]]) else None
 
-    def _scattered(self, sought: list[Needle], held: list[set[int]], tier: Sequence[int]) -> Place | None:
+    def _find_scattered(self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], tier: Sequence[int]) -> TextLocation | None:
         """The sentence with most of it, where all of it was said, but not in one place."""
-        among = frozenset(tier)
-        everything = {number for number, one in enumerate(self._sentences) if one.turn in among}
-        if not self._fits(sought, held, everything, *tier):
+        tier_turns = frozenset(tier)
+        everything = {number for number, candidate in enumerate(self._sentences) if candidate.turn in tier_turns}
+        if not self._is_supported(search_tokens, sentence_sets, everything, *tier):
             return None
-        number = max(everything, key=lambda one: (sum(one in places for places in held), one))
-        one = self._sentences[number]
-        return Place(one.turn, (one.start, one.end))
+        number = max(everything, key=lambda candidate: (sum(candidate in sentence_set for sentence_set in sentence_sets), candidate))
+        candidate = self._sentences[number]
+        return TextLocation(candidate.turn, (candidate.start, candidate.end))
 
-    def _fits(self, sought: list[Needle], held: list[set[int]], window: set[int], *turns: int) -> bool:
+    def _is_supported(self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], window: set[int], *turns: int) -> bool:
         """Whether sentences hold all numbers, dates and names, and at least half of what is no number."""
-        timed = any(self._timed[turn] for turn in turns)
-        there = [
-            not window.isdisjoint(places) or (needle.sort is Sort.DATE and timed)
-            for needle, places in zip(sought, held, strict=True)
+        has_time = any(self._has_time[turn] for turn in turns)
+        present = [
+            not window.isdisjoint(sentence_set) or (token.mode is MatchMode.DATE and has_time)
+            for token, sentence_set in zip(search_tokens, sentence_sets, strict=True)
         ]
-        if not all(found or needle.sort is Sort.WORD for needle, found in zip(sought, there, strict=True)):
+        if not all(is_present or token.mode is MatchMode.WORD for token, is_present in zip(search_tokens, present, strict=True)):
             return False
-        telling = [found for needle, found in zip(sought, there, strict=True) if needle.sort in (Sort.WORD, Sort.NAME)]
-        return any(telling or there) and sum(telling) >= HALF * len(telling)
+        word_presence = [is_present for token, is_present in zip(search_tokens, present, strict=True) if token.mode in (MatchMode.WORD, MatchMode.NAME)]
+        return any(word_presence or present) and sum(word_presence) >= MIN_WORD_SHARE * len(word_presence)
 
-    def _holding(self, sought: list[Needle]) -> list[set[int]]:
+    def _find_sentences(self, search_tokens: list[SearchToken]) -> list[set[int]]:
         """For every needle the sentences that hold it; other spellings count where the word itself is nowhere."""
-        short = initials(sought)
+        short_forms = build_initials(search_tokens)
         return [
-            self._forms.get(one.word.form) or self._alike(one) or self._forms.get(brief, set())
-            for one, brief in zip(sought, short, strict=True)
+            self._by_form.get(token.token.form) or self._find_similar(token) or self._by_form.get(short_form, set())
+            for token, short_form in zip(search_tokens, short_forms, strict=True)
         ]
 
-    def _alike(self, needle: Needle) -> set[int]:
+    def _find_similar(self, search_token: SearchToken) -> set[int]:
         """The sentences that hold the same number, or a word like it; the first two letters may be swapped at most."""
-        if needle.word.value is not None:
-            return self._numbers.get(needle.word.value, set())
-        form = needle.word.form
-        key = (form, needle.sort)
-        if key not in self._spelt:
-            near = (self._letters.get(letter, {}) for letter in dict.fromkeys(form[:2]))
-            forms = (other for words in near for other, word in words.items() if alike(needle, word))
-            self._spelt[key] = self._inside(form).union(*(self._forms[other] for other in forms))
-        return self._spelt[key]
+        if search_token.token.value is not None:
+            return self._by_number.get(search_token.token.value, set())
+        form = search_token.token.form
+        key = (form, search_token.mode)
+        if key not in self._similar_cache:
+            same_letter = (self._by_letter.get(letter, {}) for letter in dict.fromkeys(form[:2]))
+            forms = (other for tokens_by_form in same_letter for other, token in tokens_by_form.items() if is_token_match(search_token, token))
+            self._similar_cache[key] = self._find_substring(form).union(*(self._by_form[other] for other in forms))
+        return self._similar_cache[key]
 
 
-    def _inside(self, form: str) -> set[int]:
+    def _find_substring(self, form: str) -> set[int]:
         """The sentences that have a word of a script without spaces somewhere in a longer run."""
-        if form < UNSPACED:
+        if form < FIRST_UNSPACED_CHAR:
             return set()
-        return {number for number, one in enumerate(self._sentences) if form in almanac.plain(one.plain)}
+        return {number for number, sentence in enumerate(self._sentences) if form in almanac.fold_text(sentence.plain)}
 
 
 @dataclass(frozen=True, slots=True)
-class _Sought:
+class _ClaimQuery:
     """What is looked for of a claim: its object, or all it says but whom it is about."""
 
     value: str
-    but: frozenset[str]
-    whole: bool
+    exclude: frozenset[str]
+    is_sentence: bool
 
 
-def _sought(claim: Claim) -> _Sought:
+def _build_claim_query(claim: Claim) -> _ClaimQuery:
     if claim.object is not None:
-        return _Sought(claim.object, frozenset(), whole=False)
-    return _Sought(claim.text, _whom(claim), whole=True)
+        return _ClaimQuery(claim.object, frozenset(), is_sentence=False)
+    return _ClaimQuery(claim.text, _get_subject_forms(claim), is_sentence=True)
 
 
-def _whom(claim: Claim) -> frozenset[str]:
+def _get_subject_forms(claim: Claim) -> frozenset[str]:
     """The words for whom a claim is about."""
-    return frozenset(word.form for word in words(f"{SPEAKER} {claim.subject or ''}"))
+    return frozenset(token.form for token in tokenize(f"{DEFAULT_SPEAKER} {claim.subject or ''}"))
 
 
-def _tiers(turns: Sequence[Turn]) -> list[Sequence[int]]:
+def _group_by_trust(turns: Sequence[InputTurn]) -> list[Sequence[int]]:
     """The turns by how far their sources are trusted, the farthest first; assistants, who only give context, last."""
     tiers: dict[tuple[bool, Trust], list[int]] = {}
     for number, turn in enumerate(turns):
-        key = spoken(turn), channel(turn.evidence.role, turn.evidence.sort)
+        key = is_fact_source(turn), trust_of_channel(turn.evidence.role, turn.evidence.sort)
         tiers.setdefault(key, []).append(number)
     return [tiers[key] for key in sorted(tiers, reverse=True)]
 
 
-def _overlap(one: _Sentence, place: Place) -> bool:
-    return one.turn == place.turn and one.start < place.span[1] and place.span[0] < one.end
+def _has_overlap(sentence: _IndexedSentence, location: TextLocation) -> bool:
+    return sentence.turn == location.turn and sentence.start < location.span[1] and location.span[0] < sentence.end
 
 
-def _cut(turn: int, content: str) -> list[_Sentence]:
+def _split_sentences(turn: int, content: str) -> list[_IndexedSentence]:
     """The sentences of a turn with their places and words."""
-    found: list[_Sentence] = []
+    indexed: list[_IndexedSentence] = []
     position = 0
-    for sentence in sentences(content):
+    for sentence in split_sentences(content):
         start = content.index(sentence, position)
         position = start + len(sentence)
-        found.append(_Sentence(turn, start, position, normalise(sentence), tuple(words(sentence))))
-    return found
+        indexed.append(_IndexedSentence(turn, start, position, normalise_text(sentence), tuple(tokenize(sentence))))
+    return indexed
 
 
-def _quoted(parts: Sequence[str], content: str) -> tuple[int, int] | None:
+def _find_quote(parts: Sequence[str], content: str) -> tuple[int, int] | None:
     """From where to where a text holds all parts of a quotation, in order."""
-    said = words(content)
+    tokens = tokenize(content)
     spans: list[tuple[int, int]] = []
     for part in parts:
-        span = _aligned([Needle(word, Sort.NAME) for word in words(part)], said)
+        span = _align_tokens([SearchToken(token, MatchMode.NAME) for token in tokenize(part)], tokens)
         if span is None:
             return None
         spans.append(span)
@@ -289,12 +289,12 @@ def _quoted(parts: Sequence[str], content: str) -> tuple[int, int] | None:
     return spans[0][0], spans[-1][1]
 
 
-def _aligned(sought: list[Needle], said: list[Word]) -> tuple[int, int] | None:
+def _align_tokens(search_tokens: list[SearchToken], tokens: list[TextToken]) -> tuple[int, int] | None:
     """Where words follow each other as sought, with at most one in five another one."""
-    best, place = 0, None
-    for begin in range(max(len(said) - len(sought), 0) + 1):
-        run = said[begin : begin + len(sought)]
-        same = sum(alike(needle, word) for needle, word in zip(sought, run, strict=False))
-        if same > best and same >= QUOTED * len(sought):
-            best, place = same, (run[0].start, run[-1].end)
-    return place
+    best, span = 0, None
+    for begin in range(max(len(tokens) - len(search_tokens), 0) + 1):
+        run = tokens[begin : begin + len(search_tokens)]
+        matching = sum(is_token_match(search_token, token) for search_token, token in zip(search_tokens, run, strict=False))
+        if matching > best and matching >= MIN_QUOTE_SHARE * len(search_tokens):
+            best, span = matching, (run[0].start, run[-1].end)
+    return span

@@ -6,13 +6,13 @@ from difflib import get_close_matches
 from typing import Final
 
 from told.core.errors import ConfigError
-from told.core.text import shown
+from told.core.text import format_value
 
-NAMES: Final = ("verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph")
+EXTRACTOR_NAMES: Final = ("verbatim", "local", "facts", "closed", "apertures", "exhaustive", "deep", "react", "graph")
 
 
-def unknown(name: object) -> ConfigError:
+def build_unknown_error(name: object) -> ConfigError:
     """What to say to a name that no extractor has."""
-    near = get_close_matches(name, NAMES, 1) if isinstance(name, str) else []
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(NAMES)}."
-    return ConfigError(f"There is no extractor {shown(name)}.", hint=hint)
+    close_matches = get_close_matches(name, EXTRACTOR_NAMES, 1) if isinstance(name, str) else []
+    hint = f"Did you mean {close_matches[0]!r}?" if close_matches else f"There are: {', '.join(EXTRACTOR_NAMES)}."
+    return ConfigError(f"There is no extractor {format_value(name)}.", hint=hint)

@@ -11,49 +11,49 @@ from typing import Any, Final
 
 from told.core.entry import Claim
 from told.core.fact import Fact, Link
-from told.core.kind import Field, Kind, Write
-from told.core.lazy import regex
-from told.core.query import Touch
+from told.core.kind import Field, Kind, WriteMode
+from told.core.lazy import lazy_regex
+from told.core.query import AccessCount
 from told.core.scope import Scope
-from told.core.text import normalise, sentences, snippet
-from told.core.when import iso
+from told.core.text import normalise_text, split_sentences, make_snippet
+from told.core.when import format_iso
 from told.flow import Flow
-from told.ports import Line, Tool, ToolCall, ToolLLM, ToolReply, Usage
-from told.write.extract.brief import conversation, cost, fenced, known, page, spoken, used
-from told.write.extract.closed import VALUE, Filled, claim_of, extractable
-from told.write.extract.ground import Ground
-from told.write.extract.items import ASSERTED, NEGATED, Proposal, Reader, from_sentence, unread
-from told.write.extract.parse import REPLY_LIMIT, Answer, display, first, flag, line, read_items, share
-from told.write.extract.settle import Rules, extracted, settle, speaker_of
-from told.write.extract.shelf import KnownShelf, Shelf
-from told.write.shape import Dropped, Extracted, Heard
+from told.ports import ChatLine, Tool, ToolCall, ToolLLM, ToolReply, Usage
+from told.write.extract.brief import render_conversation, get_reply_usage, fence_as_data, format_memories, load_prompt, is_fact_source, ask_llm_with_tools
+from told.write.extract.closed import VALUE, ConceptValue, build_claim, list_extractable_kinds
+from told.write.extract.ground import GroundingIndex
+from told.write.extract.items import ASSERTED, NEGATED, ClaimProposal, SentenceReader, claim_from_sentence, read_nothing
+from told.write.extract.parse import REPLY_LIMIT, ParsedReply, format_item, get_first, parse_flag, to_line, parse_items, parse_confidence
+from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
+from told.write.extract.shelf import StaticMemoryReader, MemoryReader
+from told.write.shape import RejectedClaim, ExtractionResult, ExtractionInput
 
-ROUNDS: Final = 6
-CALLS: Final = 50
+MAX_ROUNDS: Final = 6
+MAX_CALLS: Final = 50
 """How many tools a model may use in one step."""
-CONTENT: Final = 20_000
-BRIEFLY: Final = 80
-EXTRACT: Final = "extract_"
-DONE: Final = "done"
-LOOKING: Final = ("read", "list", "relations", "access_stats")
-KNOWN: Final = "already known"
-NOWHERE: Final = "There is no memory with that id here."
-_TEXTS: Final = ("content", "abstract", VALUE, "steps", "overview")
-_APART: Final = frozenset(("confidence", "evidence", "evidence_quote", "polarity", "content"))
-_OF_ALL: Final = frozenset(("abstract", "overview"))
+CONTENT_LIMIT: Final = 20_000
+SHORT_REPLY_LIMIT: Final = 80
+WRITE_TOOL_PREFIX: Final = "extract_"
+DONE_TOOL: Final = "done"
+READ_TOOLS: Final = ("read", "list", "relations", "access_stats")
+ALREADY_KNOWN: Final = "already known"
+NO_SUCH_MEMORY: Final = "There is no memory with that id here."
+_TEXT_FIELDS: Final = ("content", "abstract", VALUE, "steps", "overview")
+_NON_META_FIELDS: Final = frozenset(("confidence", "evidence", "evidence_quote", "polarity", "content"))
+_SUMMARY_FIELDS: Final = frozenset(("abstract", "overview"))
 """Fields that speak of all sentences of a memory, and so of none of them."""
-_NOTHING: Final = regex(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
-_FRESH: Final = " Only what this conversation says of it; what is held already is added by itself."
-_UNFIT: Final = regex(r"[^a-zA-Z0-9_-]")
+_NOTHING_NEW: Final = lazy_regex(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
+_CONTENT_HINT: Final = " Only what this conversation says of it; what is held already is added by itself."
+_INVALID_TOOL_CHARS: Final = lazy_regex(r"[^a-zA-Z0-9_-]")
 
-_ID: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
-_LOOK: Final = (
-    Tool("read", "Show one memory, whole.", _ID),
+_ID_SCHEMA: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
+_READ_TOOL_SPECS: Final = (
+    Tool("read", "Show one memory, whole.", _ID_SCHEMA),
     Tool("list", "Show the memories of a kind, or of all kinds.",
          {"type": "object", "properties": {"kind": {"type": "string", "description": "A kind; empty for all."}}}),
-    Tool("relations", "Show what a memory is linked to.", _ID),
-    Tool("access_stats", "Show how often a memory was recalled, and when last.", _ID),
-    Tool(DONE, "End the work: everything new is written down, or nothing is new.",
+    Tool("relations", "Show what a memory is linked to.", _ID_SCHEMA),
+    Tool("access_stats", "Show how often a memory was recalled, and when last.", _ID_SCHEMA),
+    Tool(DONE_TOOL, "End the work: everything new is written down, or nothing is new.",
          {"type": "object", "properties": {"why": {"type": "string"}}}),
 )  # fmt: skip
 
@@ -61,164 +61,164 @@ _LOOK: Final = (
 # Tools ----------------------------------------------------------------------------------------------------------------
 
 
-def tool_name(kind: Kind) -> str:
+def get_tool_name(kind: Kind) -> str:
     """The name of the tool that writes a memory of a kind."""
-    return EXTRACT + _UNFIT.sub("_", kind.name)[:48]
+    return WRITE_TOOL_PREFIX + _INVALID_TOOL_CHARS.sub("_", kind.name)[:48]
 
 
-def tools_for(kinds: Sequence[Kind]) -> list[Tool]:
+def build_tools(kinds: Sequence[Kind]) -> list[Tool]:
     """The tools for looking, and one for writing each kind."""
-    return [*_LOOK, *(Tool(tool_name(kind), _about(kind), _parameters(kind)) for kind in kinds)]
+    return [*_READ_TOOL_SPECS, *(Tool(get_tool_name(kind), _describe_kind(kind), _build_parameters(kind)) for kind in kinds)]
 
 
-def _about(kind: Kind) -> str:
-    said = "".join(f' Such as: "{example}"' for example in kind.examples[:2])
-    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{said}"[:1000]
+def _describe_kind(kind: Kind) -> str:
+    examples = "".join(f' Such as: "{example}"' for example in kind.examples[:2])
+    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{examples}"[:1000]
 
 
-def _parameters(kind: Kind) -> Mapping[str, Any]:
-    properties = {one.name: _property(one) for one in kind.fields}
+def _build_parameters(kind: Kind) -> Mapping[str, Any]:
+    properties = {field_spec.name: _build_property(field_spec) for field_spec in kind.fields}
     properties |= {
         "evidence": {"type": "string", "description": "The words that say so, copied from the conversation."},
         "polarity": {"type": "string", "enum": [ASSERTED, NEGATED], "description": "negated if it no longer holds."},
     }
-    required = [one.name for one in kind.fields if one.required]
+    required = [field_spec.name for field_spec in kind.fields if field_spec.required]
     return {"type": "object", "properties": properties, "required": [*required, "evidence"]}
 
 
-def _property(one: Field) -> Mapping[str, Any]:
-    described = {"type": str(one.type), "description": f"{one.description}{_FRESH if one.name == 'content' else ''}"}
-    return described | ({"enum": list(one.enum)} if one.enum else {})
+def _build_property(field_spec: Field) -> Mapping[str, Any]:
+    schema = {"type": str(field_spec.type), "description": f"{field_spec.description}{_CONTENT_HINT if field_spec.name == 'content' else ''}"}
+    return schema | ({"enum": list(field_spec.enum)} if field_spec.enum else {})
 
 
 # The work -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Work:
+class _ToolSession:
     """How far the work has come."""
 
-    heard: Heard
-    shelf: Shelf
-    kinds: Mapping[str, Kind]
+    inputs: ExtractionInput
+    memory_reader: MemoryReader
+    kinds_by_tool: Mapping[str, Kind]
     speaker: str
-    reader: Reader
-    held: set[str]
-    proposals: list[Proposal] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    done: bool = False
+    reader: SentenceReader
+    known_texts: set[str]
+    proposals: list[ClaimProposal] = field(default_factory=list)
+    rejected: list[RejectedClaim] = field(default_factory=list)
+    is_done: bool = False
 
-    def use(self, wish: ToolCall) -> Flow[str]:
+    def call_tool(self, tool_call: ToolCall) -> Flow[str]:
         """What a tool answers."""
-        given = wish.arguments if isinstance(wish.arguments, Mapping) else {}
-        if wish.name == DONE:
-            self.done = True
+        arguments = tool_call.arguments if isinstance(tool_call.arguments, Mapping) else {}
+        if tool_call.name == DONE_TOOL:
+            self.is_done = True
             return "Done."
-        if wish.name in LOOKING:
-            return (yield from self._look(wish.name, given))
-        if wish.name in self.kinds:
-            return self._write(self.kinds[wish.name], given)
-        self.dropped.append(Dropped("no such tool", display(wish.name)))
-        return f"There is no tool {display(wish.name)}."
+        if tool_call.name in READ_TOOLS:
+            return (yield from self._read_memories(tool_call.name, arguments))
+        if tool_call.name in self.kinds_by_tool:
+            return self._write_memory(self.kinds_by_tool[tool_call.name], arguments)
+        self.rejected.append(RejectedClaim("no such tool", format_item(tool_call.name)))
+        return f"There is no tool {format_item(tool_call.name)}."
 
-    def _look(self, name: str, given: Mapping[str, Any]) -> Flow[str]:
-        which = line(first(given, "id", "uri", "memory_id"), 300) or ""
+    def _read_memories(self, name: str, arguments: Mapping[str, Any]) -> Flow[str]:
+        memory_id = to_line(get_first(arguments, "id", "uri", "memory_id"), 300) or ""
         if name == "list":
-            kind = line(first(given, "kind", "uri", "type"), 100) or ""
-            facts = yield from self.shelf.list(kind)
-            self.held |= {normalise(fact.text) for fact in facts}
-            return "\n".join(_shown(fact, 300) for fact in facts) or "None."
+            kind = to_line(get_first(arguments, "kind", "uri", "type"), 100) or ""
+            facts = yield from self.memory_reader.list_memories(kind)
+            self.known_texts |= {normalise_text(fact.text) for fact in facts}
+            return "\n".join(_format_fact(fact, 300) for fact in facts) or "None."
         if name == "read":
-            fact = yield from self.shelf.read(which)
-            self.held |= {normalise(fact.text)} if fact is not None else set()
-            return NOWHERE if fact is None else _shown(fact, 4_000)
+            fact = yield from self.memory_reader.read_memory(memory_id)
+            self.known_texts |= {normalise_text(fact.text)} if fact is not None else set()
+            return NO_SUCH_MEMORY if fact is None else _format_fact(fact, 4_000)
         if name == "relations":
-            links = yield from self.shelf.relations(which)
-            return "\n".join(map(_linked, links)) or "None."
-        touch = yield from self.shelf.access_stats(which)
-        return NOWHERE if touch is None else _touched(touch)
+            links = yield from self.memory_reader.list_links(memory_id)
+            return "\n".join(map(_format_link, links)) or "None."
+        access = yield from self.memory_reader.get_access_stats(memory_id)
+        return NO_SUCH_MEMORY if access is None else _format_access(access)
 
-    def _write(self, kind: Kind, given: Mapping[str, Any]) -> str:
+    def _write_memory(self, kind: Kind, arguments: Mapping[str, Any]) -> str:
         """Take a memory the model wants to write down, or say what is wrong with it."""
-        values = {one.name: _value(one, first(given, one.name.casefold())) for one in kind.fields}
-        missing = [one.name for one in kind.fields if one.required and values[one.name] is None]
-        text = next((str(values[name]) for name in _TEXTS if values.get(name) is not None), None)
+        values = {field_spec.name: _coerce_value(field_spec, get_first(arguments, field_spec.name.casefold())) for field_spec in kind.fields}
+        missing = [field_spec.name for field_spec in kind.fields if field_spec.required and values[field_spec.name] is None]
+        text = next((str(values[name]) for name in _TEXT_FIELDS if values.get(name) is not None), None)
         if text is None or missing:
-            wrong = f"missing or of the wrong type: {', '.join(missing) or 'content'}"
-            self.dropped.append(Dropped(wrong, f"{kind.name} {display(dict(given))}"))
-            return f"Not written: {wrong}."
-        quote = line(first(given, "evidence", "evidence_quote")) or ""
-        claims = _claims(kind, text, values, given, self.speaker, self.reader)
-        fresh = [claim for claim in claims if claim.polarity == NEGATED or normalise(claim.text) not in self.held]
-        self.dropped += [Dropped(KNOWN, claim.text) for claim in claims if claim not in fresh]
-        self.held |= {normalise(claim.text) for claim in fresh}
-        self.proposals += [Proposal(claim, quote) for claim in fresh]
+            problem = f"missing or of the wrong type: {', '.join(missing) or 'content'}"
+            self.rejected.append(RejectedClaim(problem, f"{kind.name} {format_item(dict(arguments))}"))
+            return f"Not written: {problem}."
+        quote = to_line(get_first(arguments, "evidence", "evidence_quote")) or ""
+        claims = _build_claims(kind, text, values, arguments, self.speaker, self.reader)
+        fresh = [claim for claim in claims if claim.polarity == NEGATED or normalise_text(claim.text) not in self.known_texts]
+        self.rejected += [RejectedClaim(ALREADY_KNOWN, claim.text) for claim in claims if claim not in fresh]
+        self.known_texts |= {normalise_text(claim.text) for claim in fresh}
+        self.proposals += [ClaimProposal(claim, quote) for claim in fresh]
         return "Written down." if fresh else "Not written: it is already held."
 
 
-def _claims(
-    kind: Kind, text: str, values: Mapping[str, Any], given: Mapping[str, Any], speaker: str, reader: Reader
+def _build_claims(
+    kind: Kind, text: str, values: Mapping[str, Any], arguments: Mapping[str, Any], speaker: str, reader: SentenceReader
 ) -> list[Claim]:
     """What a memory of a kind claims: a document with a key is one, a profile as much as it has sentences."""
-    negated = str(first(given, "polarity")).strip().casefold() == NEGATED
-    confidence = share(first(given, "confidence"))
+    is_negated = str(get_first(arguments, "polarity")).strip().casefold() == NEGATED
+    confidence = parse_confidence(get_first(arguments, "confidence"))
     if kind.key == VALUE:
-        form = Filled(kind.name, text, NEGATED if negated else ASSERTED, "")
-        return [replace(claim_of(form, kind, speaker, reader), confidence=confidence)]
-    parts = sentences(text) if kind.write is Write.MERGE else [text if kind.keyed else " ".join(text.split())]
-    beside = _APART if len(parts) == 1 else _APART | _OF_ALL
-    meta = {name: value for name, value in values.items() if value is not None and name not in beside}
-    claims = [from_sentence(part, unread if kind.keyed else reader) for part in parts]
+        concept_value = ConceptValue(kind.name, text, NEGATED if is_negated else ASSERTED, "")
+        return [replace(build_claim(concept_value, kind, speaker, reader), confidence=confidence)]
+    parts = split_sentences(text) if kind.write is WriteMode.MERGE else [text if kind.is_keyed else " ".join(text.split())]
+    excluded = _NON_META_FIELDS if len(parts) == 1 else _NON_META_FIELDS | _SUMMARY_FIELDS
+    meta = {name: value for name, value in values.items() if value is not None and name not in excluded}
+    claims = [claim_from_sentence(part, read_nothing if kind.is_keyed else reader) for part in parts]
     return [
         replace(
-            said, kind=kind.name,
-            subject=speaker if said.subject is None and kind.write is Write.MERGE else said.subject,
-            polarity=NEGATED if negated else said.polarity, confidence=confidence, meta={**said.meta, **meta},
+            claim, kind=kind.name,
+            subject=speaker if claim.subject is None and kind.write is WriteMode.MERGE else claim.subject,
+            polarity=NEGATED if is_negated else claim.polarity, confidence=confidence, meta={**claim.meta, **meta},
         )
-        for said in claims
+        for claim in claims
     ]  # fmt: skip
 
 
-def _value(one: Field, given: Any) -> Any:
+def _coerce_value(field_spec: Field, raw: Any) -> Any:
     """A field's value, if it is one; numerals and words for yes and no are understood."""
-    if given is None:
+    if raw is None:
         return None
-    match str(one.type):
+    match str(field_spec.type):
         case "string":
-            value: Any = _lines(given)
+            value: Any = _coerce_text(raw)
         case "boolean":
-            value = flag(given)
-        case sort:
-            value = _numeral(given, whole=sort == "integer")
-    return value if not one.enum or value in one.enum else None
+            value = parse_flag(raw)
+        case field_type:
+            value = _coerce_number(raw, is_integer=field_type == "integer")
+    return value if not field_spec.enum or value in field_spec.enum else None
 
 
-def _lines(given: Any) -> str | None:
+def _coerce_text(raw: Any) -> str | None:
     """A text with its lines, such as the steps of a skill, or a list as one."""
-    parts = given if isinstance(given, list) else given.splitlines() if isinstance(given, str) else [given]
-    text = "\n".join(filter(None, (line(part, CONTENT) for part in parts[:CONTENT])))
-    return text if text and len(text) <= CONTENT else None
+    parts = raw if isinstance(raw, list) else raw.splitlines() if isinstance(raw, str) else [raw]
+    text = "\n".join(filter(None, (to_line(part, CONTENT_LIMIT) for part in parts[:CONTENT_LIMIT])))
+    return text if text and len(text) <= CONTENT_LIMIT else None
 
 
-def _numeral(given: Any, *, whole: bool) -> int | float | None:
+def _coerce_number(raw: Any, *, is_integer: bool) -> int | float | None:
     try:
-        number = float(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else nan
-        return None if not isfinite(number) else int(number) if whole else number
+        number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else nan
+        return None if not isfinite(number) else int(number) if is_integer else number
     except (ValueError, OverflowError):
         return None
 
 
-def _shown(fact: Fact, width: int) -> str:
-    row = {"id": fact.id, "kind": fact.kind, "memory": snippet(fact.text, width), "since": iso(fact.updated_at)[:10]}
+def _format_fact(fact: Fact, width: int) -> str:
+    row = {"id": fact.id, "kind": fact.kind, "memory": make_snippet(fact.text, width), "since": format_iso(fact.updated_at)[:10]}
     return json.dumps(row, ensure_ascii=False)
 
 
-def _linked(link: Link) -> str:
+def _format_link(link: Link) -> str:
     return json.dumps({"from": link.src, "relation": link.rel, "to": link.dst, "weight": link.weight})
 
 
-def _touched(touch: Touch) -> str:
-    return json.dumps({"recalls": touch.count, "last": iso(touch.last) if touch.count else None})
+def _format_access(access: AccessCount) -> str:
+    return json.dumps({"recalls": access.count, "last": format_iso(access.last) if access.count else None})
 
 
 # The extractor --------------------------------------------------------------------------------------------------------
@@ -229,10 +229,10 @@ class ReactExtractor:
     """Lets a model look at what is held before it writes, for a bounded number of steps."""
 
     llm: ToolLLM
-    shelf: Callable[[Scope], Shelf] | None = None
-    rounds: int = ROUNDS
-    reader: Reader = unread
-    rules: Rules = field(default_factory=Rules)
+    memory_reader: Callable[[Scope], MemoryReader] | None = None
+    rounds: int = MAX_ROUNDS
+    reader: SentenceReader = read_nothing
+    options: GroundingOptions = field(default_factory=GroundingOptions)
 
     @property
     def name(self) -> str:
@@ -244,52 +244,52 @@ class ReactExtractor:
         """No: a model is asked."""
         return False
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """What is new in what was heard; nothing new is a good outcome."""
-        kinds = extractable(heard.ontology)
-        if not kinds or not any(map(spoken, heard.turns)):
-            return Extracted()
-        shelf = self.shelf(heard.scope) if self.shelf is not None else KnownShelf(heard.known)
-        held = {normalise(fact.text) for fact in heard.known}
-        named = {tool_name(kind): kind for kind in kinds}
-        work = _Work(heard, shelf, named, speaker_of(heard), self.reader, held)
-        usage, answer = yield from self._steps(work, tools_for(kinds))
-        settled = settle(heard, Ground(heard.turns), work.proposals, self.rules)
-        return extracted(settled, answer + Answer(dropped=tuple(work.dropped)), usage)
+        kinds = list_extractable_kinds(inputs.ontology)
+        if not kinds or not any(map(is_fact_source, inputs.turns)):
+            return ExtractionResult()
+        memory_reader = self.memory_reader(inputs.scope) if self.memory_reader is not None else StaticMemoryReader(inputs.nearby_facts)
+        known_texts = {normalise_text(fact.text) for fact in inputs.nearby_facts}
+        kinds_by_tool = {get_tool_name(kind): kind for kind in kinds}
+        session = _ToolSession(inputs, memory_reader, kinds_by_tool, get_speaker_name(inputs), self.reader, known_texts)
+        usage, parsed = yield from self._run_rounds(session, build_tools(kinds))
+        validated = validate_proposals(inputs, GroundingIndex(inputs.turns), session.proposals, self.options)
+        return build_result(validated, parsed + ParsedReply(rejected=tuple(session.rejected)), usage)
 
-    def _steps(self, work: _Work, tools: list[Tool]) -> Flow[tuple[Usage, Answer]]:
-        heard, usage = work.heard, Usage()
-        lines = [Line("user", f"{conversation(heard)}\n\nAlready held:\n{fenced('held', known(heard.known))}")]
+    def _run_rounds(self, session: _ToolSession, tools: list[Tool]) -> Flow[tuple[Usage, ParsedReply]]:
+        inputs, usage = session.inputs, Usage()
+        lines = [ChatLine("user", f"{render_conversation(inputs)}\n\nAlready held:\n{fence_as_data('held', format_memories(inputs.nearby_facts))}")]
         for number in range(self.rounds):
-            reply = yield from used(self.llm, heard.prompt or page("react"), lines, tools)
-            usage += cost(reply)
-            calls = reply.calls or _written(reply)
+            reply = yield from ask_llm_with_tools(self.llm, inputs.prompt or load_prompt("react"), lines, tools)
+            usage += get_reply_usage(reply)
+            calls = reply.calls or _parse_written_calls(reply)
             if not calls:
-                return usage, Answer() if number or _nothing(reply.text) else Answer(faults=(reply.text[:REPLY_LIMIT],))
-            lines.append(Line("assistant", reply.text[:REPLY_LIMIT], calls))
-            for place, wish in enumerate(calls):
-                said = (yield from work.use(wish)) if place < CALLS else "Not done: too many tools in one step."
-                lines.append(Line("tool", said, call_id=wish.id))
-            if work.done:
-                return usage, Answer()
-        return usage, Answer(warnings=(f"{self.name} was stopped after {self.rounds} steps.",))
+                return usage, ParsedReply() if number or _is_nothing_new(reply.text) else ParsedReply(unreadable_replies=(reply.text[:REPLY_LIMIT],))
+            lines.append(ChatLine("assistant", reply.text[:REPLY_LIMIT], calls))
+            for index, tool_call in enumerate(calls):
+                result = (yield from session.call_tool(tool_call)) if index < MAX_CALLS else "Not done: too many tools in one step."
+                lines.append(ChatLine("tool", result, call_id=tool_call.id))
+            if session.is_done:
+                return usage, ParsedReply()
+        return usage, ParsedReply(warnings=(f"{self.name} was stopped after {self.rounds} steps.",))
 
 
-def _nothing(text: str) -> bool:
+def _is_nothing_new(text: str) -> bool:
     """Whether a model says in words that nothing is new."""
-    said = text.strip()
-    return said in ("[]", "{}") or (len(said) <= BRIEFLY and _NOTHING.search(said) is not None)
+    stripped = text.strip()
+    return stripped in ("[]", "{}") or (len(stripped) <= SHORT_REPLY_LIMIT and _NOTHING_NEW.search(stripped) is not None)
 
 
-def _written(reply: ToolReply) -> tuple[ToolCall, ...]:
+def _parse_written_calls(reply: ToolReply) -> tuple[ToolCall, ...]:
     """Calls a model wrote down as text instead of making them."""
     if "{" not in reply.text:
         return ()
-    found = read_items(reply.text, ("calls", "tool_calls"), marks=("name", "tool"), most=CALLS, who="").items
-    items = [item for item in found if isinstance(item, Mapping)]
-    named = [(line(first(item, "name", "tool")), first(item, "arguments", "parameters", "input")) for item in items]
+    parsed_items = parse_items(reply.text, ("calls", "tool_calls"), item_keys=("name", "tool"), max_items=MAX_CALLS, label="").items
+    items = [item for item in parsed_items if isinstance(item, Mapping)]
+    calls = [(to_line(get_first(item, "name", "tool")), get_first(item, "arguments", "parameters", "input")) for item in items]
     return tuple(
         ToolCall(f"text-{number}", name, arguments if isinstance(arguments, Mapping) else {})
-        for number, (name, arguments) in enumerate(named)
-        if name is not None and (name in (*LOOKING, DONE) or name.startswith(EXTRACT))
+        for number, (name, arguments) in enumerate(calls)
+        if name is not None and (name in (*READ_TOOLS, DONE_TOOL) or name.startswith(WRITE_TOOL_PREFIX))
     )

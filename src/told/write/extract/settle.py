@@ -8,22 +8,22 @@ from typing import Final
 
 from told.core.entry import Claim
 from told.core.fact import QUARANTINE
-from told.core.text import normalise
+from told.core.text import normalise_text
 from told.core.when import ALWAYS
 from told.ports import Usage
-from told.write.extract.ground import SPEAKER, Ground, Place
-from told.write.extract.items import HYPOTHESIS, INFERRED, Proposal
-from told.write.extract.parse import DUPLICATE, Answer, once
-from told.write.messages import Turn
-from told.write.shape import QUARANTINED, Dropped, Extracted, Found, Heard
+from told.write.extract.ground import DEFAULT_SPEAKER, GroundingIndex, TextLocation
+from told.write.extract.items import HYPOTHESIS, INFERRED, ClaimProposal
+from told.write.extract.parse import DUPLICATE, ParsedReply, split_duplicates
+from told.write.messages import InputTurn
+from told.write.shape import QUARANTINED, RejectedClaim, ExtractionResult, ExtractedClaim, ExtractionInput
 
-USER: Final = "user"
+USER_ROLE: Final = "user"
 UNGROUNDED: Final = "its value is not in what was said"
-BY_ASSISTANT: Final = "only the assistant said so"
+ASSISTANT_ONLY: Final = "only the assistant said so"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GroundingOptions:
     """How strictly proposals are held against what was said.
 
     `strict` quarantines what cannot be found there; `replies` lets an assistant's own words count.
@@ -34,88 +34,88 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ValidationResult:
     """Claims in their places, and what was not let through."""
 
-    claims: tuple[Found, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    claims: tuple[ExtractedClaim, ...] = ()
+    rejected: tuple[RejectedClaim, ...] = ()
 
 
-def extracted(settled: Settled, answer: Answer, usage: Usage) -> Extracted:
+def build_result(validated: ValidationResult, parsed: ParsedReply, usage: Usage) -> ExtractionResult:
     """Claims in their places, with everything that is to be said of the answer they came from."""
-    dropped = (*answer.dropped, *settled.dropped)
-    return Extracted(settled.claims, (), (), dropped, answer.warnings, answer.faults, usage)
+    rejected = (*parsed.rejected, *validated.rejected)
+    return ExtractionResult(validated.claims, (), (), rejected, parsed.warnings, parsed.unreadable_replies, usage)
 
 
-def speaker_of(heard: Heard) -> str:
+def get_speaker_name(inputs: ExtractionInput) -> str:
     """Whom facts are about unless they say so: the user who speaks, by name if there is one name."""
-    names = {turn.evidence.name for turn in heard.turns if turn.evidence.role == USER}
-    return names.pop() or SPEAKER if len(names) == 1 else SPEAKER
+    names = {turn.evidence.name for turn in inputs.turns if turn.evidence.role == USER_ROLE}
+    return names.pop() or DEFAULT_SPEAKER if len(names) == 1 else DEFAULT_SPEAKER
 
 
-def settle(heard: Heard, ground: Ground, proposals: Iterable[Proposal], rules: Rules) -> Settled:
+def validate_proposals(inputs: ExtractionInput, grounding: GroundingIndex, proposals: Iterable[ClaimProposal], options: GroundingOptions) -> ValidationResult:
     """Every proposal as a claim in its place, or why it is none."""
-    fresh, again = once(proposals, lambda one: (normalise(one.claim.text), one.claim.polarity))
-    dropped = [Dropped(DUPLICATE, one.claim.text) for one in again]
-    claims: list[Found] = []
-    for one in fresh:
-        done = _settled(heard, ground, one, rules)
-        if isinstance(done, Dropped):
-            dropped.append(done)
+    unique, duplicates = split_duplicates(proposals, lambda proposal: (normalise_text(proposal.claim.text), proposal.claim.polarity))
+    rejected = [RejectedClaim(DUPLICATE, proposal.claim.text) for proposal in duplicates]
+    claims: list[ExtractedClaim] = []
+    for proposal in unique:
+        result = _validate_proposal(inputs, grounding, proposal, options)
+        if isinstance(result, RejectedClaim):
+            rejected.append(result)
         else:
-            claims.append(done)
-    return Settled(tuple(claims), tuple(dropped))
+            claims.append(result)
+    return ValidationResult(tuple(claims), tuple(rejected))
 
 
-def _settled(heard: Heard, ground: Ground, one: Proposal, rules: Rules) -> Found | Dropped:
-    quoted = ground.quote(one.quote) if one.quote else None
-    place = _placed(ground, one, quoted)
-    if place is None:
-        turn = quoted.turn if quoted else ground.last()
-        claim = signed(one.claim, heard.turns[turn], quoted.span if quoted else None)
-        return Found(quarantined(claim, UNGROUNDED) if rules.strict else _marked(claim), turn)
-    if place.unconfirmed and not rules.replies:
-        return Dropped(BY_ASSISTANT, one.claim.text, place.turn)
-    return Found(signed(one.claim, heard.turns[place.turn], place.span), place.turn)
+def _validate_proposal(inputs: ExtractionInput, grounding: GroundingIndex, proposal: ClaimProposal, options: GroundingOptions) -> ExtractedClaim | RejectedClaim:
+    quote_location = grounding.locate_quote(proposal.quote) if proposal.quote else None
+    location = _locate_proposal(grounding, proposal, quote_location)
+    if location is None:
+        turn = quote_location.turn if quote_location else grounding.get_fallback_turn()
+        claim = attach_source(proposal.claim, inputs.turns[turn], quote_location.span if quote_location else None)
+        return ExtractedClaim(quarantine_claim(claim, UNGROUNDED) if options.strict else _mark_ungrounded(claim), turn)
+    if location.unconfirmed and not options.replies:
+        return RejectedClaim(ASSISTANT_ONLY, proposal.claim.text, location.turn)
+    return ExtractedClaim(attach_source(proposal.claim, inputs.turns[location.turn], location.span), location.turn)
 
 
-def _placed(ground: Ground, one: Proposal, quoted: Place | None) -> Place | None:
+def _locate_proposal(grounding: GroundingIndex, proposal: ClaimProposal, quote_location: TextLocation | None) -> TextLocation | None:
     """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
-    claim = one.claim
-    if quoted is not None and not quoted.unconfirmed:
-        places = [place for place in (quoted, ground.consents(quoted)) if place is not None]
-        if any(ground.holds(claim, place) for place in places):
-            return quoted
-    place = ground.said(claim)
-    if place is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, SPEAKER):
-        return ground.find(str(claim.subject))
-    return place
+    claim = proposal.claim
+    if quote_location is not None and not quote_location.unconfirmed:
+        candidates = [location for location in (quote_location, grounding.find_confirmed_turn(quote_location)) if location is not None]
+        if any(grounding.is_claim_at(claim, location) for location in candidates):
+            return quote_location
+    location = grounding.locate_claim(claim)
+    if location is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, DEFAULT_SPEAKER):
+        return grounding.find_value(str(claim.subject))
+    return location
 
 
-def signed(claim: Claim, turn: Turn, span: tuple[int, int] | None) -> Claim:
+def attach_source(claim: Claim, turn: InputTurn, span: tuple[int, int] | None) -> Claim:
     """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
-    said = turn.evidence
+    evidence = turn.evidence
     return replace(
-        _of(claim, said.name if said.role == USER else None),
-        span=span, role=said.role, actor=said.name, said_at=said.said_at, source=said.source,
+        _name_subject(claim, evidence.name if evidence.role == USER_ROLE else None),
+        span=span, role=evidence.role, actor=evidence.name, said_at=evidence.said_at, source=evidence.source,
         valid=turn.valid if claim.valid == ALWAYS else claim.valid,
     )  # fmt: skip
 
 
-def _of(claim: Claim, name: str | None) -> Claim:
+def _name_subject(claim: Claim, name: str | None) -> Claim:
     """The claim about whoever said it, by name where there is one."""
-    if name is None or claim.subject not in (None, SPEAKER):
+    if name is None or claim.subject not in (None, DEFAULT_SPEAKER):
         return claim
-    head, rest = claim.text[: len(SPEAKER)], claim.text[len(SPEAKER) :]
-    text = f"{name}{rest}" if head == SPEAKER and rest[:1] in (" ", "'", "\u2019") else claim.text
+    head, rest = claim.text[: len(DEFAULT_SPEAKER)], claim.text[len(DEFAULT_SPEAKER) :]
+    text = f"{name}{rest}" if head == DEFAULT_SPEAKER and rest[:1] in (" ", "'", "\u2019") else claim.text
     return replace(claim, text=text, subject=claim.subject and name)
 
 
-def quarantined(claim: Claim, why: str) -> Claim:
+def quarantine_claim(claim: Claim, reason: str) -> Claim:
     """The claim as it waits for somebody to look at it; its own kind and the reason stand in its metadata."""
-    meta = {**claim.meta, "kind": claim.kind, "why": why, "modality": claim.modality}
+    meta = {**claim.meta, "kind": claim.kind, "why": reason, "modality": claim.modality}
     return replace(claim, kind=QUARANTINE, modality=QUARANTINED, meta=meta)
 
 
-def _marked(claim: Claim) -> Claim:
+def _mark_ungrounded(claim: Claim) -> Claim:
     return replace(claim, meta={**claim.meta, "grounded": False})

@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from told.core.fact import QUARANTINE, UNLISTED, Fact, Link
-from told.core.filter import parse
-from told.core.query import LATEST, AsOf, Find, Touch
+from told.core.fact import QUARANTINE, UNLISTED_KINDS, Fact, Link
+from told.core.filter import parse_filter
+from told.core.query import LATEST, AsOf, FactQuery, AccessCount
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ports import Store
 
 
-class Shelf(Protocol):
+class MemoryReader(Protocol):
     """The memories of a scope, to be read."""
 
-    def read(self, id: str) -> Flow[Fact | None]:
+    def read_memory(self, id: str) -> Flow[Fact | None]:
         """The memory of this id as it is held now, if it is here."""
 
-    def list(self, kind: str) -> Flow[Sequence[Fact]]:
+    def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
         """The memories of a kind, or of every kind if it is empty, the newest last."""
 
-    def relations(self, id: str) -> Flow[Sequence[Link]]:
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:
         """What leads to and from a memory."""
 
-    def access_stats(self, id: str) -> Flow[Touch | None]:
+    def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
         """How often a memory was recalled and when last; None if it is not here."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoreShelf:
+class StoreMemoryReader:
     """The shelf of a store; `now` decides what has expired."""
 
     store: Store
@@ -39,53 +39,53 @@ class StoreShelf:
     now: int
     limit: int = 50
 
-    def read(self, id: str) -> Flow[Fact | None]:
+    def read_memory(self, id: str) -> Flow[Fact | None]:
         """The memory of this id, if the scope covers it and it is not in doubt."""
-        fact = yield from call(self.store.fact, self.scope.account, id)
+        fact = yield from call(self.store.get_fact, self.scope.account, id)
         return fact if fact is not None and fact.kind != QUARANTINE and self.scope.covers(fact.scope) else None
 
-    def list(self, kind: str) -> Flow[Sequence[Fact]]:
+    def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
         """The newest of a kind, oldest first."""
-        find = Find(self.scope, AsOf(LATEST, self.now), parse({"kind": kind} if kind else None))
-        facts = yield from call(self.store.facts, find)
-        return [fact for fact in facts if fact.kind not in UNLISTED][-self.limit :]
+        query = FactQuery(self.scope, AsOf(LATEST, self.now), parse_filter({"kind": kind} if kind else None))
+        facts = yield from call(self.store.find_facts, query)
+        return [fact for fact in facts if fact.kind not in UNLISTED_KINDS][-self.limit :]
 
-    def relations(self, id: str) -> Flow[Sequence[Link]]:
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:
         """The links of a memory of the scope to others of it."""
-        if (yield from self.read(id)) is None:
+        if (yield from self.read_memory(id)) is None:
             return ()
-        links = yield from call(self.store.links, self.scope.account, [id])
+        links = yield from call(self.store.find_links, self.scope.account, [id])
         return [link for link in links if self.scope.covers(link.scope)][: self.limit]
 
-    def access_stats(self, id: str) -> Flow[Touch | None]:
+    def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
         """The recalls of a memory of the scope."""
-        if (yield from self.read(id)) is None:
+        if (yield from self.read_memory(id)) is None:
             return None
-        touches = yield from call(self.store.touched, self.scope.account, [id])
-        return touches.get(id, Touch(0, 0))
+        counts = yield from call(self.store.access_counts, self.scope.account, [id])
+        return counts.get(id, AccessCount(0, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class KnownShelf:
+class StaticMemoryReader:
     """A shelf of the few memories that came with what was heard, where there is no store to look into."""
 
     facts: tuple[Fact, ...] = ()
 
-    def read(self, id: str) -> Flow[Fact | None]:
+    def read_memory(self, id: str) -> Flow[Fact | None]:
         """The memory of this id, if it came along."""
         return next((fact for fact in self.facts if fact.id == id), None)
         yield  # a flow, though it asks for nothing
 
-    def list(self, kind: str) -> Flow[Sequence[Fact]]:
+    def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
         """Those of a kind."""
         return [fact for fact in self.facts if kind in ("", fact.kind)]
         yield  # a flow, though it asks for nothing
 
-    def relations(self, id: str) -> Flow[Sequence[Link]]:  # noqa: ARG002 - a shelf without links
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:  # noqa: ARG002 - a shelf without links
         """None are known."""
         return ()
         yield  # a flow, though it asks for nothing
 
-    def access_stats(self, id: str) -> Flow[Touch | None]:
+    def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
         """Never recalled, as far as is known."""
-        return None if (yield from self.read(id)) is None else Touch(0, 0)
+        return None if (yield from self.read_memory(id)) is None else AccessCount(0, 0)

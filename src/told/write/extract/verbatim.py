@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from told.core.entry import Claim
 from told.flow import Flow
-from told.write.messages import Turn
-from told.write.shape import Extracted, Found, Heard
+from told.write.messages import InputTurn
+from told.write.shape import ExtractionResult, ExtractedClaim, ExtractionInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class VerbatimExtractor:
     name: str = "verbatim"
     local: bool = True
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:  # noqa: ARG002 - nothing is taken from it
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:  # noqa: ARG002 - nothing is taken from it
         """No claims."""
-        return Extracted()
+        return ExtractionResult()
         yield  # a flow, though it asks for nothing
 
 
@@ -31,16 +31,16 @@ class KindExtractor:
     name: str = "user"
     local: bool = True
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """A claim for each turn in which its speaker says anything."""
-        said = ((place, turn) for place, turn in enumerate(heard.turns) if turn.evidence.content)
-        return Extracted(tuple(Found(_whole(turn, self.kind), place) for place, turn in said))
+        numbered_turns = ((number, turn) for number, turn in enumerate(inputs.turns) if turn.evidence.content)
+        return ExtractionResult(tuple(ExtractedClaim(_turn_to_claim(turn, self.kind), number) for number, turn in numbered_turns))
         yield  # a flow, though it asks for nothing
 
 
-def _whole(turn: Turn, kind: str) -> Claim:
-    said = turn.evidence
+def _turn_to_claim(turn: InputTurn, kind: str) -> Claim:
+    evidence = turn.evidence
     return Claim(
-        said.content, kind, valid=turn.valid, span=(0, len(said.content)), role=said.role, actor=said.name,
-        said_at=said.said_at, source=said.source,
+        evidence.content, kind, valid=turn.valid, span=(0, len(evidence.content)), role=evidence.role, actor=evidence.name,
+        said_at=evidence.said_at, source=evidence.source,
     )  # fmt: skip

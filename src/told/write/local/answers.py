@@ -6,73 +6,73 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from told.write.local.attributes import favourite, value_at, values_at
-from told.write.local.people import household
-from told.write.local.render import article, sentence
-from told.write.local.said import BARE, Said, Talk
+from told.write.local.attributes import build_favourite, parse_value, parse_values
+from told.write.local.people import parse_household
+from told.write.local.render import add_article, build_sentence
+from told.write.local.said import FRAGMENT_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who, subject_at, titled
-from told.write.local.tables import pattern, sections, spelled
-from told.write.local.verb import verb_at
+from told.write.local.speaker import Referent, parse_subject, capitalise_name
+from told.write.local.tables import get_pattern, load_sections, expand_macros
+from told.write.local.verb import parse_verb
 
-_LONGEST = 12
-_TAIL = 400
+_MAX_WORDS = 12
+_TAIL_LENGTH = 400
 """How much of the end of a turn may hold the question it ends with."""
 
 
 @cache
-def _questions() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _load_questions() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple(
-        (head, re.compile(rf"\b(?:{spelled('|'.join(asked))})\b[^?]*\?\s*$", re.IGNORECASE))
-        for head, asked in sections("answers.txt").items()
+        (head, re.compile(rf"\b(?:{expand_macros('|'.join(forms))})\b[^?]*\?\s*$", re.IGNORECASE))
+        for head, forms in load_sections("answers.txt").items()
     )
 
 
-def answered(talk: Talk, question: str) -> Iterator[Said]:
+def parse_answer(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
     """What the first words of a turn say as the answer to the question before it."""
-    yield from _mine(talk, question)
-    if "?" not in question or pattern("answers.no_answer").match(talk.text):
+    yield from _parse_own_favourite(ctx, question)
+    if "?" not in question or get_pattern("answers.no_answer").match(ctx.text):
         return
-    asked = question[-_TAIL:].replace("\u2019", "'")
-    for head, form in _questions():
-        if found := form.search(asked):
-            yield from _answers(talk, head, found.groupdict().get("topic") or "")
+    tail = question[-_TAIL_LENGTH:].replace("\u2019", "'")
+    for head, question_pattern in _load_questions():
+        if match := question_pattern.search(tail):
+            yield from _parse_answer_values(ctx, head, match.groupdict().get("topic") or "")
             return
 
 
-def _mine(talk: Talk, said: str) -> Iterator[Said]:
+def _parse_own_favourite(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
     """What "mine is Kotlin" says when somebody has just named a favourite of theirs."""
-    mine = pattern("answers.mine").match(talk.text)
-    theirs = pattern("answers.theirs").search(said[-_TAIL:]) if mine else None
-    if mine and theirs:
-        value = value_at(talk.text, mine.start("value"), mine.end("value"), "thing")
+    own_match = get_pattern("answers.mine").match(ctx.text)
+    their_match = get_pattern("answers.theirs").search(question[-_TAIL_LENGTH:]) if own_match else None
+    if own_match and their_match:
+        value = parse_value(ctx.text, own_match.start("value"), own_match.end("value"), "thing")
         if value is not None:
-            yield favourite(talk.speaker, theirs["topic"].lower(), value, mine.start("value"), value.end)
+            yield build_favourite(ctx.speaker, their_match["topic"].lower(), value, own_match.start("value"), value.end)
 
 
-def _answers(talk: Talk, head: str, topic: str) -> Iterator[Said]:
-    predicate, sort, phrase = head.split(" | ")
-    filler = pattern("answers.filler").match(talk.text)
+def _parse_answer_values(ctx: TurnContext, head: str, topic: str) -> Iterator[RuleClaim]:
+    predicate, value_type, phrase = head.split(" | ")
+    filler = get_pattern("answers.filler").match(ctx.text)
     start = filler.end() if filler else 0
-    stop = pattern("answers.sentence_end").search(talk.text, start)
-    end = stop.start() if stop else len(talk.text)
-    if (stop and stop[0] == "?") or len(talk.text[start:end].split()) > _LONGEST or _is_sentence(talk, start, end):
+    end_match = get_pattern("answers.sentence_end").search(ctx.text, start)
+    end = end_match.start() if end_match else len(ctx.text)
+    if (end_match and end_match[0] == "?") or len(ctx.text[start:end].split()) > _MAX_WORDS or _is_sentence(ctx, start, end):
         return
-    if sort == "people":
-        yield from household(talk, Clause(start, end, lead=start), Who(talk.speaker, first=True), start)
+    if value_type == "people":
+        yield from parse_household(ctx, Clause(start, end, lead=start), Referent(ctx.speaker, is_speaker=True), start)
         return
-    for value in values_at(talk.text, start, end) if sort == "things" else [value_at(talk.text, start, end, sort)]:
+    for value in parse_values(ctx.text, start, end) if value_type == "things" else [parse_value(ctx.text, start, end, value_type)]:
         if value is None:
             continue
         if topic:
-            yield favourite(talk.speaker, topic.lower(), value, value.start, value.end)
+            yield build_favourite(ctx.speaker, topic.lower(), value, value.start, value.end)
             continue
-        shown = titled(value.text) if sort == "name" else value.text
-        text = sentence(talk.speaker, phrase.replace("{a}", article(shown)).replace("{}", shown))
-        yield Said(talk.speaker, predicate, shown, text, value.start, value.end, confidence=BARE)
+        shown = capitalise_name(value.text) if value_type == "name" else value.text
+        text = build_sentence(ctx.speaker, phrase.replace("{a}", add_article(shown)).replace("{}", shown))
+        yield RuleClaim(ctx.speaker, predicate, shown, text, value.start, value.end, confidence=FRAGMENT_CONFIDENCE)
 
 
-def _is_sentence(talk: Talk, start: int, end: int) -> bool:
+def _is_sentence(ctx: TurnContext, start: int, end: int) -> bool:
     """Whether the answer has a subject and a verb of its own, and so needs no question to be understood."""
-    subject = subject_at(talk.text, start, end, talk.speaker, None)
-    return subject is not None and verb_at(talk.text, subject.at, end) is not None
+    subject = parse_subject(ctx.text, start, end, ctx.speaker, None)
+    return subject is not None and parse_verb(ctx.text, subject.verb_start, end) is not None

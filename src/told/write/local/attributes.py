@@ -9,160 +9,160 @@ from functools import cache
 from typing import Final
 
 from told.write.local import dates, people
-from told.write.local.render import article, sentence, theirs, when
-from told.write.local.said import ASSERTED, NEGATED, Said, Talk
+from told.write.local.render import add_article, build_sentence, to_third_person, format_interval
+from told.write.local.said import ASSERTED, NEGATED, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import USER, Who, titled
-from told.write.local.tables import pattern, sections
-from told.write.local.value import CHECKS, Value, is_name, is_thing, items, trimmed, until
+from told.write.local.speaker import DEFAULT_SPEAKER, Referent, capitalise_name
+from told.write.local.tables import get_pattern, load_sections
+from told.write.local.value import VALUE_CHECKS, ValueSpan, is_name, is_thing, split_items, trim_value, find_value_end
 
-_VAGUE: Final = frozenset("thing things part one way of person is".split())
+_VAGUE_TOPICS: Final = frozenset("thing things part one way of person is".split())
 
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
     predicate: str
-    sort: str
+    value_type: str
     phrase: str
 
 
 @cache
-def _attributes() -> dict[str, _Attribute]:
+def _load_attributes() -> dict[str, _Attribute]:
     return {
         noun: _Attribute(*(*row.split(" | "), "")[:3])
-        for nouns, (row, *_) in sections("attributes.txt").items()
+        for nouns, (row, *_) in load_sections("attributes.txt").items()
         for noun in nouns.split("|")
     }
 
 
-def attribute(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_attribute(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What a clause says of an attribute it names."""
-    text, start, end = talk.text, clause.start, clause.end
-    if found := pattern("attributes.frame").match(text, start, end):
-        owner = _owner(talk, found)
+    text, start, end = ctx.text, clause.start, clause.end
+    if match := get_pattern("attributes.frame").match(text, start, end):
+        owner = _find_owner(ctx, match)
         if owner is not None:
-            yield from _valued(talk, clause, found, owner)
-    elif found := pattern("attributes.listed").match(text, start, end):
-        if pattern("noted.not_mine").search(text) is None:
-            yield from _valued(talk, clause, found, talk.speaker)
-    elif found := pattern("attributes.bare").match(text, start, end):
-        yield from _valued(talk, clause, found, talk.speaker)
-    elif found := pattern("attributes.turned").match(text, start, end):
-        value = trimmed(text, *found.span("value"))
-        if is_thing(value.text) and found["topic"].lower().split()[0] not in _VAGUE:
-            yield favourite(talk.speaker, found["topic"].lower(), value, start, found.end())
+            yield from _parse_attribute_values(ctx, clause, match, owner)
+    elif match := get_pattern("attributes.listed").match(text, start, end):
+        if get_pattern("noted.not_mine").search(text) is None:
+            yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
+    elif match := get_pattern("attributes.bare").match(text, start, end):
+        yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
+    elif match := get_pattern("attributes.turned").match(text, start, end):
+        value = trim_value(text, *match.span("value"))
+        if is_thing(value.text) and match["topic"].lower().split()[0] not in _VAGUE_TOPICS:
+            yield build_favourite(ctx.speaker, match["topic"].lower(), value, start, match.end())
 
 
-def _owner(talk: Talk, found: re.Match[str]) -> str | None:
+def _find_owner(ctx: TurnContext, match: re.Match[str]) -> str | None:
     """Whose attribute it is, if that can be told."""
-    if found["my"]:
-        return talk.speaker
-    if found["user"]:
-        return USER
-    if found["kin"]:
-        return f"{talk.speaker}'s {found['kin'].split(None, 1)[1].lower()}"
-    if found["named"]:
-        return titled(found["named"]) if is_name(found["named"], known=True) else None
-    if found["the"]:
-        return talk.speaker if (found["noun"] or "").lower().endswith(("deadline", "due date")) else None
-    return talk.last.name if talk.last is not None else None
+    if match["my"]:
+        return ctx.speaker
+    if match["user"]:
+        return DEFAULT_SPEAKER
+    if match["kin"]:
+        return f"{ctx.speaker}'s {match['kin'].split(None, 1)[1].lower()}"
+    if match["named"]:
+        return capitalise_name(match["named"]) if is_name(match["named"], require_known=True) else None
+    if match["the"]:
+        return ctx.speaker if (match["noun"] or "").lower().endswith(("deadline", "due date")) else None
+    return ctx.last_referent.name if ctx.last_referent is not None else None
 
 
-def favourite(owner: str, topic: str, value: Value, start: int, end: int) -> Said:
+def build_favourite(owner: str, topic: str, value: ValueSpan, start: int, end: int) -> RuleClaim:
     """The one thing of its sort that somebody likes best; a topic in the plural is the same topic."""
-    single = topic.removesuffix("s") if not topic.endswith("ss") else topic
-    slug = re.sub(r"[^a-z0-9]+", "_", single)
-    text = f"{owner}'s favourite {topic} {'is' if single == topic else 'are'} {theirs(value.text)}"
-    return Said(owner, f"favourite_{slug}", value.text, text, start, end)
+    singular = topic.removesuffix("s") if not topic.endswith("ss") else topic
+    slug = re.sub(r"[^a-z0-9]+", "_", singular)
+    text = f"{owner}'s favourite {topic} {'is' if singular == topic else 'are'} {to_third_person(value.text)}"
+    return RuleClaim(owner, f"favourite_{slug}", value.text, text, start, end)
 
 
-def _valued(talk: Talk, clause: Clause, found: re.Match[str], owner: str) -> Iterator[Said]:
+def _parse_attribute_values(ctx: TurnContext, clause: Clause, match: re.Match[str], owner: str) -> Iterator[RuleClaim]:
     """The attribute with each value that stands behind it."""
-    denied = bool(found.groupdict().get("no"))
-    if found["topic"]:
-        several = found["topic"].lower().endswith("s") and not found["topic"].lower().endswith("ss")
-        value = value_at(talk.text, found.end(), clause.end, "whole" if several else "thing")
-        if value and found["topic"].lower().split()[0] not in _VAGUE and not denied:
-            yield favourite(owner, found["topic"].lower(), value, clause.start, value.end)
+    is_negated = bool(match.groupdict().get("no"))
+    if match["topic"]:
+        is_plural = match["topic"].lower().endswith("s") and not match["topic"].lower().endswith("ss")
+        value = parse_value(ctx.text, match.end(), clause.end, "whole" if is_plural else "thing")
+        if value and match["topic"].lower().split()[0] not in _VAGUE_TOPICS and not is_negated:
+            yield build_favourite(owner, match["topic"].lower(), value, clause.start, value.end)
         return
-    noun = found["noun"].lower()
-    row = _attributes()[noun]
-    several = row.sort == "things"
-    at, end = found.end(), clause.end
-    for value in values_at(talk.text, at, end) if several else [value_at(talk.text, at, end, row.sort)]:
-        if value is None or (denied and row.predicate == "goal"):
+    noun = match["noun"].lower()
+    row = _load_attributes()[noun]
+    is_plural = row.value_type == "things"
+    start, end = match.end(), clause.end
+    for value in parse_values(ctx.text, start, end) if is_plural else [parse_value(ctx.text, start, end, row.value_type)]:
+        if value is None or (is_negated and row.predicate == "goal"):
             continue
-        if noun == "name" and found.groupdict().get("kin"):
+        if noun == "name" and match.groupdict().get("kin"):
             relation = owner.rpartition(" ")[2]
-            talk.last = Who(titled(value.text), relation=relation)
-            yield people.related(talk.speaker, relation, titled(value.text), clause.start, value.end)
+            ctx.last_referent = Referent(capitalise_name(value.text), relation=relation)
+            yield people.build_relation_claim(ctx.speaker, relation, capitalise_name(value.text), clause.start, value.end)
         else:
-            yield _dated(talk, _said(owner, noun, row, value, clause.start, denied))
+            yield _date_deadline(ctx, _build_attribute_claim(owner, noun, row, value, clause.start, is_negated))
 
 
-def _said(owner: str, noun: str, row: _Attribute, value: Value, start: int, denied: bool) -> Said:
-    shown = titled(value.text) if row.sort == "name" else value.text
-    polarity = NEGATED if denied else ASSERTED
-    phrase = row.phrase.replace("{a}", article(shown)).replace("{}", theirs(shown))
+def _build_attribute_claim(owner: str, noun: str, row: _Attribute, value: ValueSpan, start: int, is_negated: bool) -> RuleClaim:
+    shown = capitalise_name(value.text) if row.value_type == "name" else value.text
+    polarity = NEGATED if is_negated else ASSERTED
+    phrase = row.phrase.replace("{a}", add_article(shown)).replace("{}", to_third_person(shown))
     if not phrase:
-        is_ = ("are" if noun.endswith("s") else "is") + (" not" if denied else "")
-        to = " to" if row.sort == "vp" and not shown.split()[0].endswith("ing") else ""
-        text = f"{owner}'s {noun} {is_}{to} {theirs(shown)}"
+        verb = ("are" if noun.endswith("s") else "is") + (" not" if is_negated else "")
+        infinitive = " to" if row.value_type == "vp" and not shown.split()[0].endswith("ing") else ""
+        text = f"{owner}'s {noun} {verb}{infinitive} {to_third_person(shown)}"
     else:
-        text = sentence(owner, phrase, polarity)
-    return Said(owner, row.predicate, shown, text, start, value.end, polarity)
+        text = build_sentence(owner, phrase, polarity)
+    return RuleClaim(owner, row.predicate, shown, text, start, value.end, polarity)
 
 
-def _dated(talk: Talk, said: Said) -> Said:
+def _date_deadline(ctx: TurnContext, claim: RuleClaim) -> RuleClaim:
     """A deadline with its day: the word for it will mean another day tomorrow."""
-    if said.predicate != "deadline":
-        return said
-    time = dates.named(said.object, 0, len(said.object), talk.clock, ahead=True)
-    return replace(said, text=f"{said.subject}'s deadline is {time.interval}", valid=time.interval) if time else said
+    if claim.predicate != "deadline":
+        return claim
+    time = dates.find_time(claim.object, 0, len(claim.object), ctx.speech_time, is_future=True)
+    return replace(claim, text=f"{claim.subject}'s deadline is {time.interval}", valid=time.interval) if time else claim
 
 
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-def values_at(text: str, at: int, end: int) -> list[Value]:
+def parse_values(text: str, start: int, end: int) -> list[ValueSpan]:
     """The things that are listed at a place."""
-    return [item for item in items(text, at, until(text, at, end)) if is_thing(item.text)]
+    return [item for item in split_items(text, start, find_value_end(text, start, end)) if is_thing(item.text)]
 
 
-def value_at(text: str, at: int, end: int, sort: str) -> Value | None:
+def parse_value(text: str, start: int, end: int, value_type: str) -> ValueSpan | None:
     """The one value that stands at a place, if it is of the right sort."""
-    if sort in ("number", "email", "phone", "pronouns"):
-        found = pattern(f"value.{sort}").match(text, at, end)
-        return Value(found["value"], *found.span("value")) if found else None
-    if sort == "date":
-        return dates.day_at(text, at, end)
-    stop = until(text, at, end)
-    value = trimmed(text, at, stop if sort == "whole" else _first_comma(text, at, stop, keep=sort == "place"))
-    if sort == "name":
-        value = _name(value)
-    return value if value.text and _is(sort, value, text[at:stop]) else None
+    if value_type in ("number", "email", "phone", "pronouns"):
+        match = get_pattern(f"value.{value_type}").match(text, start, end)
+        return ValueSpan(match["value"], *match.span("value")) if match else None
+    if value_type == "date":
+        return dates.match_day(text, start, end)
+    stop = find_value_end(text, start, end)
+    value = trim_value(text, start, stop if value_type == "whole" else _find_value_comma(text, start, stop, keep=value_type == "place"))
+    if value_type == "name":
+        value = _trim_name(value)
+    return value if value.text and _is_of_type(value_type, value, text[start:stop]) else None
 
 
-def _is(sort: str, value: Value, said: str) -> bool:
-    match sort:
+def _is_of_type(value_type: str, value: ValueSpan, source_text: str) -> bool:
+    match value_type:
         case "proper":
             return value.text[:1].isupper() and len(value.text.split()) <= 4
         case "model":
-            return value.text[:1].isupper() or (said.lower().startswith(("a ", "an ")) and is_thing(value.text, 4))
+            return value.text[:1].isupper() or (source_text.lower().startswith(("a ", "an ")) and is_thing(value.text, 4))
         case "vp":
-            return len(value.text.split()) >= 2 and CHECKS["vp"](value.text)
-    return CHECKS[sort](value.text)
+            return len(value.text.split()) >= 2 and VALUE_CHECKS["vp"](value.text)
+    return VALUE_CHECKS[value_type](value.text)
 
 
-def _name(value: Value) -> Value:
+def _trim_name(value: ValueSpan) -> ValueSpan:
     """A name ends before what is no part of one."""
-    cut = pattern("attributes.name_end").search(value.text)
-    return value if cut is None else Value(value.text[: cut.start()], value.start, value.start + cut.start())
+    end_match = get_pattern("attributes.name_end").search(value.text)
+    return value if end_match is None else ValueSpan(value.text[: end_match.start()], value.start, value.start + end_match.start())
 
 
-def _first_comma(text: str, at: int, end: int, *, keep: bool) -> int:
-    found = re.compile(r",(?!\d)").search(text, at, end)
-    comma = found.start() if found else -1
+def _find_value_comma(text: str, start: int, end: int, *, keep: bool) -> int:
+    comma_match = re.compile(r",(?!\d)").search(text, start, end)
+    comma = comma_match.start() if comma_match else -1
     if comma < 0 or (keep and re.match(r",\s*[A-Z][\w.]+(?:\s[A-Z]\w+)?\s*$", text[comma:end])):
         return end
     return comma
@@ -171,19 +171,19 @@ def _first_comma(text: str, at: int, end: int, *, keep: bool) -> int:
 # --------------------------------------------------------------------------------------------------------- appointments
 
 
-def appointment(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What "my flight is on 3 March" says: something with its day."""
-    found = pattern("attributes.appointment").match(talk.text, clause.start, clause.end)
-    if found is None or not _dated_at(talk, found.end(), clause.end):
+    match = get_pattern("attributes.appointment").match(ctx.text, clause.start, clause.end)
+    if match is None or not _has_date_at(ctx, match.end(), clause.end):
         return
-    time = dates.named(talk.text, max(clause.start, found.end() - len(" on ")), clause.end, talk.clock, ahead=True)
+    time = dates.find_time(ctx.text, max(clause.start, match.end() - len(" on ")), clause.end, ctx.speech_time, is_future=True)
     if time is not None:
-        noun = found["noun"].strip()
-        text = f"{talk.speaker} has {article(theirs(noun))}{when(time.interval)}"
-        yield Said(talk.speaker, "plans", noun, text, clause.start, time.end, modality="planned", valid=time.interval)
+        noun = match["noun"].strip()
+        text = f"{ctx.speaker} has {add_article(to_third_person(noun))}{format_interval(time.interval)}"
+        yield RuleClaim(ctx.speaker, "plans", noun, text, clause.start, time.end, modality="planned", valid=time.interval)
 
 
-def _dated_at(talk: Talk, at: int, end: int) -> bool:
+def _has_date_at(ctx: TurnContext, start: int, end: int) -> bool:
     """Whether a time stands right here, rather than somewhere behind."""
-    day = dates.day_at(talk.text, at, end)
-    return day is not None or dates.named(talk.text, at, min(end, at + 12), talk.clock) is not None
+    day = dates.match_day(ctx.text, start, end)
+    return day is not None or dates.find_time(ctx.text, start, min(end, start + 12), ctx.speech_time) is not None

@@ -8,38 +8,38 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from told.write.local.tables import pattern
+from told.write.local.tables import get_pattern
 
-_STRAIGHT: Final = str.maketrans("\u2018\u2019\u02bc`\u00a0\u2009\t", "''''   ")
-_FOREIGN: Final = ("fenced", "inline", "quoted_line", "address", "task", "role_play", "made_up")
-LONGEST: Final = 6000
+_PUNCTUATION_TABLE: Final = str.maketrans("\u2018\u2019\u02bc`\u00a0\u2009\t", "''''   ")
+_MASKED_PATTERNS: Final = ("fenced", "inline", "quoted_line", "address", "task", "role_play", "made_up")
+MAX_TURN_CHARS: Final = 6000
 """How many characters of a turn are read; what is longer is a document, not somebody speaking of themselves."""
 
 
-def plain_speech(text: str) -> str:
+def mask_foreign_text(text: str) -> str:
     """The text in the same length, blank where it is not the speaker's own statement."""
-    text = text[:LONGEST]
-    for name in _FOREIGN:
-        text = pattern(f"clean.{name}").sub(_blank, text)
-    text = pattern("clean.quotation").sub(_blank_if_speech, text)
+    text = text[:MAX_TURN_CHARS]
+    for name in _MASKED_PATTERNS:
+        text = get_pattern(f"clean.{name}").sub(_blank_match, text)
+    text = get_pattern("clean.quotation").sub(_blank_quoted_speech, text)
     if "\n" in text:
-        text = pattern("clean.code_line").sub(_blank, text)
-    text = text.translate(_STRAIGHT)
-    return pattern("clean.too").sub("to ", text)
+        text = get_pattern("clean.code_line").sub(_blank_match, text)
+    text = text.translate(_PUNCTUATION_TABLE)
+    return get_pattern("clean.too").sub("to ", text)
 
 
-def without_colons(text: str) -> str:
+def strip_colons(text: str) -> str:
     """The text without the colons that only lead on: "I like: tea" is "I like tea"."""
-    return pattern("clean.colon").sub(" ", text) if ":" in text else text
+    return get_pattern("clean.colon").sub(" ", text) if ":" in text else text
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_match(match: re.Match[str]) -> str:
     return re.sub(r"\S", " ", match[0])
 
 
-def _blank_if_speech(match: re.Match[str]) -> str:
+def _blank_quoted_speech(match: re.Match[str]) -> str:
     """A quotation is blanked if somebody speaks in it; a quoted name loses only its marks."""
     inner = match[0][1:-1]
-    if len(inner.split()) > 4 or pattern("clean.first_person").search(inner):
-        return _blank(match)
+    if len(inner.split()) > 4 or get_pattern("clean.first_person").search(inner):
+        return _blank_match(match)
     return f" {inner} "

@@ -8,101 +8,101 @@ from dataclasses import replace
 from typing import Final
 
 from told.write.local import dates
-from told.write.local.render import sentence, theirs, when
-from told.write.local.said import HEDGED, NEGATED, STATED, Said, Talk
+from told.write.local.render import build_sentence, to_third_person, format_interval
+from told.write.local.said import HEDGED_CONFIDENCE, NEGATED, STATED_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who, subject_at
-from told.write.local.tables import pattern, words
-from told.write.local.value import Value, trimmed, until
-from told.write.local.verb import ING, PAST, PRESENT, Verb
+from told.write.local.speaker import Referent, parse_subject
+from told.write.local.tables import get_pattern, load_words
+from told.write.local.value import ValueSpan, trim_value, find_value_end
+from told.write.local.verb import ING, PAST, PRESENT, ParsedVerb
 
-_LONGEST: Final = 12
+_MAX_ACTIVITY_WORDS: Final = 12
 
 
-def done(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+def parse_activity(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
     """A habit, an event or a plan."""
-    stance = verb.stance
-    often = pattern("doings.often").search(talk.text, clause.lead, clause.end)
-    if stance.ended and often and not stance.negated and verb.lemma not in words("NO_HABITS"):
-        for said in _habit(talk, clause, who, verb, often):
-            text = said.text.replace(f"{who.name} ", f"{who.name} no longer ", 1)
-            yield replace(said, polarity=NEGATED, text=text)
-    if stance.perfect and stance.tense == ING and not stance.negated:
-        yield from _lasting(talk, clause, who, verb)
-    if stance.negated or stance.ended or stance.wished or stance.able or stance.perfect:
+    features = verb.features
+    frequency = get_pattern("doings.often").search(ctx.text, clause.lead, clause.end)
+    if features.ended and frequency and not features.negated and verb.lemma not in load_words("NO_HABITS"):
+        for claim in _parse_habit(ctx, clause, referent, verb, frequency):
+            text = claim.text.replace(f"{referent.name} ", f"{referent.name} no longer ", 1)
+            yield replace(claim, polarity=NEGATED, text=text)
+    if features.perfect and features.tense == ING and not features.negated:
+        yield from _parse_lasting(ctx, clause, referent, verb)
+    if features.negated or features.ended or features.wished or features.able or features.perfect:
         return
-    if stance.tense == PRESENT and not stance.future:
-        if (often or stance.habit) and verb.lemma not in words("NO_HABITS"):
-            yield from _habit(talk, clause, who, verb, often)
-    elif not often:
-        yield from _event(talk, clause, who, verb)
+    if features.tense == PRESENT and not features.future:
+        if (frequency or features.habit) and verb.lemma not in load_words("NO_HABITS"):
+            yield from _parse_habit(ctx, clause, referent, verb, frequency)
+    elif not frequency:
+        yield from _parse_event(ctx, clause, referent, verb)
 
 
-def livelihood(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What somebody does for a living, whatever it is: "I weave rugs for a living"."""
-    found = pattern("doings.livelihood").search(talk.text, clause.start, clause.end)
-    subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last) if found else None
-    if found is None or subject is None:
+    match = get_pattern("doings.livelihood").search(ctx.text, clause.start, clause.end)
+    subject = parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent) if match else None
+    if match is None or subject is None:
         return
-    value = trimmed(talk.text, subject.at, found.start(), article=False)
-    if 1 < len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text):
-        text = sentence(subject.who.name, f"{'' if subject.who.first else '='}{theirs(value.text)} for a living")
-        yield Said(subject.who.name, "works_as", value.text, text, clause.start, value.end)
+    value = trim_value(ctx.text, subject.verb_start, match.start(), strip_article=False)
+    if 1 < len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern("doings.pointing").search(value.text):
+        text = build_sentence(subject.referent.name, f"{'' if subject.referent.is_speaker else '='}{to_third_person(value.text)} for a living")
+        yield RuleClaim(subject.referent.name, "works_as", value.text, text, clause.start, value.end)
 
 
-def _habit(talk: Talk, clause: Clause, who: Who, verb: Verb, often: re.Match[str] | None) -> Iterator[Said]:
-    behind = often is not None and often.start() >= verb.at
-    stop = often.end() if often and behind else until(talk.text, verb.at, clause.end)
-    if not talk.text[verb.at : stop].strip() and len(talk.text[verb.at : clause.end].split()) < _LONGEST:
+def _parse_habit(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, frequency: re.Match[str] | None) -> Iterator[RuleClaim]:
+    is_after_verb = frequency is not None and frequency.start() >= verb.complement_start
+    stop = frequency.end() if frequency and is_after_verb else find_value_end(ctx.text, verb.complement_start, clause.end)
+    if not ctx.text[verb.complement_start : stop].strip() and len(ctx.text[verb.complement_start : clause.end].split()) < _MAX_ACTIVITY_WORDS:
         stop = clause.end
-    clock = pattern("doings.clock").match(talk.text, stop, clause.end)
-    value = trimmed(talk.text, verb.word, max(clock.end() if clock else stop, verb.at), article=False)
-    if _says_something(value):
-        text = sentence(who.name, f"{verb.lemma} {theirs(value.text.partition(' ')[2])}")
-        yield Said(who.name, "habit", value.text, text, clause.start, value.end)
+    time_match = get_pattern("doings.clock").match(ctx.text, stop, clause.end)
+    value = trim_value(ctx.text, verb.word_start, max(time_match.end() if time_match else stop, verb.complement_start), strip_article=False)
+    if _is_meaningful(value):
+        text = build_sentence(referent.name, f"{verb.lemma} {to_third_person(value.text.partition(' ')[2])}")
+        yield RuleClaim(referent.name, "habit", value.text, text, clause.start, value.end)
 
 
-def _lasting(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+def _parse_lasting(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
     """What has been done for years is a habit: I've been climbing since 2019."""
-    time = dates.named(talk.text, clause.lead, clause.end, talk.clock)
-    if time is None or time.mark != "since" or verb.lemma in words("NO_HABITS") | words("NO_EVENTS"):
+    time = dates.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
+    if time is None or time.marker != "since" or verb.lemma in load_words("NO_HABITS") | load_words("NO_EVENTS"):
         return
-    value = trimmed(talk.text, verb.word, max(until(talk.text, verb.at, clause.end), verb.at), article=False)
-    if value.text and len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text):
-        text = sentence(who.name, f"have been {theirs(value.text)}")
-        yield Said(
-            who.name,
+    value = trim_value(ctx.text, verb.word_start, max(find_value_end(ctx.text, verb.complement_start, clause.end), verb.complement_start), strip_article=False)
+    if value.text and len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern("doings.pointing").search(value.text):
+        text = build_sentence(referent.name, f"have been {to_third_person(value.text)}")
+        yield RuleClaim(
+            referent.name,
             "habit",
             value.text,
             text,
             clause.start,
             value.end,
-            valid=dates.bearing(time, state=True, default=talk.default),
+            valid=dates.compute_validity(time, is_state=True, default=ctx.default_interval),
         )
 
 
-def _event(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+def _parse_event(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
     """Something done at a time, or planned: that needs a time too, unless it is one of the great things of a life."""
-    stance = verb.stance
-    ahead = stance.future or stance.tense == ING
-    time = dates.named(talk.text, clause.lead, clause.end, talk.clock, ahead=ahead)
-    great = stance.future and pattern("words.life").match(talk.text, verb.word, clause.end)
-    if (verb.lemma in words("NO_EVENTS") and not great) or (time is None and not great):
+    features = verb.features
+    is_future = features.future or features.tense == ING
+    time = dates.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
+    is_life_event = features.future and get_pattern("words.life").match(ctx.text, verb.word_start, clause.end)
+    if (verb.lemma in load_words("NO_EVENTS") and not is_life_event) or (time is None and not is_life_event):
         return
-    if (time is not None and time.lasts) or (not ahead and stance.tense != PAST):
+    if (time is not None and time.is_open_ended) or (not is_future and features.tense != PAST):
         return
-    value = trimmed(talk.text, verb.word, until(talk.text, verb.at, clause.end), article=False)
-    if not _says_something(value):
+    value = trim_value(ctx.text, verb.word_start, find_value_end(ctx.text, verb.complement_start, clause.end), strip_article=False)
+    if not _is_meaningful(value):
         return
-    plan = theirs(f"plan to {verb.lemma} {value.text.partition(' ')[2]}")
-    text = sentence(who.name, plan if ahead else f"={theirs(value.text)}") + (when(time.interval) if time else "")
-    modality = "hedged" if stance.doubted else "planned" if ahead else "stated"
-    yield Said(
-        who.name, "plans" if ahead else "did", value.text, text, clause.start, value.end, modality=modality,
-        confidence=HEDGED if stance.doubted else STATED, valid=time.interval if time else talk.default,
+    plan_phrase = to_third_person(f"plan to {verb.lemma} {value.text.partition(' ')[2]}")
+    text = build_sentence(referent.name, plan_phrase if is_future else f"={to_third_person(value.text)}") + (format_interval(time.interval) if time else "")
+    modality = "hedged" if features.doubted else "planned" if is_future else "stated"
+    yield RuleClaim(
+        referent.name, "plans" if is_future else "did", value.text, text, clause.start, value.end, modality=modality,
+        confidence=HEDGED_CONFIDENCE if features.doubted else STATED_CONFIDENCE, valid=time.interval if time else ctx.default_interval,
     )  # fmt: skip
 
 
-def _says_something(value: Value) -> bool:
+def _is_meaningful(value: ValueSpan) -> bool:
     """Whether a doing can be understood without what was pointed at."""
-    return 2 <= len(value.text.split()) <= _LONGEST and not pattern("doings.pointing").search(value.text)
+    return 2 <= len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern("doings.pointing").search(value.text)

@@ -6,31 +6,31 @@ from collections.abc import Iterator
 from typing import Final
 
 from told.write.local import dates
-from told.write.local.render import theirs, when
-from told.write.local.said import Said, Talk
+from told.write.local.render import to_third_person, format_interval
+from told.write.local.said import RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.tables import pattern
-from told.write.local.value import trimmed
+from told.write.local.tables import get_pattern
+from told.write.local.value import trim_value
 
-_LONGEST: Final = 10
+_MAX_DUE_WORDS: Final = 10
 
 
-def due(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_due(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What a clause says has an end or must be ready by a time."""
-    found = pattern("due.frame").match(talk.text, clause.start, clause.end)
-    time = dates.named(talk.text, found.end(), clause.end, talk.clock, ahead=True) if found else None
-    if found is None or not (time or found["feast"]):
+    match = get_pattern("due.frame").match(ctx.text, clause.start, clause.end)
+    time = dates.find_time(ctx.text, match.end(), clause.end, ctx.speech_time, is_future=True) if match else None
+    if match is None or not (time or match["feast"]):
         return
-    group = next(name for name in ("thing", "todo", "asked") if found[name])
-    what = trimmed(talk.text, *found.span(group), article=group != "todo")
-    end = time.end if time else found.end("feast")
-    if not 0 < len(what.text.split()) <= _LONGEST or pattern("due.pointing").search(what.text):
+    group = next(name for name in ("thing", "todo", "asked") if match[name])
+    task = trim_value(ctx.text, *match.span(group), strip_article=group != "todo")
+    end = time.end if time else match.end("feast")
+    if not 0 < len(task.text.split()) <= _MAX_DUE_WORDS or get_pattern("due.pointing").search(task.text):
         return
-    day = when(time.interval) if time else f" {found['feast']}"
-    ends = (found["ends"] or "is due").replace("'s ", "is ")
-    text = f"{talk.speaker}'s {theirs(what.text)} {ends}{day}"
+    date_phrase = format_interval(time.interval) if time else f" {match['feast']}"
+    verb_phrase = (match["ends"] or "is due").replace("'s ", "is ")
+    text = f"{ctx.speaker}'s {to_third_person(task.text)} {verb_phrase}{date_phrase}"
     if group == "todo":
-        text = f"{talk.speaker} has to {theirs(what.text)}{day}"
-    valid = time.interval if time else talk.default
-    value = talk.text[what.start : end]
-    yield Said(talk.speaker, "plans", value, text, clause.start, end, modality="planned", valid=valid)
+        text = f"{ctx.speaker} has to {to_third_person(task.text)}{date_phrase}"
+    valid = time.interval if time else ctx.default_interval
+    value = ctx.text[task.start : end]
+    yield RuleClaim(ctx.speaker, "plans", value, text, clause.start, end, modality="planned", valid=valid)

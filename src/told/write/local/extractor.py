@@ -8,30 +8,30 @@ from datetime import UTC
 from typing import Final
 
 from told.core.entry import Claim
-from told.core.predicates import predicate
-from told.core.when import ALWAYS, by_clock
+from told.core.predicates import lookup_predicate
+from told.core.when import ALWAYS, to_zone
 from told.flow import Flow
 from told.write.local import graph, people, projects, tongues
-from told.write.local.answers import answered
-from told.write.local.clean import plain_speech, without_colons
-from told.write.local.dates import Clock
-from told.write.local.idioms import plainly
-from told.write.local.interpret import in_passing, understood
-from told.write.local.lists import listed
-from told.write.local.noted import noted, pointed
-from told.write.local.passing import MENTIONED, passed
-from told.write.local.requests import asked_for
-from told.write.local.said import Said, Talk
-from told.write.local.sentence import Clause, Sentence, clauses, is_sarcastic, is_unreal, reported_from, sentences
-from told.write.local.speaker import USER, spoken_of
-from told.write.local.spelling import Reading, respelled
-from told.write.local.tables import pattern
-from told.write.messages import Turn
-from told.write.shape import Entity, Extracted, Found, Heard, Relation
+from told.write.local.answers import parse_answer
+from told.write.local.clean import mask_foreign_text, strip_colons
+from told.write.local.dates import SpeechTime
+from told.write.local.idioms import rewrite_idioms
+from told.write.local.interpret import parse_relative_clauses, parse_clause
+from told.write.local.lists import parse_pair_list
+from told.write.local.noted import parse_labelled_notes, parse_bullet_points
+from told.write.local.passing import MENTION_CONFIDENCE, parse_mentions
+from told.write.local.requests import parse_style_question
+from told.write.local.said import RuleClaim, TurnContext
+from told.write.local.sentence import Clause, SentenceSpan, split_clauses, is_sarcastic, is_hypothetical, find_reported_start, split_sentences
+from told.write.local.speaker import DEFAULT_SPEAKER, find_mentioned_relative
+from told.write.local.spelling import RewrittenText, correct_spelling
+from told.write.local.tables import get_pattern
+from told.write.messages import InputTurn
+from told.write.shape import Entity, ExtractionResult, ExtractedClaim, ExtractionInput, Relation
 
-_AS_GOOD: Final = {"drives": "owns", "bought": "owns", "married_to": "has_partner"}
+_IMPLIED_PREDICATES: Final = {"drives": "owns", "bought": "owns", "married_to": "has_partner"}
 """What need not be said in passing once this is said."""
-MOST_CLAIMS: Final = 12
+MAX_CLAIMS: Final = 12
 """How many claims one turn may make; a longer list of them is a document, not a conversation."""
 
 
@@ -42,135 +42,135 @@ class LocalExtractor:
     name: str = "local"
     local: bool = True
 
-    def extract(self, heard: Heard) -> Flow[Extracted]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """The claims, entities and relations of these turns; a flow that needs nothing of the outside world."""
         yield from ()
-        return extracted(heard)
+        return extract_claims(inputs)
 
 
-def extracted(heard: Heard) -> Extracted:
+def extract_claims(inputs: ExtractionInput) -> ExtractionResult:
     """Everything the rules find in the turns of users."""
-    found: list[tuple[int, Said]] = []
+    numbered_claims: list[tuple[int, RuleClaim]] = []
     names: dict[str, str] = {}
     entities: list[Entity] = []
     relations: list[Relation] = []
     warnings: list[str] = []
     question = ""
-    for number, turn in enumerate(heard.turns):
+    for number, turn in enumerate(inputs.turns):
         if turn.evidence.role == "user":
-            speaker = turn.evidence.name or USER
-            all_said = read_turn(heard, turn, speaker, question)
-            said = all_said[:MOST_CLAIMS]
-            if len(all_said) > MOST_CLAIMS:
-                warnings.append(f"One message makes {len(all_said)} claims; the first {MOST_CLAIMS} were taken.")
-            names.update((speaker, each.object) for each in said if (each.subject, each.predicate) == (speaker, "name"))
-            found += [(number, each) for each in said]
-            met = graph.met(turn.evidence.content, number)
-            entities, relations = [*entities, *met[0]], [*relations, *met[1]]
+            speaker = turn.evidence.name or DEFAULT_SPEAKER
+            all_claims = parse_turn(inputs, turn, speaker, question)
+            kept = all_claims[:MAX_CLAIMS]
+            if len(all_claims) > MAX_CLAIMS:
+                warnings.append(f"One message makes {len(all_claims)} claims; the first {MAX_CLAIMS} were taken.")
+            names.update((speaker, item.object) for item in kept if (item.subject, item.predicate) == (speaker, "name"))
+            numbered_claims += [(number, item) for item in kept]
+            colleagues = graph.find_colleagues(turn.evidence.content, number)
+            entities, relations = [*entities, *colleagues[0]], [*relations, *colleagues[1]]
         question = turn.evidence.content if turn.evidence.role == "assistant" or turn.evidence.name else ""
-    drawn = graph.drawn(found, names)
-    claims = tuple(Found(_claim(heard.turns[number], said), number) for number, said in found)
-    surely = {(each.src.lower(), each.dst.lower()) for each in drawn[1]}
-    others = tuple(each for each in relations if (each.src.lower(), each.dst.lower()) not in surely)
-    return Extracted(claims, graph.once((*drawn[0], *entities)), (*drawn[1], *others), warnings=tuple(warnings))
+    entity_graph = graph.build_graph(numbered_claims, names)
+    claims = tuple(ExtractedClaim(_to_claim(inputs.turns[number], kept), number) for number, kept in numbered_claims)
+    known_pairs = {(item.src.lower(), item.dst.lower()) for item in entity_graph[1]}
+    others = tuple(item for item in relations if (item.src.lower(), item.dst.lower()) not in known_pairs)
+    return ExtractionResult(claims, graph.dedupe_entities((*entity_graph[0], *entities)), (*entity_graph[1], *others), warnings=tuple(warnings))
 
 
-def read_turn(heard: Heard, turn: Turn, speaker: str, question: str) -> list[Said]:
+def parse_turn(inputs: ExtractionInput, turn: InputTurn, speaker: str, question: str) -> list[RuleClaim]:
     """What one turn says, each thing once, in the order it is said."""
     said_at = turn.evidence.said_at
-    clock = Clock(by_clock(heard.now if said_at is None else said_at, heard.zone or UTC), heard.zone)
-    readings = _readings(plain_speech(turn.evidence.content))
-    talk = Talk(readings[-1].text, speaker, clock, turn.valid)
-    found = [*answered(talk, question), *_read(talk)]
-    told = _told(found)
-    kept: dict[tuple[str, str, str], Said] = {}
-    for said in (_as_written(readings, said) for said in found):
-        if said.confidence == MENTIONED and not told.isdisjoint((said.predicate, f"{speaker}'s {said.object}".lower())):
+    speech_time = SpeechTime(to_zone(inputs.now if said_at is None else said_at, inputs.zone or UTC), inputs.zone)
+    readings = _normalise_text(mask_foreign_text(turn.evidence.content))
+    ctx = TurnContext(readings[-1].text, speaker, speech_time, turn.valid)
+    claims = [*parse_answer(ctx, question), *_parse_sentences(ctx)]
+    stated = _collect_stated(claims)
+    kept: dict[tuple[str, str, str], RuleClaim] = {}
+    for claim in (_restore_source(readings, claim) for claim in claims):
+        if claim.confidence == MENTION_CONFIDENCE and not stated.isdisjoint((claim.predicate, f"{speaker}'s {claim.object}".lower())):
             continue
-        if said.predicate != "name" or said.object.lower() != speaker.lower():
-            kept.setdefault((said.subject.lower(), said.predicate, said.object.lower()), said)
-    return sorted(kept.values(), key=lambda said: said.start)
+        if claim.predicate != "name" or claim.object.lower() != speaker.lower():
+            kept.setdefault((claim.subject.lower(), claim.predicate, claim.object.lower()), claim)
+    return sorted(kept.values(), key=lambda claim: claim.start)
 
 
-def _told(found: list[Said]) -> set[str]:
+def _collect_stated(claims: list[RuleClaim]) -> set[str]:
     """What need not be said in passing any more: what is claimed outright, and whom something else is said of."""
-    sure = [said for said in found if said.confidence != MENTIONED]
-    predicates = {_AS_GOOD.get(said.predicate, said.predicate) for said in sure}
-    return predicates | {said.subject.lower() for said in sure}
+    stated_claims = [claim for claim in claims if claim.confidence != MENTION_CONFIDENCE]
+    predicates = {_IMPLIED_PREDICATES.get(claim.predicate, claim.predicate) for claim in stated_claims}
+    return predicates | {claim.subject.lower() for claim in stated_claims}
 
 
-def _readings(text: str) -> tuple[Reading, ...]:
+def _normalise_text(text: str) -> tuple[RewrittenText, ...]:
     """The text as it is read, step by step; in another language a hasty word may be one of its own."""
     if tongues.is_foreign(text):
-        return (respelled(text, hasty=False),)
-    right = respelled(text)
-    return right, plainly(right.text)
+        return (correct_spelling(text, fix_words=False),)
+    corrected = correct_spelling(text)
+    return corrected, rewrite_idioms(corrected.text)
 
 
-def _as_written(readings: tuple[Reading, ...], said: Said) -> Said:
+def _restore_source(readings: tuple[RewrittenText, ...], claim: RuleClaim) -> RuleClaim:
     """What was understood with the place and the words it was written in."""
     for reading in reversed(readings):
         if reading.starts:
-            start, end = reading.start(said.start), reading.end(said.end)
-            said = replace(said, start=start, end=end, object=reading.as_written(said.object, start, end))
-    return said
+            start, end = reading.to_source_start(claim.start), reading.to_source_end(claim.end)
+            claim = replace(claim, start=start, end=end, object=reading.restore_wording(claim.object, start, end))
+    return claim
 
 
-def _read(talk: Talk) -> Iterator[Said]:
+def _parse_sentences(ctx: TurnContext) -> Iterator[RuleClaim]:
     """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
-    if talk.text.rstrip().lower().endswith("/s"):
+    if ctx.text.rstrip().lower().endswith("/s"):
         return
-    yield from listed(talk)
-    yield from noted(talk)
-    talk.text = without_colons(talk.text)
-    talk.people = people.introduced(talk.text)
-    yield from pointed(talk)
-    for sentence in sentences(talk.text):
-        if is_sarcastic(talk.text, sentence):
-            yield from people.beside(talk, sentence.start, sentence.end)
-            yield from _complained_of(talk, sentence)
+    yield from parse_pair_list(ctx)
+    yield from parse_labelled_notes(ctx)
+    ctx.text = strip_colons(ctx.text)
+    ctx.people = people.find_introduced(ctx.text)
+    yield from parse_bullet_points(ctx)
+    for sentence in split_sentences(ctx.text):
+        if is_sarcastic(ctx.text, sentence):
+            yield from people.parse_named_relatives(ctx, sentence.start, sentence.end)
+            yield from _parse_complaint(ctx, sentence)
             continue
-        for said in tongues.foreign(talk, sentence) or _english(talk, sentence):
-            yield replace(said, valid=talk.default) if said.valid == ALWAYS else said
+        for claim in tongues.parse_foreign(ctx, sentence) or _parse_english(ctx, sentence):
+            yield replace(claim, valid=ctx.default_interval) if claim.valid == ALWAYS else claim
 
 
-def _complained_of(talk: Talk, sentence: Sentence) -> Iterator[Said]:
+def _parse_complaint(ctx: TurnContext, sentence: SentenceSpan) -> Iterator[RuleClaim]:
     """What somebody of the speaker's really does: "I just love it when my neighbour practises the drums"."""
-    if found := pattern("sentence.complained_of").search(talk.text, sentence.start, sentence.end):
-        clause = Clause(found.end(), sentence.end, lead=found.end())
-        yield from (said for said in understood(talk, clause) if said.subject != talk.speaker)
+    if match := get_pattern("sentence.complained_of").search(ctx.text, sentence.start, sentence.end):
+        clause = Clause(match.end(), sentence.end, lead=match.end())
+        yield from (claim for claim in parse_clause(ctx, clause) if claim.subject != ctx.speaker)
 
 
-def _english(talk: Talk, sentence: Sentence) -> Iterator[Said]:
+def _parse_english(ctx: TurnContext, sentence: SentenceSpan) -> Iterator[RuleClaim]:
     """What the clauses state, up to where somebody else's words begin."""
-    text = talk.text
-    end = reported_from(text, sentence.start, sentence.end)
-    unreal, talk.subject = False, None
-    for clause in clauses(text, replace(sentence, end=end)) if end > sentence.start else ():
-        if is_unreal(text, clause.start, clause.end):
-            unreal = True
-        elif clause.asked:
-            yield from asked_for(talk, clause)
-        elif not (unreal and clause.goes_on):
-            yield from understood(talk, clause)
-        talk.last = spoken_of(text, clause.start, clause.end, talk.speaker) or talk.last
-    talk.last = spoken_of(text, sentence.start, end, talk.speaker) or talk.last
-    if not unreal:
-        yield from in_passing(talk, sentence.start, end)
-        yield from people.beside(talk, sentence.start, end)
-        yield from people.all_named(talk, sentence.start, end)
-        yield from people.parted(talk, sentence.start, end)
-        yield from people.pet_called(talk, sentence.start, end)
-        yield from people.theirs(talk, sentence.start, end)
-        yield from projects.called(talk, sentence.start, end)
-        yield from projects.parts(talk, sentence.start, end)
-        yield from passed(talk, sentence.start, end)
+    text = ctx.text
+    end = find_reported_start(text, sentence.start, sentence.end)
+    hypothetical, ctx.subject = False, None
+    for clause in split_clauses(text, replace(sentence, end=end)) if end > sentence.start else ():
+        if is_hypothetical(text, clause.start, clause.end):
+            hypothetical = True
+        elif clause.is_question:
+            yield from parse_style_question(ctx, clause)
+        elif not (hypothetical and clause.is_continuation):
+            yield from parse_clause(ctx, clause)
+        ctx.last_referent = find_mentioned_relative(text, clause.start, clause.end, ctx.speaker) or ctx.last_referent
+    ctx.last_referent = find_mentioned_relative(text, sentence.start, end, ctx.speaker) or ctx.last_referent
+    if not hypothetical:
+        yield from parse_relative_clauses(ctx, sentence.start, end)
+        yield from people.parse_named_relatives(ctx, sentence.start, end)
+        yield from people.parse_name_lists(ctx, sentence.start, end)
+        yield from people.parse_separation(ctx, sentence.start, end)
+        yield from people.parse_pet_name(ctx, sentence.start, end)
+        yield from people.parse_relatives_of_others(ctx, sentence.start, end)
+        yield from projects.parse_project_name(ctx, sentence.start, end)
+        yield from projects.parse_project_parts(ctx, sentence.start, end)
+        yield from parse_mentions(ctx, sentence.start, end)
 
 
-def _claim(turn: Turn, said: Said) -> Claim:
+def _to_claim(turn: InputTurn, claim: RuleClaim) -> Claim:
     evidence = turn.evidence
     return Claim(
-        said.text, predicate(said.predicate).kind, said.subject, said.predicate, said.object, said.polarity,
-        said.modality, said.confidence, said.valid, span=(said.start, said.end), role=evidence.role,
-        actor=evidence.name, said_at=evidence.said_at, source=evidence.source, meta=dict(said.meta),
+        claim.text, lookup_predicate(claim.predicate).kind, claim.subject, claim.predicate, claim.object, claim.polarity,
+        claim.modality, claim.confidence, claim.valid, span=(claim.start, claim.end), role=evidence.role,
+        actor=evidence.name, said_at=evidence.said_at, source=evidence.source, meta=dict(claim.meta),
     )  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from told.write.local.said import ASSERTED, Said
-from told.write.local.tables import pattern, words
+from told.write.local.said import ASSERTED, RuleClaim
+from told.write.local.tables import get_pattern, load_words
 from told.write.local.value import is_name
 from told.write.shape import Entity, Relation
 
-_TYPES: Final = {
+_PREDICATES_BY_TYPE: Final = {
     "place": "lives_in comes_from born_in visited",
     "organization": "works_at studies_at graduated_from member_of",
     "person": """has_partner has_child has_sibling has_parent has_relative has_friend has_colleague married_to
@@ -21,61 +21,61 @@ _TYPES: Final = {
     "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to has_condition diet
         works_in studies""",
 }
-TYPES: Final[Mapping[str, str]] = {predicate: sort for sort, names in _TYPES.items() for predicate in names.split()}
-_NAMED: Final = frozenset(("person", "event", "thing"))
+TYPE_BY_PREDICATE: Final[Mapping[str, str]] = {predicate: sort for sort, names in _PREDICATES_BY_TYPE.items() for predicate in names.split()}
+_NAMED_TYPES: Final = frozenset(("person", "event", "thing"))
 """What is an entity only if it has a name."""
-_LONGEST: Final = 4
-_MET: Final = 0.6
+_MAX_WORDS: Final = 4
+_COLLEAGUE_CONFIDENCE: Final = 0.6
 """How sure it is that somebody met at a place works there."""
 
 
-def drawn(
-    found: Iterable[tuple[int, Said]], names: Mapping[str, str]
+def build_graph(
+    claims: Iterable[tuple[int, RuleClaim]], names: Mapping[str, str]
 ) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     """The entities and relations of what was said in each turn; a speaker who gave a name goes by it."""
     entities: list[Entity] = []
     relations: list[Relation] = []
-    for turn, said in found:
-        source = names.get(said.subject, said.subject)
-        if said.predicate == "name":
-            entities.append(Entity(said.object, "person"))
-        sort = _type(said)
-        if sort is not None and said.polarity == ASSERTED:
-            entities += [Entity(source, "person"), Entity(said.object, sort, said.meta.get("relation", ""))]
-            relations.append(Relation(source, said.predicate, said.object, said.confidence, turn))
-    return once(entities), _once(relations)
+    for turn, claim in claims:
+        source = names.get(claim.subject, claim.subject)
+        if claim.predicate == "name":
+            entities.append(Entity(claim.object, "person"))
+        object_type = _get_object_type(claim)
+        if object_type is not None and claim.polarity == ASSERTED:
+            entities += [Entity(source, "person"), Entity(claim.object, object_type, claim.meta.get("relation", ""))]
+            relations.append(Relation(source, claim.predicate, claim.object, claim.confidence, turn))
+    return dedupe_entities(entities), _dedupe_relations(relations)
 
 
-def once(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+def dedupe_entities(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     """Each entity once, as it was first spoken of."""
-    seen: dict[str, Entity] = {}
+    unique: dict[str, Entity] = {}
     for entity in entities:
-        seen.setdefault(entity.name.lower(), entity)
-    return tuple(seen.values())
+        unique.setdefault(entity.name.lower(), entity)
+    return tuple(unique.values())
 
 
-def _once(relations: Iterable[Relation]) -> tuple[Relation, ...]:
-    seen: dict[tuple[str, str, str], Relation] = {}
+def _dedupe_relations(relations: Iterable[Relation]) -> tuple[Relation, ...]:
+    unique: dict[tuple[str, str, str], Relation] = {}
     for relation in relations:
-        seen.setdefault((relation.src.lower(), relation.rel, relation.dst.lower()), relation)
-    return tuple(seen.values())
+        unique.setdefault((relation.src.lower(), relation.rel, relation.dst.lower()), relation)
+    return tuple(unique.values())
 
 
-def _type(said: Said) -> str | None:
-    sort = TYPES.get(said.predicate)
-    if len(said.object.split()) > _LONGEST or (sort in _NAMED and not said.object[:1].isupper()):
+def _get_object_type(claim: RuleClaim) -> str | None:
+    object_type = TYPE_BY_PREDICATE.get(claim.predicate)
+    if len(claim.object.split()) > _MAX_WORDS or (object_type in _NAMED_TYPES and not claim.object[:1].isupper()):
         return None
-    return sort
+    return object_type
 
 
-def met(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
+def find_colleagues(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     """People named together with where they work: "Alice at Google"."""
     entities: list[Entity] = []
     relations: list[Relation] = []
-    known = words("FIRST_NAMES")
-    for found in pattern("graph.colleague").finditer(text):
-        who, where = found["who"], found["where"].rstrip(".")
-        if is_name(who, known=True) and who.split()[0].lower() in known and where.lower() not in known:
-            entities += [Entity(who, "person"), Entity(where, "organization")]
-            relations.append(Relation(who, "works_at", where, _MET, turn))
+    first_names = load_words("FIRST_NAMES")
+    for match in get_pattern("graph.colleague").finditer(text):
+        person, employer = match["who"], match["where"].rstrip(".")
+        if is_name(person, require_known=True) and person.split()[0].lower() in first_names and employer.lower() not in first_names:
+            entities += [Entity(person, "person"), Entity(employer, "organization")]
+            relations.append(Relation(person, "works_at", employer, _COLLEAGUE_CONFIDENCE, turn))
     return tuple(entities), tuple(relations)

@@ -9,55 +9,55 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from told.core.lazy import cached_property, regex
-from told.write.local.spelling import Reading, rewritten
-from told.write.local.tables import pattern, sections, spelled
+from told.core.lazy import cached_property, lazy_regex
+from told.write.local.spelling import RewrittenText, apply_changes
+from told.write.local.tables import get_pattern, load_sections, expand_macros
 
-_SLOT: Final = regex(r"\{([xyn])\}")
-_SLOTS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
+_SLOT: Final = lazy_regex(r"\{([xyn])\}")
+_SLOT_PATTERNS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
 
 
 @dataclass(frozen=True)
 class _Idiom:
     """A turn of phrase and the plain words it stands for; its pattern is compiled when it is first tried."""
 
-    form: str
-    plain: str
+    template: str
+    replacement: str
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """What it looks like."""
-        slots = _SLOT.sub(lambda slot: f"(?P<{slot[1]}><{_SLOTS[slot[1]]}>)", self.form)
-        return re.compile(spelled(rf"(?<!\w){slots}(?!\w)"), re.IGNORECASE)
+        slots = _SLOT.sub(lambda slot: f"(?P<{slot[1]}><{_SLOT_PATTERNS[slot[1]]}>)", self.template)
+        return re.compile(expand_macros(rf"(?<!\w){slots}(?!\w)"), re.IGNORECASE)
 
-    def changes(self, text: str) -> list[tuple[int, int, str]]:
+    def find_changes(self, text: str) -> list[tuple[int, int, str]]:
         """Where it stands in a text, and what it says there."""
-        return [(*found.span(), self._said(found)) for found in self.pattern.finditer(text)]
+        return [(*match.span(), self._render(match)) for match in self.pattern.finditer(text)]
 
-    def _said(self, found: re.Match[str]) -> str:
-        return _SLOT.sub(lambda slot: found[slot[1]], self.plain)
+    def _render(self, match: re.Match[str]) -> str:
+        return _SLOT.sub(lambda slot: match[slot[1]], self.replacement)
 
 
 @cache
-def _idioms() -> Mapping[str, tuple[_Idiom, ...]]:
+def _load_idioms() -> Mapping[str, tuple[_Idiom, ...]]:
     """The turns of phrase by the words one of which they need."""
     table: dict[str, list[_Idiom]] = defaultdict(list)
     for section, lead in (("before", ""), ("behind", "(?:<idioms.lead>)")):
-        for row in sections("idioms.txt")[section]:
+        for row in load_sections("idioms.txt")[section]:
             keys, _, rest = row.partition(" | ")
-            form, _, plain = rest.partition(" => ")
+            template, _, replacement = rest.partition(" => ")
             for key in keys.split() if rest else ():
-                table[key].append(_Idiom(f"{lead}{form}", plain))
+                table[key].append(_Idiom(f"{lead}{template}", replacement))
     return {key: tuple(idioms) for key, idioms in table.items()}
 
 
-def plainly(text: str) -> Reading:
+def rewrite_idioms(text: str) -> RewrittenText:
     """The text with its turns of phrase in plain words."""
-    table = _idioms()
-    said = set(pattern("idioms.word").findall(text.lower()))
-    tried = dict.fromkeys(idiom for key in said & table.keys() for idiom in table[key])
+    table = _load_idioms()
+    text_words = set(get_pattern("idioms.word").findall(text.lower()))
+    candidates = dict.fromkeys(idiom for key in text_words & table.keys() for idiom in table[key])
     changes: list[tuple[int, int, str]] = []
-    for change in sorted(one for idiom in tried for one in idiom.changes(text)):
+    for change in sorted(candidate_change for idiom in candidates for candidate_change in idiom.find_changes(text)):
         if not changes or change[0] >= changes[-1][1]:
             changes.append(change)
-    return rewritten(text, changes) if changes else Reading(text, text)
+    return apply_changes(text, changes) if changes else RewrittenText(text, text)

@@ -6,88 +6,88 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from told.write.local import attributes, people, projects, requests
-from told.write.local.bare import booked, unsaid
-from told.write.local.doings import livelihood
-from told.write.local.due import due
-from told.write.local.said import ASSERTED, HEDGED, NEGATED, Said, Talk
+from told.write.local.bare import parse_booking, parse_bare_clause
+from told.write.local.doings import parse_livelihood
+from told.write.local.due import parse_due
+from told.write.local.said import ASSERTED, HEDGED_CONFIDENCE, NEGATED, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Subject, Who, relative, subject_at, titled
-from told.write.local.tables import pattern, words
-from told.write.local.verb import ING, Stance, Verb, verb_at
-from told.write.local.verbal import said_by
+from told.write.local.speaker import ClauseSubject, Referent, parse_relative, parse_subject, capitalise_name
+from told.write.local.tables import get_pattern, load_words
+from told.write.local.verb import ING, VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verbal import parse_verb_clause
 
-_READERS = (
-    requests.nickname, requests.contact, requests.reply_style, attributes.appointment, projects.project,
-    attributes.attribute, due, livelihood, booked,
+_CLAUSE_PARSERS = (
+    requests.parse_nickname, requests.parse_contact, requests.parse_reply_style, attributes.parse_appointment, projects.parse_project,
+    attributes.parse_attribute, parse_due, parse_livelihood, parse_booking,
 )  # fmt: skip
 
 
-def understood(talk: Talk, clause: Clause) -> list[Said]:
+def parse_clause(ctx: TurnContext, clause: Clause) -> list[RuleClaim]:
     """Everything a clause says, surer or less sure as its opening words leave it."""
-    found: list[Said] = []
-    for reader in _READERS:
-        found = list(reader(talk, clause))
-        if found:
+    claims: list[RuleClaim] = []
+    for parser in _CLAUSE_PARSERS:
+        claims = list(parser(ctx, clause))
+        if claims:
             break
-    found = found or list(_told(talk, clause))
-    return [_doubted(said) for said in found] if clause.sure < 1 else found
+    claims = claims or list(_parse_statement(ctx, clause))
+    return [_hedge(claim) for claim in claims] if clause.confidence < 1 else claims
 
 
-def _doubted(said: Said) -> Said:
-    return replace(said, modality="hedged", confidence=min(said.confidence, HEDGED))
+def _hedge(claim: RuleClaim) -> RuleClaim:
+    return replace(claim, modality="hedged", confidence=min(claim.confidence, HEDGED_CONFIDENCE))
 
 
-def _told(talk: Talk, clause: Clause) -> Iterator[Said]:
+def _parse_statement(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What the verb of a clause says of its subject."""
-    subject = _subject(talk, clause)
-    talk.subject = subject.who if subject else None
+    subject = _find_subject(ctx, clause)
+    ctx.subject = subject.referent if subject else None
     if subject is None:
-        found = list(unsaid(talk, clause))
-        talk.subject = Who(talk.speaker, first=True) if found else None
-        yield from found
+        claims = list(parse_bare_clause(ctx, clause))
+        ctx.subject = Referent(ctx.speaker, is_speaker=True) if claims else None
+        yield from claims
         return
-    if not subject.who.first:
-        talk.last = subject.who
-    if subject.called:
-        gone = people.is_gone(talk.text, subject.at, clause.end)
-        end = subject.called_at + len(subject.called)
-        name, polarity = titled(subject.called), NEGATED if gone else ASSERTED
-        yield people.related(talk.speaker, subject.who.relation, name, clause.start, end, polarity)
-        if gone:
+    if not subject.referent.is_speaker:
+        ctx.last_referent = subject.referent
+    if subject.name:
+        is_gone = people.is_deceased(ctx.text, subject.verb_start, clause.end)
+        end = subject.name_start + len(subject.name)
+        name, polarity = capitalise_name(subject.name), NEGATED if is_gone else ASSERTED
+        yield people.build_relation_claim(ctx.speaker, subject.referent.relation, name, clause.start, end, polarity)
+        if is_gone:
             return
-    elif (pet := subject.who.relation) in words("PETS") and people.is_gone(talk.text, subject.at, clause.end):
-        yield people.lost(talk.speaker, pet, clause.start, subject.at)
+    elif (pet_noun := subject.referent.relation) in load_words("PETS") and people.is_deceased(ctx.text, subject.verb_start, clause.end):
+        yield people.build_pet_loss(ctx.speaker, pet_noun, clause.start, subject.verb_start)
         return
-    if verb := _verb(talk, clause, subject):
-        yield from said_by(talk, clause, subject.who, verb)
+    if verb := _find_verb(ctx, clause, subject):
+        yield from parse_verb_clause(ctx, clause, subject.referent, verb)
 
 
-def _verb(talk: Talk, clause: Clause, subject: Subject) -> Verb | None:
+def _find_verb(ctx: TurnContext, clause: Clause, subject: ClauseSubject) -> ParsedVerb | None:
     """The verb of a clause; one that goes on with what somebody is has left out its own."""
-    verb = verb_at(talk.text, subject.at, clause.end)
-    bare = verb is None or verb.stance.tense != ING
-    if clause.goes_on and bare and pattern("sentence.states").match(talk.text, subject.at, clause.end):
-        meanwhile = pattern("sentence.meanwhiles").match(talk.text, subject.at, clause.end)
-        at = meanwhile.end() if meanwhile else subject.at
-        return Verb("be", Stance(), at, at)
+    verb = parse_verb(ctx.text, subject.verb_start, clause.end)
+    is_finite = verb is None or verb.features.tense != ING
+    if clause.is_continuation and is_finite and get_pattern("sentence.states").match(ctx.text, subject.verb_start, clause.end):
+        adverb_match = get_pattern("sentence.meanwhiles").match(ctx.text, subject.verb_start, clause.end)
+        complement_start = adverb_match.end() if adverb_match else subject.verb_start
+        return ParsedVerb("be", VerbFeatures(), complement_start, complement_start)
     return verb
 
 
-def _subject(talk: Talk, clause: Clause) -> Subject | None:
+def _find_subject(ctx: TurnContext, clause: Clause) -> ClauseSubject | None:
     """Whom a clause is about; one that goes on speaks of the one before."""
-    subject = subject_at(talk.text, clause.start, clause.end, talk.speaker, talk.last)
-    if subject and (known := talk.people.get(subject.who.name)):
-        subject = replace(subject, who=known)
-    if subject and not (subject.who.first or subject.who.relation or verb_at(talk.text, subject.at, clause.end)):
+    subject = parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
+    if subject and (introduced := ctx.people.get(subject.referent.name)):
+        subject = replace(subject, referent=introduced)
+    if subject and not (subject.referent.is_speaker or subject.referent.relation or parse_verb(ctx.text, subject.verb_start, clause.end)):
         subject = None  # a capital alone makes no person: Allergic to nuts
-    if subject is None and clause.goes_on and talk.subject is not None:
-        return Subject(talk.subject, clause.start)
+    if subject is None and clause.is_continuation and ctx.subject is not None:
+        return ClauseSubject(ctx.subject, clause.start)
     return subject
 
 
-def in_passing(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def parse_relative_clauses(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What is said beside somebody of the speaker's, even in a question: "a gift for my dad, who loves fishing"."""
-    for found in pattern("people.who").finditer(talk.text, start, end):
-        who = relative(found, talk.speaker).who
-        if verb := verb_at(talk.text, found.end(), end):
-            yield from said_by(talk, Clause(found.start(), end, lead=found.start()), who, verb)
+    for match in get_pattern("people.who").finditer(ctx.text, start, end):
+        referent = parse_relative(match, ctx.speaker).referent
+        if verb := parse_verb(ctx.text, match.end(), end):
+            yield from parse_verb_clause(ctx, Clause(match.start(), end, lead=match.start()), referent, verb)

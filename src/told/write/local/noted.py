@@ -9,21 +9,21 @@ from functools import cache
 from typing import Final
 
 from told.write.local import dates
-from told.write.local.attributes import favourite
-from told.write.local.people import predicate_of, related
-from told.write.local.render import article, sentence, theirs
-from told.write.local.said import BARE, Said, Talk
+from told.write.local.attributes import build_favourite
+from told.write.local.people import get_relation_predicate, build_relation_claim
+from told.write.local.render import add_article, build_sentence, to_third_person
+from told.write.local.said import FRAGMENT_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who, subject_at, titled
-from told.write.local.tables import pattern, sections, spelled, words
-from told.write.local.value import Value, is_name, is_place, trimmed
-from told.write.local.verb import Stance, Verb, verb_at
-from told.write.local.verbal import by_rules, notes
+from told.write.local.speaker import Referent, parse_subject, capitalise_name
+from told.write.local.tables import get_pattern, load_sections, expand_macros, load_words
+from told.write.local.value import ValueSpan, is_name, is_place, trim_value
+from told.write.local.verb import VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verbal import apply_verb_rules, parse_notes
 
-_LONGEST: Final = 8
-_MOST: Final = 12
-_LINE: Final = 16
-_READ: Final = frozenset(("number", "email", "phone", "pronouns"))
+_MAX_ITEM_WORDS: Final = 8
+_MAX_ITEMS: Final = 12
+_MAX_LINE_WORDS: Final = 16
+_PATTERN_TYPES: Final = frozenset(("number", "email", "phone", "pronouns"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,266 +32,266 @@ class _Heading:
 
     noun: str
     predicate: str
-    sort: str
+    value_type: str
     phrase: str
-    weak: bool = False
+    is_weak: bool = False
 
 
 @cache
-def _headings() -> dict[str, _Heading]:
+def _load_headings() -> dict[str, _Heading]:
     return {
-        noun: _heading(noun, row)
+        noun: _parse_heading(noun, row)
         for file in ("attributes.txt", "notes.txt")
-        for nouns, (row, *_) in sections(file).items() if not nouns.startswith("~")
+        for nouns, (row, *_) in load_sections(file).items() if not nouns.startswith("~")
         for noun in nouns.split("|")
     }  # fmt: skip
 
 
-def _heading(noun: str, row: str) -> _Heading:
-    predicate, sort, phrase, weak = (part.strip() for part in (*row.split(" | "), "", "")[:4])
-    return _Heading(noun, predicate, sort, phrase, bool(weak))
+def _parse_heading(noun: str, row: str) -> _Heading:
+    predicate, value_type, phrase, weak = (part.strip() for part in (*row.split(" | "), "", "")[:4])
+    return _Heading(noun, predicate, value_type, phrase, bool(weak))
 
 
 @cache
-def _worded() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
+def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
     """The headings that are said in many ways."""
-    heads = ((head, row) for head, (row, *_) in sections("notes.txt").items() if head.startswith("~"))
-    return tuple((re.compile(spelled(head[1:]), re.IGNORECASE), _heading("", row)) for head, row in heads)
+    headings = ((section, row) for section, (row, *_) in load_sections("notes.txt").items() if section.startswith("~"))
+    return tuple((re.compile(expand_macros(section[1:]), re.IGNORECASE), _parse_heading("", row)) for section, row in headings)
 
 
-def _found(said: str) -> _Heading:
+def _find_heading(heading_text: str) -> _Heading:
     """The heading that was written."""
-    plain = re.sub(r"\s+", " ", said.lower())
-    known = _headings().get(plain)
-    return known or next(heading for form, heading in _worded() if form.fullmatch(plain))
+    plain = re.sub(r"\s+", " ", heading_text.lower())
+    exact = _load_headings().get(plain)
+    return exact or next(heading for heading_pattern, heading in _load_pattern_headings() if heading_pattern.fullmatch(plain))
 
 
 @cache
-def _frame() -> re.Pattern[str]:
+def _build_heading_pattern() -> re.Pattern[str]:
     """A heading of a note: at the beginning of a line or behind another note."""
-    plain = (re.escape(noun).replace(r"\ ", r"\s+") for noun in sorted(_headings(), key=len, reverse=True))
-    nouns = "|".join([*(form.pattern for form, _ in _worded()), *plain])
-    before, after = (pattern(f"noted.{side}").pattern for side in ("before", "after"))
-    topic = pattern("attributes.favourite").pattern
+    plain = (re.escape(noun).replace(r"\ ", r"\s+") for noun in sorted(_load_headings(), key=len, reverse=True))
+    nouns = "|".join([*(heading_pattern.pattern for heading_pattern, _ in _load_pattern_headings()), *plain])
+    before, after = (get_pattern(f"noted.{side}").pattern for side in ("before", "after"))
+    topic = get_pattern("attributes.favourite").pattern
     return re.compile(rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE)
 
 
-def noted(talk: Talk) -> Iterator[Said]:
+def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
     """What the notes of a turn say; they are blanked, so that nobody reads them twice."""
-    if pattern("noted.likely").search(talk.text) is None or pattern("noted.not_mine").search(talk.text):
+    if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(ctx.text):
         return
-    text = talk.text
-    found = list(_frame().finditer(text))
-    weak = len(found) == 1 and bool(found[0]["key"]) and _found(found[0]["key"]).weak
-    for heading, after in zip(found, [*found[1:], None], strict=bool(found)):
-        limit = len(text) if after is None else after.start()
-        said = [] if weak else list(_read(talk, heading, _end(text, heading.end(), limit)))
-        if said:
-            start, end = heading.start(), max(each.end for each in said)
-            talk.text = talk.text[:start] + re.sub(r"\S", " ", text[start:end]) + talk.text[end:]
-            yield from said
+    text = ctx.text
+    matches = list(_build_heading_pattern().finditer(text))
+    is_weak = len(matches) == 1 and bool(matches[0]["key"]) and _find_heading(matches[0]["key"]).is_weak
+    for match, next_match in zip(matches, [*matches[1:], None], strict=bool(matches)):
+        limit = len(text) if next_match is None else next_match.start()
+        claims = [] if is_weak else list(_parse_labelled_note(ctx, match, _find_note_end(text, match.end(), limit)))
+        if claims:
+            start, end = match.start(), max(claim.end for claim in claims)
+            ctx.text = ctx.text[:start] + re.sub(r"\S", " ", text[start:end]) + ctx.text[end:]
+            yield from claims
 
 
-def pointed(talk: Talk) -> Iterator[Said]:
+def parse_bullet_points(ctx: TurnContext) -> Iterator[RuleClaim]:
     """What a list of points without a subject says of the speaker: "- vegan", "- two kids", "- live in Oslo"."""
-    found = pattern("noted.list").search(talk.text) if "\n" in talk.text else None
-    if found is None:
+    match = get_pattern("noted.list").search(ctx.text) if "\n" in ctx.text else None
+    if match is None:
         return
-    who = Who(talk.speaker, first=True)
-    said: list[Said] = []
-    for point in pattern("noted.point").finditer(talk.text, *found.span("points")):
+    referent = Referent(ctx.speaker, is_speaker=True)
+    claims: list[RuleClaim] = []
+    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if subject_at(talk.text, start, end, talk.speaker, None) is None:
-            said += notes(talk, Clause(start, end, lead=start), who, start)
-    if found["head"] and pattern("noted.trip").search(found["head"]):
-        yield from _of_trip(talk, found)
-    about_me = found["head"] and pattern("noted.about_me").search(found["head"])
-    if about_me or (not found["head"] and len({each.predicate for each in said}) > 1):
-        yield from (replace(each, confidence=BARE) for each in said)
+        if parse_subject(ctx.text, start, end, ctx.speaker, None) is None:
+            claims += parse_notes(ctx, Clause(start, end, lead=start), referent, start)
+    if match["head"] and get_pattern("noted.trip").search(match["head"]):
+        yield from _parse_trip_points(ctx, match)
+    is_about_speaker = match["head"] and get_pattern("noted.about_me").search(match["head"])
+    if is_about_speaker or (not match["head"] and len({claim.predicate for claim in claims}) > 1):
+        yield from (replace(claim, confidence=FRAGMENT_CONFIDENCE) for claim in claims)
 
 
-def _of_trip(talk: Talk, found: re.Match[str]) -> Iterator[Said]:
+def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleClaim]:
     """What the points below a trip plan; those with a day of their own are read as sentences."""
-    for point in pattern("noted.point").finditer(talk.text, *found.span("points")):
+    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if pattern("noted.going").fullmatch(point["point"]) and not dates.named(talk.text, start, end, talk.clock):
-            value = trimmed(talk.text, start, end, article=False)
-            text = f"{talk.speaker} plans {theirs(value.text)}"
-            yield Said(talk.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=BARE)
+        if get_pattern("noted.going").fullmatch(point["point"]) and not dates.find_time(ctx.text, start, end, ctx.speech_time):
+            value = trim_value(ctx.text, start, end, strip_article=False)
+            text = f"{ctx.speaker} plans {to_third_person(value.text)}"
+            yield RuleClaim(ctx.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=FRAGMENT_CONFIDENCE)
 
 
-def _end(text: str, start: int, limit: int) -> int:
+def _find_note_end(text: str, start: int, limit: int) -> int:
     """Where the value of a note ends: with its line, or with the list of points below it."""
-    below = pattern("noted.points").match(text, start, limit)
-    if below is not None:
-        return below.end()
-    stop = pattern("noted.stop").search(text, start, limit)
-    if stop:
-        return stop.start()
+    points_match = get_pattern("noted.points").match(text, start, limit)
+    if points_match is not None:
+        return points_match.end()
+    stop_match = get_pattern("noted.stop").search(text, start, limit)
+    if stop_match:
+        return stop_match.start()
     rest = text[start:limit].rstrip(" \t|,/;-")
     return start + len(rest if "(" in rest else rest.rstrip(" )"))
 
 
-def _read(talk: Talk, found: re.Match[str], end: int) -> Iterator[Said]:
-    at, first = found.end(), found.start() + len(found[0]) - len(found[0].lstrip(" \t\n.;|,\u2022-*"))
-    if found["topic"]:
-        values = list(_items(talk.text, at, end))
-        yield from (favourite(talk.speaker, found["topic"].lower(), value, first, value.end) for value in values[:1])
+def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> Iterator[RuleClaim]:
+    value_start, note_start = match.end(), match.start() + len(match[0]) - len(match[0].lstrip(" \t\n.;|,\u2022-*"))
+    if match["topic"]:
+        values = list(_split_note_items(ctx.text, value_start, end))
+        yield from (build_favourite(ctx.speaker, match["topic"].lower(), value, note_start, value.end) for value in values[:1])
         return
-    heading = _found(found["key"])
-    if found["said"] and heading.noun and heading.noun not in words("SPOKEN_HEADINGS"):
+    heading = _find_heading(match["key"])
+    if match["said"] and heading.noun and heading.noun not in load_words("SPOKEN_HEADINGS"):
         return
-    for said in _values(talk, heading, at, end):
-        yield replace(said, start=first, confidence=BARE)
+    for claim in _parse_note_values(ctx, heading, value_start, end):
+        yield replace(claim, start=note_start, confidence=FRAGMENT_CONFIDENCE)
 
 
-def _values(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
-    if pattern("noted.none").match(talk.text, at, end):
+def _parse_note_values(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
+    if get_pattern("noted.none").match(ctx.text, start, end):
         return
-    match heading.sort:
+    match heading.value_type:
         case "people":
-            yield from _people(talk, heading, at, end)
+            yield from _parse_people(ctx, heading, start, end)
         case "line":
-            value = trimmed(talk.text, at, end, article=False)
-            if 0 < len(value.text.split()) <= _LINE:
-                yield _said(talk, heading, value)
+            value = trim_value(ctx.text, start, end, strip_article=False)
+            if 0 < len(value.text.split()) <= _MAX_LINE_WORDS:
+                yield _build_note_claim(ctx, heading, value)
         case "things":
-            for item in _items(talk.text, at, end):
-                yield _denied(talk, item) if _is_denial(heading, item) else _said(talk, heading, item)
+            for item in _split_note_items(ctx.text, start, end):
+                yield _build_denial(ctx, item) if _is_denied_item(heading, item) else _build_note_claim(ctx, heading, item)
         case "job":
-            yield from _job(talk, heading, at, end)
+            yield from _parse_job(ctx, heading, start, end)
         case _:
-            one = _single(talk.text, heading.sort, at, end)
-            if one is not None and one.text:
-                yield _said(talk, heading, one)
+            single = _parse_single_value(ctx.text, heading.value_type, start, end)
+            if single is not None and single.text:
+                yield _build_note_claim(ctx, heading, single)
 
 
-def _said(talk: Talk, heading: _Heading, value: Value) -> Said:
-    shown = titled(value.text) if heading.sort == "name" else value.text
-    phrase = heading.phrase.replace("{a}", article(shown)).replace("{}", theirs(shown))
-    text = sentence(talk.speaker, phrase) if phrase else f"{talk.speaker}'s {heading.noun} is {theirs(shown)}"
-    return Said(talk.speaker, heading.predicate, shown, text, value.start, value.end)
+def _build_note_claim(ctx: TurnContext, heading: _Heading, value: ValueSpan) -> RuleClaim:
+    shown = capitalise_name(value.text) if heading.value_type == "name" else value.text
+    phrase = heading.phrase.replace("{a}", add_article(shown)).replace("{}", to_third_person(shown))
+    text = build_sentence(ctx.speaker, phrase) if phrase else f"{ctx.speaker}'s {heading.noun} is {to_third_person(shown)}"
+    return RuleClaim(ctx.speaker, heading.predicate, shown, text, value.start, value.end)
 
 
-def _is_denial(heading: _Heading, item: Value) -> bool:
-    return heading.predicate in ("diet", "likes", "avoids") and pattern("noted.no").match(item.text) is not None
+def _is_denied_item(heading: _Heading, item: ValueSpan) -> bool:
+    return heading.predicate in ("diet", "likes", "avoids") and get_pattern("noted.no").match(item.text) is not None
 
 
-def _denied(talk: Talk, item: Value) -> Said:
+def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
     """What a note about food says no to."""
-    found = pattern("noted.no").match(item.text)
-    start = item.start + (found.end() if found else 0)
-    value = Value(talk.text[start : item.end], start, item.end)
-    return Said(talk.speaker, "avoids", value.text, f"{talk.speaker} avoids {theirs(value.text)}", start, item.end)
+    match = get_pattern("noted.no").match(item.text)
+    start = item.start + (match.end() if match else 0)
+    value = ValueSpan(ctx.text[start : item.end], start, item.end)
+    return RuleClaim(ctx.speaker, "avoids", value.text, f"{ctx.speaker} avoids {to_third_person(value.text)}", start, item.end)
 
 
-def _job(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
+def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
     """A job with where it is done, if the rules know it; else the first words, for the heading says what they are."""
-    value = trimmed(talk.text, at, end)
-    verb = Verb("be", Stance(), value.start, value.start)
+    value = trim_value(ctx.text, start, end)
+    verb = ParsedVerb("be", VerbFeatures(), value.start, value.start)
     clause = Clause(value.start, value.end, lead=value.start)
-    known = [said for said in by_rules(talk, clause, Who(talk.speaker, first=True), verb) if said.predicate != "name"]
-    if known:
-        yield from known
-    elif item := next(_items(talk.text, at, end), None):
-        yield _said(talk, heading, item)
+    rule_claims = [claim for claim in apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb) if claim.predicate != "name"]
+    if rule_claims:
+        yield from rule_claims
+    elif item := next(_split_note_items(ctx.text, start, end), None):
+        yield _build_note_claim(ctx, heading, item)
 
 
 # --------------------------------------------------------------------------------------------------------------- people
 
 
-def _people(talk: Talk, heading: _Heading, at: int, end: int) -> Iterator[Said]:
+def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
     """Everybody who is noted; a bare name is one more of those before it: "sons Bram and Teun"."""
-    last = _one(heading.noun) or heading.predicate.removeprefix("has_")
-    for item in _items(talk.text, at, end, keep=True):
-        if found := pattern("noted.person").fullmatch(item.text):
-            noun = (found["noun"] or found["sort"] or "").lower()
-            last = _one(noun) if noun and heading.predicate == "any" else last
-            yield from _person(talk, heading, item, found, noun or last)
+    last_relation = _singularise(heading.noun) or heading.predicate.removeprefix("has_")
+    for item in _split_note_items(ctx.text, start, end, keep_brackets=True):
+        if match := get_pattern("noted.person").fullmatch(item.text):
+            noun = (match["noun"] or match["sort"] or "").lower()
+            last_relation = _singularise(noun) if noun and heading.predicate == "any" else last_relation
+            yield from _parse_person(ctx, heading, item, match, noun or last_relation)
 
 
-def _person(talk: Talk, heading: _Heading, item: Value, found: re.Match[str], relation: str) -> Iterator[Said]:
+def _parse_person(ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str) -> Iterator[RuleClaim]:
     """Somebody by name, or so many of them: "Tom (5)", "a cat named Luna", "two brothers", "2"."""
-    name, noun = found["named"] or found["name"] or "", (found["noun"] or found["sort"] or "").lower()
+    name, noun = match["named"] or match["name"] or "", (match["noun"] or match["sort"] or "").lower()
     if heading.predicate == "any":
-        heading = replace(heading, predicate=predicate_of(relation))
-        relation = _one(relation)
-    if name and is_name(name, known=not found["named"]):
-        end = item.start + max(found.end("named"), found.end("name"))
-        predicate = heading.predicate if predicate_of(relation) != heading.predicate else ""
-        said = related(talk.speaker, relation, titled(name), item.start, end)
-        yield replace(said, predicate=predicate) if predicate else said
-        yield from _bracketed(talk, item, Who(titled(name), relation=relation))
-    elif noun or found["count"]:
-        end = item.start + max(found.end("count"), found.end("noun"))
+        heading = replace(heading, predicate=get_relation_predicate(relation))
+        relation = _singularise(relation)
+    if name and is_name(name, require_known=not match["named"]):
+        end = item.start + max(match.end("named"), match.end("name"))
+        predicate = heading.predicate if get_relation_predicate(relation) != heading.predicate else ""
+        claim = build_relation_claim(ctx.speaker, relation, capitalise_name(name), item.start, end)
+        yield replace(claim, predicate=predicate) if predicate else claim
+        yield from _parse_bracket(ctx, item, Referent(capitalise_name(name), relation=relation))
+    elif noun or match["count"]:
+        end = item.start + max(match.end("count"), match.end("noun"))
         value = item.text[: end - item.start]
         shown = value if noun else f"{value} {heading.noun if heading.noun.endswith(('s', 'children')) else relation}"
-        text = f"{talk.speaker} has {article(shown)}"
-        yield Said(talk.speaker, heading.predicate, value, text, item.start, end, meta={"relation": relation})
+        text = f"{ctx.speaker} has {add_article(shown)}"
+        yield RuleClaim(ctx.speaker, heading.predicate, value, text, item.start, end, meta={"relation": relation})
 
 
-def _bracketed(talk: Talk, item: Value, who: Who) -> Iterator[Said]:
+def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Iterator[RuleClaim]:
     """What stands in brackets behind a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
-    found = pattern("noted.bracket").search(talk.text, item.start, item.end)
-    if found is None:
+    match = get_pattern("noted.bracket").search(ctx.text, item.start, item.end)
+    if match is None:
         return
-    start, end = found.span("note")
-    verb = verb_at(talk.text, start, end) or Verb("be", Stance(), start, start)
+    start, end = match.span("note")
+    verb = parse_verb(ctx.text, start, end) or ParsedVerb("be", VerbFeatures(), start, start)
     clause = Clause(start, end, lead=start)
-    yield from (said for said in by_rules(talk, clause, who, verb) if said.predicate != "name")
+    yield from (claim for claim in apply_verb_rules(ctx, clause, referent, verb) if claim.predicate != "name")
 
 
-def _one(noun: str) -> str:
+def _singularise(noun: str) -> str:
     return {"children": "child", "kids": "child", "siblings": "sibling"}.get(noun, noun.removesuffix("s"))
 
 
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-def _items(text: str, at: int, end: int, *, keep: bool = False) -> Iterator[Value]:
+def _split_note_items(text: str, position: int, end: int, *, keep_brackets: bool = False) -> Iterator[ValueSpan]:
     """The items of a note, without what stands in brackets behind them unless that is wanted."""
-    number = 0
-    cuts = [*pattern("noted.comma").finditer(text, at, end), None]
+    count = 0
+    cuts = [*get_pattern("noted.comma").finditer(text, position, end), None]
     for cut in cuts:
         stop = end if cut is None else cut.start()
-        if cut is not None and text.count("(", at, stop) > text.count(")", at, stop):
+        if cut is not None and text.count("(", position, stop) > text.count(")", position, stop):
             continue
-        bracket = text.find("(", at, stop)
-        lead = pattern("noted.lead").match(text, at, stop)
-        start = lead.end() if lead and not keep else at
-        item = trimmed(text, start, stop if keep or bracket <= at else bracket, article=not keep)
+        bracket = text.find("(", position, stop)
+        lead = get_pattern("noted.lead").match(text, position, stop)
+        start = lead.end() if lead and not keep_brackets else position
+        item = trim_value(text, start, stop if keep_brackets or bracket <= position else bracket, strip_article=not keep_brackets)
         if cut is not None:
-            at = cut.end()
-        if item.text.lower() in words("EMPTY") or not item.text or pattern("noted.times").fullmatch(item.text):
+            position = cut.end()
+        if item.text.lower() in load_words("EMPTY") or not item.text or get_pattern("noted.times").fullmatch(item.text):
             continue
-        if len(item.text.split()) > _LONGEST or number >= _MOST or pattern("noted.own_sentence").match(item.text):
+        if len(item.text.split()) > _MAX_ITEM_WORDS or count >= _MAX_ITEMS or get_pattern("noted.own_sentence").match(item.text):
             return
-        number += 1
+        count += 1
         yield item
 
 
-def _single(text: str, sort: str, at: int, end: int) -> Value | None:
-    if sort in _READ:
-        found = pattern(f"value.{sort}").match(text, at, end)
-        return Value(found["value"], *found.span("value")) if found else None
-    if sort == "date":
-        return dates.day_at(text, at, end)
-    bracket = text.find("(", at, end)
-    value = trimmed(text, at, bracket if bracket > at else end)
+def _parse_single_value(text: str, value_type: str, start: int, end: int) -> ValueSpan | None:
+    if value_type in _PATTERN_TYPES:
+        match = get_pattern(f"value.{value_type}").match(text, start, end)
+        return ValueSpan(match["value"], *match.span("value")) if match else None
+    if value_type == "date":
+        return dates.match_day(text, start, end)
+    bracket = text.find("(", start, end)
+    value = trim_value(text, start, bracket if bracket > start else end)
     comma = value.text.find(",")
-    if comma > 0 and sort != "place":
-        value = Value(value.text[:comma], value.start, value.start + comma)
-    return value if len(value.text.split()) <= _LONGEST and _is(sort, value.text) else None
+    if comma > 0 and value_type != "place":
+        value = ValueSpan(value.text[:comma], value.start, value.start + comma)
+    return value if len(value.text.split()) <= _MAX_ITEM_WORDS and _is_note_value(value_type, value.text) else None
 
 
-def _is(sort: str, value: str) -> bool:
-    match sort:
+def _is_note_value(value_type: str, value: str) -> bool:
+    match value_type:
         case "name":
             return is_name(value)
         case "place":
             return is_place(value) or (value[:1].isupper() and len(value) < 40)
         case "love":
-            return value.lower() in words("LOVE_LIFE")
+            return value.lower() in load_words("LOVE_LIFE")
         case "vp" | "long" | "whole" | "one" | "org" | "model" | "proper" | "thing":
-            return bool(value) and not pattern("noted.own_sentence").match(value)
+            return bool(value) and not get_pattern("noted.own_sentence").match(value)
     return bool(value)

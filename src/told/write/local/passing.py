@@ -8,21 +8,21 @@ from typing import Final
 
 from told.core.when import to_us
 from told.write.local import dates
-from told.write.local.people import household, predicate_of
-from told.write.local.render import article, when
-from told.write.local.said import BARE, NEGATED, STATED, Said, Talk
+from told.write.local.people import parse_household, get_relation_predicate
+from told.write.local.render import add_article, format_interval
+from told.write.local.said import FRAGMENT_CONFIDENCE, NEGATED, STATED_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who
-from told.write.local.tables import names, pattern, words
-from told.write.local.value import Value, is_place, trimmed
-from told.write.local.verb import Stance, Verb, verb_at
-from told.write.local.verbal import by_rules
+from told.write.local.speaker import Referent
+from told.write.local.tables import load_predicates, get_pattern, load_words
+from told.write.local.value import ValueSpan, is_place, trim_value
+from told.write.local.verb import VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verbal import apply_verb_rules
 
-MENTIONED: Final = 0.75
+MENTION_CONFIDENCE: Final = 0.75
 """How sure a claim is that nobody meant to make."""
 
 
-_LIKE_ME: Final = (
+_SPEAKER_PATTERNS: Final = (
     ("budget", "budget", "has a budget of"),
     ("learning", "learning", "is learning"),
     ("course", "learning", "is learning"),
@@ -30,204 +30,204 @@ _LIKE_ME: Final = (
 )
 
 
-def passed(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
-    if pattern("passing.likely").search(talk.text, start, end) is None:
+    if get_pattern("passing.likely").search(ctx.text, start, end) is None:
         return
-    for reader in (
-        _home,
-        _things,
-        _pets,
-        _family,
-        _ailment,
-        _papers,
-        _like_me,
-        _jobs_of_kin,
-        _cancelled,
-        _languages,
-        _with,
-        _no_food,
-        _misfortune,
-        _trip,
-        _confided,
-        _as_one,
-        _as_one_with,
-        _shifts,
-        _medicine,
-        _coming_up,
-        _tool,
+    for parser in (
+        _parse_home,
+        _parse_things,
+        _parse_pets,
+        _parse_family,
+        _parse_ailment,
+        _parse_papers,
+        _parse_speaker_patterns,
+        _parse_kin_job,
+        _parse_cancelled_plan,
+        _parse_languages,
+        _parse_companions,
+        _parse_avoided_food,
+        _parse_misfortune,
+        _parse_trip,
+        _parse_confided,
+        _parse_asking_as,
+        _parse_asking_as_with,
+        _parse_shifts,
+        _parse_medicine,
+        _parse_upcoming,
+        _parse_tool,
     ):
-        yield from reader(talk, start, end)
+        yield from parser(ctx, start, end)
 
 
-def _home(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for found in pattern("passing.home").finditer(talk.text, start, end):
-        place = trimmed(talk.text, *found.span("place" if found["place"] else "here"))
+def _parse_home(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for match in get_pattern("passing.home").finditer(ctx.text, start, end):
+        place = trim_value(ctx.text, *match.span("place" if match["place"] else "here"))
         if is_place(place.text):
-            yield _mentioned(talk, "lives_in", place, f"lives in {place.text}", found.start())
+            yield _build_mention(ctx, "lives_in", place, f"lives in {place.text}", match.start())
 
 
-def _things(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     for name in ("passing.brand", "passing.thing", "passing.kept"):
-        for found in pattern(name).finditer(talk.text, start, end):
-            value = trimmed(talk.text, *found.span("thing"))
-            yield _mentioned(talk, "owns", value, f"has {article(value.text)}", found.start())
+        for match in get_pattern(name).finditer(ctx.text, start, end):
+            value = trim_value(ctx.text, *match.span("thing"))
+            yield _build_mention(ctx, "owns", value, f"has {add_article(value.text)}", match.start())
 
 
-def _pets(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for found in pattern("passing.pet").finditer(talk.text, start, end):
-        group = next(name for name in ("pet", "walked", "house") if found[name])
-        noun = found[group]
-        if noun.lower() not in words("ALSO_FOOD") and not pattern("passing.put_down").search(talk.text, start, end):
-            value = Value(noun, *found.span(group))
-            yield _mentioned(talk, "has_pet", value, f"has {article(noun)}", found.start())
+def _parse_pets(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for match in get_pattern("passing.pet").finditer(ctx.text, start, end):
+        group = next(name for name in ("pet", "walked", "house") if match[name])
+        noun = match[group]
+        if noun.lower() not in load_words("ALSO_FOOD") and not get_pattern("passing.put_down").search(ctx.text, start, end):
+            value = ValueSpan(noun, *match.span(group))
+            yield _build_mention(ctx, "has_pet", value, f"has {add_article(noun)}", match.start())
 
 
-def _family(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for found in pattern("passing.family").finditer(talk.text, start, end):
-        group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if found[name])
-        noun = found[group]
-        value = Value(noun, *found.span(group))
-        yield _mentioned(talk, predicate_of(noun), value, f"has {article(noun)}", found.start())
+def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for match in get_pattern("passing.family").finditer(ctx.text, start, end):
+        group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if match[name])
+        noun = match[group]
+        value = ValueSpan(noun, *match.span(group))
+        yield _build_mention(ctx, get_relation_predicate(noun), value, f"has {add_article(noun)}", match.start())
 
 
-def _ailment(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.ailment").search(talk.text, start, end):
-        value = Value(found["ailment"], *found.span("ailment"))
-        yield Said(
-            talk.speaker, "has_condition", value.text, f"{talk.speaker}'s {value.text}", found.start(), value.end,
-            confidence=STATED,
+def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.ailment").search(ctx.text, start, end):
+        value = ValueSpan(match["ailment"], *match.span("ailment"))
+        yield RuleClaim(
+            ctx.speaker, "has_condition", value.text, f"{ctx.speaker}'s {value.text}", match.start(), value.end,
+            confidence=STATED_CONFIDENCE,
         )  # fmt: skip
 
 
-def _papers(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.papers").search(talk.text, start, end):
-        value = trimmed(talk.text, *found.span("paper"))
-        said = trimmed(talk.text, *found.span("said")).text
-        yield Said(talk.speaker, "has", value.text, f"{talk.speaker}'s {said}", found.start(), found.end("said"))
+def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.papers").search(ctx.text, start, end):
+        value = trim_value(ctx.text, *match.span("paper"))
+        paper_text = trim_value(ctx.text, *match.span("said")).text
+        yield RuleClaim(ctx.speaker, "has", value.text, f"{ctx.speaker}'s {paper_text}", match.start(), match.end("said"))
 
 
-def _like_me(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for name, predicate, phrase in _LIKE_ME:
-        if found := pattern(f"passing.{name}").search(talk.text, start, end):
-            value = trimmed(talk.text, *found.span("value"))
-            yield _mentioned(talk, predicate, value, f"{phrase} {value.text}", found.start())
+def _parse_speaker_patterns(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for name, predicate, phrase in _SPEAKER_PATTERNS:
+        if match := get_pattern(f"passing.{name}").search(ctx.text, start, end):
+            value = trim_value(ctx.text, *match.span("value"))
+            yield _build_mention(ctx, predicate, value, f"{phrase} {value.text}", match.start())
 
 
-def _no_food(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for found in pattern("passing.no_food").finditer(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        said = _mentioned(talk, "avoids", value, f"avoids {value.text}", found.start("value"))
-        yield replace(said, confidence=BARE)
+def _parse_avoided_food(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for match in get_pattern("passing.no_food").finditer(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        claim = _build_mention(ctx, "avoids", value, f"avoids {value.text}", match.start("value"))
+        yield replace(claim, confidence=FRAGMENT_CONFIDENCE)
 
 
-def _jobs_of_kin(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.kin_at").search(talk.text, start, end):
-        who = f"{talk.speaker}'s {found['kin'].lower()}"
-        yield Said(who, "works_at", found["org"], f"{who} works at {found['org']}", found.start(), found.end("org"))
+def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.kin_at").search(ctx.text, start, end):
+        relative = f"{ctx.speaker}'s {match['kin'].lower()}"
+        yield RuleClaim(relative, "works_at", match["org"], f"{relative} works at {match['org']}", match.start(), match.end("org"))
 
 
-def _cancelled(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.cancelled").search(talk.text, start, end):
-        value = trimmed(talk.text, *found.span("plan"))
-        text = f"{talk.speaker} no longer plans {article(value.text)}"
-        yield Said(talk.speaker, "plans", value.text, text, found.start(), value.end, NEGATED)
+def _parse_cancelled_plan(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.cancelled").search(ctx.text, start, end):
+        value = trim_value(ctx.text, *match.span("plan"))
+        text = f"{ctx.speaker} no longer plans {add_article(value.text)}"
+        yield RuleClaim(ctx.speaker, "plans", value.text, text, match.start(), value.end, NEGATED)
 
 
-def _languages(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    for found in pattern("passing.language").finditer(talk.text, start, end):
-        value = Value(found["language"] or found["home"], *found.span("language" if found["language"] else "home"))
-        yield _mentioned(talk, "speaks", value, f"speaks {value.text}", found.start())
+def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    for match in get_pattern("passing.language").finditer(ctx.text, start, end):
+        value = ValueSpan(match["language"] or match["home"], *match.span("language" if match["language"] else "home"))
+        yield _build_mention(ctx, "speaks", value, f"speaks {value.text}", match.start())
 
 
-def _with(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.with").search(talk.text, start, end):
-        yield from household(talk, Clause(found.start(), end), Who(talk.speaker, first=True), found.end())
+def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.with").search(ctx.text, start, end):
+        yield from parse_household(ctx, Clause(match.start(), end), Referent(ctx.speaker, is_speaker=True), match.end())
 
 
-def _misfortune(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What befell a thing of the speaker's: "the car got broken into"."""
-    if found := pattern("passing.misfortune").search(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        who = f"{talk.speaker}'s {found['thing'].lower()}"
-        time = dates.named(talk.text, start, end, talk.clock)
-        valid = time.interval if time else talk.default
-        text = f"{who} {value.text}{when(valid)}"
-        yield Said(who, "happened", value.text, text, found.start(), value.end, confidence=MENTIONED, valid=valid)
+    if match := get_pattern("passing.misfortune").search(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        possession = f"{ctx.speaker}'s {match['thing'].lower()}"
+        time = dates.find_time(ctx.text, start, end, ctx.speech_time)
+        valid = time.interval if time else ctx.default_interval
+        text = f"{possession} {value.text}{format_interval(valid)}"
+        yield RuleClaim(possession, "happened", value.text, text, match.start(), value.end, confidence=MENTION_CONFIDENCE, valid=valid)
 
 
-def _trip(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    if found := pattern("passing.trip").search(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        said = _mentioned(talk, "plans", value, f"plans {value.text}", value.start)
-        yield replace(said, modality="planned")
+def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    if match := get_pattern("passing.trip").search(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        claim = _build_mention(ctx, "plans", value, f"plans {value.text}", value.start)
+        yield replace(claim, modality="planned")
 
 
-def _confided(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_confided(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What the speaker wants to tell somebody of themselves: "how do I tell my boss that I'm pregnant?"."""
-    if found := pattern("passing.confided").search(talk.text, start, end):
-        verb = verb_at(talk.text, found.end(), end)
-        yield from _of_oneself(talk, verb, found.start("me"), end)
+    if match := get_pattern("passing.confided").search(ctx.text, start, end):
+        verb = parse_verb(ctx.text, match.end(), end)
+        yield from _parse_about_speaker(ctx, verb, match.start("me"), end)
 
 
-def _as_one(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """As what the speaker asks: "which visa do I need as a Dutch citizen?", "… at 30 weeks pregnant like me"."""
-    for found in pattern("passing.as_one").finditer(talk.text, start, end):
-        at = found.start("one")
-        yield from _of_oneself(talk, Verb("be", Stance(), at, at), found.start(), found.end("one"))
+    for match in get_pattern("passing.as_one").finditer(ctx.text, start, end):
+        complement_start = match.start("one")
+        yield from _parse_about_speaker(ctx, ParsedVerb("be", VerbFeatures(), complement_start, complement_start), match.start(), match.end("one"))
 
 
-def _as_one_with(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What somebody has or does as whom the speaker asks: "as a vegetarian with a nut allergy", "as a nurse who …"."""
-    if pattern("passing.as_somebody").search(talk.text, start, end) is None:
+    if get_pattern("passing.as_somebody").search(ctx.text, start, end) is None:
         return
-    for found in pattern("passing.as_one_with").finditer(talk.text, start, end):
-        at = found.start("one")
-        verb = Verb("have", Stance(), at, at) if found["with"] else verb_at(talk.text, at, found.end())
-        yield from _of_oneself(talk, verb, found.start(), found.end(), also=("likes", "dislikes", "avoids", "owns"))
+    for match in get_pattern("passing.as_one_with").finditer(ctx.text, start, end):
+        complement_start = match.start("one")
+        verb = ParsedVerb("have", VerbFeatures(), complement_start, complement_start) if match["with"] else parse_verb(ctx.text, complement_start, match.end())
+        yield from _parse_about_speaker(ctx, verb, match.start(), match.end(), extra_predicates=("likes", "dislikes", "avoids", "owns"))
 
 
-def _shifts(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """When somebody works, said before where: "I work night shifts at the warehouse"."""
-    if found := pattern("passing.shifts").search(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        yield replace(_mentioned(talk, "habit", value, f"works {value.text}", found.start()), confidence=STATED)
+    if match := get_pattern("passing.shifts").search(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        yield replace(_build_mention(ctx, "habit", value, f"works {value.text}", match.start()), confidence=STATED_CONFIDENCE)
 
 
-def _medicine(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_medicine(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What the speaker takes, as a question shows: "when should I take my vitamin D?"."""
-    for found in pattern("passing.medicine").finditer(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        yield _mentioned(talk, "takes", value, f"takes {value.text}", found.start())
+    for match in get_pattern("passing.medicine").finditer(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        yield _build_mention(ctx, "takes", value, f"takes {value.text}", match.start())
 
 
-def _tool(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
-    if found := pattern("passing.tool").search(talk.text, start, end):
-        value = Value(found["value"], *found.span("value"))
-        yield replace(_mentioned(talk, "uses", value, f"uses {value.text}", found.start("value")), confidence=BARE)
+    if match := get_pattern("passing.tool").search(ctx.text, start, end):
+        value = ValueSpan(match["value"], *match.span("value"))
+        yield replace(_build_mention(ctx, "uses", value, f"uses {value.text}", match.start("value")), confidence=FRAGMENT_CONFIDENCE)
 
 
-def _coming_up(talk: Talk, start: int, end: int) -> Iterator[Said]:
+def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
-    found = pattern("passing.coming_up").search(talk.text, start, end)
-    if found and pattern("passing.own_need").match(talk.text, start, found.start()) is None:
+    match = get_pattern("passing.coming_up").search(ctx.text, start, end)
+    if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
         return
-    time = dates.named(talk.text, found.end("value"), end, talk.clock, ahead=True) if found else None
-    if found and time and (time.interval.end is None or time.interval.end > to_us(talk.clock.now)):
-        value = Value(found["value"], *found.span("value"))
-        text = f"{talk.speaker} has {article(value.text)}{when(time.interval)}"
-        yield Said(
-            talk.speaker, "plans", value.text, text, found.start(), value.end,
-            modality="planned", confidence=BARE, valid=time.interval,
+    time = dates.find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True) if match else None
+    if match and time and (time.interval.end is None or time.interval.end > to_us(ctx.speech_time.now)):
+        value = ValueSpan(match["value"], *match.span("value"))
+        text = f"{ctx.speaker} has {add_article(value.text)}{format_interval(time.interval)}"
+        yield RuleClaim(
+            ctx.speaker, "plans", value.text, text, match.start(), value.end,
+            modality="planned", confidence=FRAGMENT_CONFIDENCE, valid=time.interval,
         )  # fmt: skip
 
 
-def _of_oneself(talk: Talk, verb: Verb | None, start: int, end: int, *, also: tuple[str, ...] = ()) -> Iterator[Said]:
+def _parse_about_speaker(ctx: TurnContext, verb: ParsedVerb | None, start: int, end: int, *, extra_predicates: tuple[str, ...] = ()) -> Iterator[RuleClaim]:
     clause = Clause(start, end, lead=start)
-    said = by_rules(talk, clause, Who(talk.speaker, first=True), verb) if verb else ()
-    yield from (each for each in said if each.predicate in names("CONFIDED") or each.predicate in also)
+    claims = apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb) if verb else ()
+    yield from (claim for claim in claims if claim.predicate in load_predicates("CONFIDED") or claim.predicate in extra_predicates)
 
 
-def _mentioned(talk: Talk, predicate: str, value: Value, what: str, start: int) -> Said:
-    return Said(talk.speaker, predicate, value.text, f"{talk.speaker} {what}", start, value.end, confidence=MENTIONED)
+def _build_mention(ctx: TurnContext, predicate: str, value: ValueSpan, phrase: str, start: int) -> RuleClaim:
+    return RuleClaim(ctx.speaker, predicate, value.text, f"{ctx.speaker} {phrase}", start, value.end, confidence=MENTION_CONFIDENCE)

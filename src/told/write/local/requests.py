@@ -5,64 +5,64 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from told.write.local.said import Said, Talk
+from told.write.local.said import RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import titled
-from told.write.local.tables import pattern, words
-from told.write.local.value import is_name, trimmed
+from told.write.local.speaker import capitalise_name
+from told.write.local.tables import get_pattern, load_words
+from told.write.local.value import is_name, trim_value
 
-_LONGEST = 14
+_MAX_REQUEST_WORDS = 14
 
 
-def nickname(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_nickname(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """What "call me Sam" says."""
     start, end = clause.start, clause.end
-    called = pattern("requests.call").match(talk.text, start, end)
-    found = called or pattern("requests.called").match(talk.text, start, end)
-    if found and found["name"].lower() not in words("NO_NICKNAMES") and is_name(found["name"]):
-        name = titled(found["name"])
-        yield Said(talk.speaker, "nickname", name, f"{talk.speaker} goes by {name}", start, found.end("name"))
+    call_match = get_pattern("requests.call").match(ctx.text, start, end)
+    match = call_match or get_pattern("requests.called").match(ctx.text, start, end)
+    if match and match["name"].lower() not in load_words("NO_NICKNAMES") and is_name(match["name"]):
+        name = capitalise_name(match["name"])
+        yield RuleClaim(ctx.speaker, "nickname", name, f"{ctx.speaker} goes by {name}", start, match.end("name"))
 
 
-def reply_style(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_reply_style(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """How the assistant is asked to speak, from now on rather than about one thing."""
-    if wanted := pattern("requests.wanted").match(talk.text, clause.start, clause.end):
-        style = wanted["style"]
-        text = f"{talk.speaker} wants {style}"
-        yield Said(talk.speaker, "reply_style", style, text, clause.start, wanted.end("style"))
+    if style_match := get_pattern("requests.wanted").match(ctx.text, clause.start, clause.end):
+        style = style_match["style"]
+        text = f"{ctx.speaker} wants {style}"
+        yield RuleClaim(ctx.speaker, "reply_style", style, text, clause.start, style_match.end("style"))
         return
     for start in dict.fromkeys((clause.start, clause.lead)):
-        order = pattern("requests.order").match(talk.text, start, clause.end)
-        if order and pattern("requests.styled").match(talk.text, order.start("verb"), clause.end):
-            yield from _ordered(talk, order.start("verb"), clause.end)
+        order_match = get_pattern("requests.order").match(ctx.text, start, clause.end)
+        if order_match and get_pattern("requests.styled").match(ctx.text, order_match.start("verb"), clause.end):
+            yield from _parse_order(ctx, order_match.start("verb"), clause.end)
             return
 
 
-def asked_for(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_style_question(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """How the assistant is asked to speak for good, put as a question: "Can you always answer in German?"."""
-    if pattern("requests.lasting").search(talk.text, clause.lead, clause.end):
-        yield from reply_style(talk, clause)
+    if get_pattern("requests.lasting").search(ctx.text, clause.lead, clause.end):
+        yield from parse_reply_style(ctx, clause)
 
 
-def contact(talk: Talk, clause: Clause) -> Iterator[Said]:
+def parse_contact(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Where "you can reach me at …" says one is to be found."""
-    found = pattern("requests.contact").match(talk.text, clause.start, clause.end)
-    for sort in ("email", "phone") if found else ():
-        if found and found[sort]:
-            text = f"{talk.speaker}'s {sort} is {found[sort]}"
-            yield Said(talk.speaker, sort, found[sort], text, clause.start, found.end(sort))
+    match = get_pattern("requests.contact").match(ctx.text, clause.start, clause.end)
+    for channel in ("email", "phone") if match else ():
+        if match and match[channel]:
+            text = f"{ctx.speaker}'s {channel} is {match[channel]}"
+            yield RuleClaim(ctx.speaker, channel, match[channel], text, clause.start, match.end(channel))
 
 
-def _ordered(talk: Talk, start: int, end: int) -> Iterator[Said]:
-    stop = pattern("requests.stop").search(talk.text, start, end)
-    value = trimmed(talk.text, start, stop.start() if stop else end, article=False)
-    if value.text and len(value.text.split()) <= _LONGEST and not pattern("requests.this").search(value.text):
-        text = f"{talk.speaker} asks the assistant to {_order(value.text)}"
-        yield Said(talk.speaker, "reply_style", value.text, text, value.start, value.end)
+def _parse_order(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
+    stop = get_pattern("requests.stop").search(ctx.text, start, end)
+    value = trim_value(ctx.text, start, stop.start() if stop else end, strip_article=False)
+    if value.text and len(value.text.split()) <= _MAX_REQUEST_WORDS and not get_pattern("requests.this").search(value.text):
+        text = f"{ctx.speaker} asks the assistant to {_reword_order(value.text)}"
+        yield RuleClaim(ctx.speaker, "reply_style", value.text, text, value.start, value.end)
 
 
-def _order(value: str) -> str:
+def _reword_order(value: str) -> str:
     """An order as somebody else reports it: don't use emojis becomes not use emojis."""
-    low = re.sub(r"^(?:don't|do not|never)\s+", "not ", value[0].lower() + value[1:])
-    low = re.sub(r"^(?:no|skip|omit)\s+", "avoid ", low)
-    return re.sub(r"\bme\b", "them", re.sub(r"\byour\b", "its", low))
+    lowered = re.sub(r"^(?:don't|do not|never)\s+", "not ", value[0].lower() + value[1:])
+    lowered = re.sub(r"^(?:no|skip|omit)\s+", "avoid ", lowered)
+    return re.sub(r"\bme\b", "them", re.sub(r"\byour\b", "its", lowered))

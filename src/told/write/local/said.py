@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from told.core.when import ALWAYS, Interval
-from told.write.local.dates import Clock
-from told.write.local.speaker import Who
+from told.write.local.dates import SpeechTime
+from told.write.local.speaker import Referent
 
-STATED, BARE, INFERRED, HEDGED = 0.9, 0.8, 0.7, 0.5
+STATED_CONFIDENCE, FRAGMENT_CONFIDENCE, INFERRED_CONFIDENCE, HEDGED_CONFIDENCE = 0.9, 0.8, 0.7, 0.5
 """How sure a claim is: said in so many words, said in a fragment, implied, and doubted by the speaker."""
 
 ASSERTED, NEGATED = "asserted", "negated"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RuleClaim:
     """A subject, a predicate and an object, the sentence that says so, and the stretch of the turn it stands in."""
 
     subject: str
@@ -27,13 +27,13 @@ class Said:
     end: int
     polarity: str = ASSERTED
     modality: str = "stated"
-    confidence: float = STATED
+    confidence: float = STATED_CONFIDENCE
     valid: Interval = ALWAYS
     meta: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Talk:
+class TurnContext:
     """A turn: its words, who speaks and when.
 
     `last` is whom "she" can mean, `subject` whom a bare verb is about, `people` who was introduced by name.
@@ -41,8 +41,8 @@ class Talk:
 
     text: str
     speaker: str
-    clock: Clock
-    default: Interval = ALWAYS
-    last: Who | None = None
-    subject: Who | None = None
-    people: Mapping[str, Who] = field(default_factory=dict)
+    speech_time: SpeechTime
+    default_interval: Interval = ALWAYS
+    last_referent: Referent | None = None
+    subject: Referent | None = None
+    people: Mapping[str, Referent] = field(default_factory=dict)

@@ -13,124 +13,124 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
-from told.write.local.tables import pattern, relatives, sections, words
+from told.write.local.tables import get_pattern, load_relatives, load_sections, load_words
 
-_SHORTEST: Final = 5
+_MIN_LENGTH: Final = 5
 """From how many letters on a word is known even with a slip in it; in the shortest only two may change places."""
-_SHORTEST_VERB: Final = 8
-_LISTS: Final = ("DIETS", "LANGUAGES", "OCCUPATIONS", "CONDITIONS", "STATES")
+_MIN_VERB_LENGTH: Final = 8
+_WORD_LISTS: Final = ("DIETS", "LANGUAGES", "OCCUPATIONS", "CONDITIONS", "STATES")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RewrittenText:
     """A text as it is read; where each stretch that was put right stands in it, and where in what was written."""
 
     text: str
-    written: str
+    original: str
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
-    sources: tuple[tuple[int, int], ...] = ()
+    source_spans: tuple[tuple[int, int], ...] = ()
 
-    def start(self, position: int) -> int:
+    def to_source_start(self, position: int) -> int:
         """Where what begins here was begun in writing."""
-        return self._back(position, 0)
+        return self._to_source(position, 0)
 
-    def end(self, position: int) -> int:
+    def to_source_end(self, position: int) -> int:
         """Where what ends here was ended in writing."""
-        return self._back(position - 1, 1) if position else 0
+        return self._to_source(position - 1, 1) if position else 0
 
-    def _back(self, position: int, side: int) -> int:
+    def _to_source(self, position: int, side: int) -> int:
         number = bisect_right(self.starts, position) - 1
         if number < 0:
             return position + side
         if position < self.ends[number]:
-            return self.sources[number][side]
-        return position - self.ends[number] + self.sources[number][1] + side
+            return self.source_spans[number][side]
+        return position - self.ends[number] + self.source_spans[number][1] + side
 
-    def as_written(self, value: str, start: int, end: int) -> str:
+    def restore_wording(self, value: str, start: int, end: int) -> str:
         """A value with its words as they were written."""
-        if not self.starts or value.lower() in self.written[start:end].lower():
+        if not self.starts or value.lower() in self.original[start:end].lower():
             return value
-        for first, last, source in zip(self.starts, self.ends, self.sources, strict=True):
+        for first, last, source in zip(self.starts, self.ends, self.source_spans, strict=True):
             if start <= source[0] < end and not self.text[first].isspace():
-                value = re.sub(rf"\b{re.escape(self.text[first:last])}\b", self.written[slice(*source)], value, count=1)
+                value = re.sub(rf"\b{re.escape(self.text[first:last])}\b", self.original[slice(*source)], value, count=1)
         return value
 
 
-def respelled(text: str, *, hasty: bool = True) -> Reading:
+def correct_spelling(text: str, *, fix_words: bool = True) -> RewrittenText:
     """The text with its gaps closed and hasty words put right, unless those are words of another language."""
-    words = pattern("spelling.word" if hasty else "spelling.gap").finditer(text)
-    pairs = ((word, word[0][0] if word[0].isspace() else _better(word[0])) for word in words)
-    return rewritten(text, [(*word.span(), better) for word, better in pairs if better])
+    matches = get_pattern("spelling.word" if fix_words else "spelling.gap").finditer(text)
+    pairs = ((match, match[0][0] if match[0].isspace() else _correct_word(match[0])) for match in matches)
+    return apply_changes(text, [(*match.span(), replacement) for match, replacement in pairs if replacement])
 
 
-def rewritten(text: str, changes: Sequence[tuple[int, int, str]]) -> Reading:
+def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> RewrittenText:
     """The text with other words at some places, from one place to another each."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    at = length = 0
-    for start, end, better in changes:
-        parts += [text[at:start], better]
-        starts.append(length + start - at)
-        ends.append(starts[-1] + len(better))
-        at, length = end, ends[-1]
+    position = length = 0
+    for start, end, replacement in changes:
+        parts += [text[position:start], replacement]
+        starts.append(length + start - position)
+        ends.append(starts[-1] + len(replacement))
+        position, length = end, ends[-1]
     sources = tuple((start, end) for start, end, _ in changes)
-    return Reading("".join([*parts, text[at:]]), text, tuple(starts), tuple(ends), sources)
+    return RewrittenText("".join([*parts, text[position:]]), text, tuple(starts), tuple(ends), sources)
 
 
 @lru_cache(maxsize=8192)
-def _better(word: str) -> str:
+def _correct_word(word: str) -> str:
     """What a word was meant to be, nothing if it is well as it is."""
-    low = word.lower()
-    meant = _short().get(low) or (_meant(low) if len(low) >= _SHORTEST else "")
-    if not meant and (possessive := pattern("spelling.possessive").fullmatch(low)):
-        meant = f"{possessive['owner']}'s {possessive['noun']}"
-    elif not meant and (whose := pattern("spelling.whose").fullmatch(low)):
-        meant = f"{whose['owner']}'s"
-    return f"{meant[0].upper()}{meant[1:]}" if meant and word[0].isupper() else meant
+    lowered = word.lower()
+    corrected = _load_short_forms().get(lowered) or (_find_intended_word(lowered) if len(lowered) >= _MIN_LENGTH else "")
+    if not corrected and (possessive := get_pattern("spelling.possessive").fullmatch(lowered)):
+        corrected = f"{possessive['owner']}'s {possessive['noun']}"
+    elif not corrected and (owner_match := get_pattern("spelling.whose").fullmatch(lowered)):
+        corrected = f"{owner_match['owner']}'s"
+    return f"{corrected[0].upper()}{corrected[1:]}" if corrected and word[0].isupper() else corrected
 
 
 @cache
-def _short() -> Mapping[str, str]:
-    rows = (row.split() for row in sections("spelling.txt")["short"])
-    return {word: meant.replace("_", " ") for word, meant in rows}
+def _load_short_forms() -> Mapping[str, str]:
+    rows = (row.split() for row in load_sections("spelling.txt")["short"])
+    return {word: expansion.replace("_", " ") for word, expansion in rows}
 
 
 @cache
-def _known() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
+def _load_known_words() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
     """The words that are right, and those that are looked for behind a slip, by their first letter and length."""
-    table = sections("spelling.txt")
-    sought = {word for row in table["known"] for word in row.split()}
-    verbs = {form for row in sections("verbs.txt")["verbs"] for form in row.split() if len(form) >= _SHORTEST_VERB}
-    nouns = {word for name in _LISTS for word in words(name)} | set(relatives())
-    sought |= verbs | {word for word in nouns if len(word) > _SHORTEST + 1 and word.isalpha()}
+    table = load_sections("spelling.txt")
+    targets = {word for row in table["known"] for word in row.split()}
+    verbs = {form for row in load_sections("verbs.txt")["verbs"] for form in row.split() if len(form) >= _MIN_VERB_LENGTH}
+    nouns = {word for name in _WORD_LISTS for word in load_words(name)} | set(load_relatives())
+    targets |= verbs | {word for word in nouns if len(word) > _MIN_LENGTH + 1 and word.isalpha()}
     by_letter: dict[str, list[str]] = defaultdict(list)
-    for word in sorted(sought):
-        if len(word) >= _SHORTEST:
+    for word in sorted(targets):
+        if len(word) >= _MIN_LENGTH:
             by_letter[f"{word[0]}{len(word)}"].append(word)
-    right = sought.union(*(row.split() for row in table["real"]))
-    return frozenset(right), {key: tuple(each) for key, each in by_letter.items()}
+    correct_words = targets.union(*(row.split() for row in table["real"]))
+    return frozenset(correct_words), {key: tuple(candidates) for key, candidates in by_letter.items()}
 
 
-def _meant(word: str) -> str:
-    right, sought = _known()
-    if word in right or not word.isalpha():
+def _find_intended_word(word: str) -> str:
+    correct_words, targets = _load_known_words()
+    if word in correct_words or not word.isalpha():
         return ""
-    keys = (f"{word[0]}{len(word) + more}" for more in (0, 1, -1))
-    return next((known for key in keys for known in sought.get(key, ()) if _is_slip(word, known)), "")
+    keys = (f"{word[0]}{len(word) + offset}" for offset in (0, 1, -1))
+    return next((target for key in keys for target in targets.get(key, ()) if _is_typo(word, target)), "")
 
 
-def _is_slip(word: str, known: str) -> bool:
+def _is_typo(word: str, target: str) -> bool:
     """Whether one letter inside is missing, too many or wrong, or two have changed places."""
-    if word[-1] != known[-1]:
+    if word[-1] != target[-1]:
         return False
-    least = min(len(word), len(known))
-    before = next((i for i in range(least) if word[i] != known[i]), least)
-    after = next((i for i in range(least - before) if word[-1 - i] != known[-1 - i]), least - before)
-    if not after:
+    shorter_length = min(len(word), len(target))
+    prefix = next((i for i in range(shorter_length) if word[i] != target[i]), shorter_length)
+    suffix = next((i for i in range(shorter_length - prefix) if word[-1 - i] != target[-1 - i]), shorter_length - prefix)
+    if not suffix:
         return False
-    if before + after >= max(len(word), len(known)) - 1 and len(known) > _SHORTEST:
+    if prefix + suffix >= max(len(word), len(target)) - 1 and len(target) > _MIN_LENGTH:
         return True
-    swapped = word[before : before + 2] == known[before : before + 2][::-1]
-    return swapped and len(word) == len(known) == before + after + 2
+    is_swapped = word[prefix : prefix + 2] == target[prefix : prefix + 2][::-1]
+    return is_swapped and len(word) == len(target) == prefix + suffix + 2

@@ -10,87 +10,87 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from told.core.lazy import regex
+from told.core.lazy import lazy_regex
 
-_MACRO: Final = regex(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
-_SPACE: Final = regex(r"(?<!\[)(?<!\\) (?![?*+\]])")
+_MACRO: Final = lazy_regex(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
+_SPACE: Final = lazy_regex(r"(?<!\[)(?<!\\) (?![?*+\]])")
 _FLAGS: Final = {"s": re.DOTALL, "m": re.MULTILINE}
-_KIN: Final = "has_partner has_child has_sibling has_parent has_relative has_friend has_colleague has manager".split()
+_KIN_PREDICATES: Final = "has_partner has_child has_sibling has_parent has_relative has_friend has_colleague has manager".split()
 
 
 @cache
-def sections(file: str) -> Mapping[str, tuple[str, ...]]:
+def load_sections(file: str) -> Mapping[str, tuple[str, ...]]:
     """The sections of a file of this package, each with its lines."""
     from importlib.resources import files  # it loads much, and is needed at the first turn only
 
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     name = ""
     for line in files("told.write.local").joinpath(file).read_text(encoding="utf-8").splitlines():
         if line.startswith("  "):
-            found[name].append(line[2:])
+            by_name[name].append(line[2:])
         elif line.endswith(":") and not line.startswith("#"):
             name = line[:-1]
-            found[name] = []
-    return {name: tuple(lines) for name, lines in found.items()}
+            by_name[name] = []
+    return {name: tuple(lines) for name, lines in by_name.items()}
 
 
 @cache
-def words(name: str) -> frozenset[str]:
+def load_words(name: str) -> frozenset[str]:
     """A list of words; an underscore in the file stands for a space inside one."""
-    return frozenset(word.replace("_", " ") for line in sections("words.txt")[name] for word in line.split())
+    return frozenset(word.replace("_", " ") for line in load_sections("words.txt")[name] for word in line.split())
 
 
 @cache
-def names(name: str) -> frozenset[str]:
+def load_predicates(name: str) -> frozenset[str]:
     """A list of predicates, whose underscores are their own."""
-    return frozenset(word for line in sections("words.txt")[name] for word in line.split())
+    return frozenset(word for line in load_sections("words.txt")[name] for word in line.split())
 
 
 @cache
-def relatives() -> Mapping[str, str]:
+def load_relatives() -> Mapping[str, str]:
     """What having somebody is called, by the word for them: has_sibling for a sister."""
-    return {word: predicate for predicate in _KIN for word in words(predicate)}
+    return {word: predicate for predicate in _KIN_PREDICATES for word in load_words(predicate)}
 
 
 @cache
-def pattern(name: str) -> re.Pattern[str]:
+def get_pattern(name: str) -> re.Pattern[str]:
     """A pattern of `patterns.txt` by its name, compiled when first asked for."""
-    letters = _letters()[name]
-    flags = re.NOFLAG if "c" in letters else re.IGNORECASE
-    for letter in letters.replace("c", ""):
-        flags |= _FLAGS[letter]
-    return re.compile(spelled("|".join(_lines(name))), flags)
+    flag_letters = _load_pattern_flags()[name]
+    flags = re.NOFLAG if "c" in flag_letters else re.IGNORECASE
+    for flag_letter in flag_letters.replace("c", ""):
+        flags |= _FLAGS[flag_letter]
+    return re.compile(expand_macros("|".join(_get_pattern_lines(name))), flags)
 
 
 @cache
-def _letters() -> Mapping[str, str]:
-    return {head.partition(" ")[0]: head.partition(" ")[2] for head in sections("patterns.txt")}
+def _load_pattern_flags() -> Mapping[str, str]:
+    return {head.partition(" ")[0]: head.partition(" ")[2] for head in load_sections("patterns.txt")}
 
 
-def _lines(name: str) -> tuple[str, ...]:
-    return sections("patterns.txt")[f"{name} {_letters()[name]}".strip()]
+def _get_pattern_lines(name: str) -> tuple[str, ...]:
+    return load_sections("patterns.txt")[f"{name} {_load_pattern_flags()[name]}".strip()]
 
 
-def spelled(text: str) -> str:
+def expand_macros(text: str) -> str:
     """A pattern with its macros and spaces written out."""
     while _MACRO.search(text):
-        text = _MACRO.sub(lambda macro: _written(macro[1]), text)
+        text = _MACRO.sub(lambda macro: _expand_macro(macro[1]), text)
     return _SPACE.sub(r"\\s+", text)
 
 
 @cache
-def _written(name: str) -> str:
+def _expand_macro(name: str) -> str:
     if "." in name:
-        return f"(?:{'|'.join(_lines(name))})"
+        return f"(?:{'|'.join(_get_pattern_lines(name))})"
     match name:
         case "RELATIONS":
-            return _any((*relatives(), *words("PETS")))
+            return _build_alternation((*load_relatives(), *load_words("PETS")))
         case "ATTRIBUTES":
-            return _any(noun for head in sections("attributes.txt") for noun in head.split("|"))
-    return _any(words(name))
+            return _build_alternation(noun for head in load_sections("attributes.txt") for noun in head.split("|"))
+    return _build_alternation(load_words(name))
 
 
-def _any(table: Iterable[str]) -> str:
+def _build_alternation(alternatives: Iterable[str]) -> str:
     """One of these words, the longest first; what is written in two words may have a hyphen."""
-    longest = sorted(table, key=lambda word: (-len(word), word))
-    return f"(?:{'|'.join('[ -]'.join(map(re.escape, word.split(' '))) for word in longest)})"
+    by_length = sorted(alternatives, key=lambda word: (-len(word), word))
+    return f"(?:{'|'.join('[ -]'.join(map(re.escape, word.split(' '))) for word in by_length)})"

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from told.core.lazy import regex
-from told.write.local.attributes import favourite
-from told.write.local.people import related
-from told.write.local.render import sentence as sentence_of
-from told.write.local.said import ASSERTED, NEGATED, Said, Talk
-from told.write.local.sentence import Sentence
-from told.write.local.speaker import titled
-from told.write.local.tables import pattern, sections, spelled
-from told.write.local.value import Value, is_name
+from told.core.lazy import lazy_regex
+from told.write.local.attributes import build_favourite
+from told.write.local.people import build_relation_claim
+from told.write.local.render import build_sentence as sentence_of
+from told.write.local.said import ASSERTED, NEGATED, RuleClaim, TurnContext
+from told.write.local.sentence import SentenceSpan
+from told.write.local.speaker import capitalise_name
+from told.write.local.tables import get_pattern, load_sections, expand_macros
+from told.write.local.value import ValueSpan, is_name
 
 _PHRASES: Final = {
     "name": "'s name is {}", "lives_in": "live in {}", "works_at": "work at {}", "works_as": "work as {}",
@@ -33,186 +33,186 @@ _PHRASES: Final = {
     "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}",
     "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
 }  # fmt: skip
-_NAMED: Final = {
+_NAMED_PHRASES: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
 }  # fmt: skip
-_AM: Final = regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
+_I_AM: Final = lazy_regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """What may stand before a name, but before much else too."""
 _CONFIDENCE = 0.85
-_LONGEST = 5
-_FARTHEST: Final = 800
+_MAX_WORDS = 5
+_MAX_SENTENCE_CHARS: Final = 800
 """How much of a sentence is read; a longer one is no sentence."""
-_MOST_ENGLISH = 1
+_MAX_ENGLISH_WORDS = 1
 """How many English words a sentence in another language may hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _ForeignPattern:
     """A way of saying something: its predicate, whether it denies it, and the pattern."""
 
     predicate: str
-    denied: bool
+    is_negated: bool
     pattern: re.Pattern[str]
 
 
 @cache
-def _languages() -> dict[str, tuple[str, ...]]:
+def _load_marker_words() -> dict[str, tuple[str, ...]]:
     """The languages each telling word belongs to."""
     table: dict[str, tuple[str, ...]] = {}
-    for language, rows in sections("tongues.txt").items():
+    for language, rows in load_sections("tongues.txt").items():
         for word in rows[0].removeprefix("telling: ").split():
             table[word] = (*table.get(word, ()), language)
     return table
 
 
 @cache
-def _kin(language: str) -> Mapping[str, str]:
+def _load_kin_words(language: str) -> Mapping[str, str]:
     """What people of the speaker's are called in a language, and in English."""
-    rows = (row.removeprefix("kin: ") for row in sections("tongues.txt")[language] if row.startswith("kin: "))
+    rows = (row.removeprefix("kin: ") for row in load_sections("tongues.txt")[language] if row.startswith("kin: "))
     pairs = (pair.partition("=") for row in rows for pair in row.split())
     return {word: relation for word, _, relation in pairs}
 
 
 @cache
-def _forms(language: str) -> tuple[_Form, ...]:
+def _load_patterns(language: str) -> tuple[_ForeignPattern, ...]:
     """The ways of saying things in a language."""
-    rows = (row.partition(": ") for row in sections("tongues.txt")[language])
+    rows = (row.partition(": ") for row in load_sections("tongues.txt")[language])
     return tuple(
-        _Form(head.rpartition(" ")[2], head.startswith("NOT "), _compiled(form, language))
-        for head, _, forms in rows if head not in ("telling", "kin")
-        for form in forms.split("; ")
+        _ForeignPattern(head.rpartition(" ")[2], head.startswith("NOT "), _compile_template(template, language))
+        for head, _, templates in rows if head not in ("telling", "kin")
+        for template in templates.split("; ")
     )  # fmt: skip
 
 
-def _compiled(form: str, language: str) -> re.Pattern[str]:
+def _compile_template(template: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_kin(language))})"
+    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_load_kin_words(language))})"
     kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
-    filled = form.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
-    filled = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", filled)
-    end = "$" if form.endswith(("{v}", "{l}")) else r"(?!\w)"
-    return re.compile(spelled(f"<tongues.open>(?:{filled})") + end, re.IGNORECASE)
+    body = template.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
+    body = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", body)
+    end = "$" if template.endswith(("{v}", "{l}")) else r"(?!\w)"
+    return re.compile(expand_macros(f"<tongues.open>(?:{body})") + end, re.IGNORECASE)
 
 
 def is_foreign(text: str) -> bool:
     """Whether a text is in one of the other languages, as far as its words tell."""
-    return bool(_spoken(text))
+    return bool(_detect_languages(text))
 
 
-def _spoken(text: str) -> list[str]:
+def _detect_languages(text: str) -> list[str]:
     """The languages a text may be in, none if it is English."""
-    telling = _languages()
-    if not text.isascii() and (script := pattern("tongues.script").search(text)):
-        return ["ja" if pattern("tongues.kana").search(text) else script.lastgroup or ""]
-    spoken = [name for word in pattern("tongues.words").findall(text.lower()) for name in telling.get(word, ())]
-    return spoken if spoken and len(pattern("tongues.english").findall(text)) <= _MOST_ENGLISH else []
+    marker_words = _load_marker_words()
+    if not text.isascii() and (script := get_pattern("tongues.script").search(text)):
+        return ["ja" if get_pattern("tongues.kana").search(text) else script.lastgroup or ""]
+    detected = [name for word in get_pattern("tongues.words").findall(text.lower()) for name in marker_words.get(word, ())]
+    return detected if detected and len(get_pattern("tongues.english").findall(text)) <= _MAX_ENGLISH_WORDS else []
 
 
-def foreign(talk: Talk, sentence: Sentence) -> list[Said]:
+def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
     """What a sentence in another language says, nothing if it is none of those."""
-    sentence = replace(sentence, end=min(sentence.end, sentence.start + _FARTHEST))
-    text = talk.text[sentence.start : sentence.end].lstrip()
-    spoken = dict.fromkeys(_spoken(text))
-    named = [said for language in spoken for said in _named(talk, sentence, language)]
-    if sentence.asks:
-        return named
-    found = [
-        said
-        for language in spoken
-        for form in _forms(language)
-        for match in form.pattern.finditer(text)
-        for said in _said(form, _subject(talk, match, language), match, sentence.end - len(text))
+    sentence = replace(sentence, end=min(sentence.end, sentence.start + _MAX_SENTENCE_CHARS))
+    text = ctx.text[sentence.start : sentence.end].lstrip()
+    detected = dict.fromkeys(_detect_languages(text))
+    named_claims = [claim for language in detected for claim in _parse_named_relatives(ctx, sentence, language)]
+    if sentence.is_question:
+        return named_claims
+    claims = [
+        claim
+        for language in detected
+        for foreign_pattern in _load_patterns(language)
+        for match in foreign_pattern.pattern.finditer(text)
+        for claim in _build_claims(foreign_pattern, _find_subject_name(ctx, match, language), match, sentence.end - len(text))
     ]
-    return named + [said for said in found if not any(_says_more(other, said) for other in found)]
+    return named_claims + [claim for claim in claims if not any(_is_more_specific(other, claim) for other in claims)]
 
 
-def _says_more(one: Said, other: Said) -> bool:
+def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
     """Whether one says all that another says and more: a teacher of history is a teacher."""
-    same = (one.subject, one.predicate, one.polarity) == (other.subject, other.predicate, other.polarity)
-    within = one.end - len(one.object) <= other.end - len(other.object) and other.end <= one.end
-    return same and within and len(one.object) > len(other.object) and other.object in one.object
+    is_same_slot = (claim.subject, claim.predicate, claim.polarity) == (other.subject, other.predicate, other.polarity)
+    is_within = claim.end - len(claim.object) <= other.end - len(other.object) and other.end <= claim.end
+    return is_same_slot and is_within and len(claim.object) > len(other.object) and other.object in claim.object
 
 
 @cache
-def _beside(language: str) -> re.Pattern[str] | None:
+def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
     """Somebody of the speaker's with their name: mi novio Iker."""
-    kin = "|".join(_kin(language))
+    kin = "|".join(_load_kin_words(language))
     form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
-    return re.compile(spelled(form), re.IGNORECASE) if kin else None
+    return re.compile(expand_macros(form), re.IGNORECASE) if kin else None
 
 
-def _named(talk: Talk, sentence: Sentence, language: str) -> Iterator[Said]:
+def _parse_named_relatives(ctx: TurnContext, sentence: SentenceSpan, language: str) -> Iterator[RuleClaim]:
     """Everybody of the speaker's whom a sentence names, even in passing."""
-    beside = _beside(language)
-    for found in beside.finditer(talk.text, sentence.start, sentence.end) if beside else ():
-        if is_name(found["name"], known=True):
-            relation = _kin(language)[found["kin"].lower()]
-            yield related(talk.speaker, relation, found["name"], *found.span())
+    kin_pattern = _build_kin_pattern(language)
+    for match in kin_pattern.finditer(ctx.text, sentence.start, sentence.end) if kin_pattern else ():
+        if is_name(match["name"], require_known=True):
+            relation = _load_kin_words(language)[match["kin"].lower()]
+            yield build_relation_claim(ctx.speaker, relation, match["name"], *match.span())
 
 
-def _subject(talk: Talk, match: re.Match[str], language: str) -> str:
+def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) -> str:
     """Whom a form speaks of: the speaker, or somebody of theirs, by name where there is one."""
     relation = match.groupdict().get("kin")
     if relation is None:
-        return talk.speaker
-    return match["called"] or f"{talk.speaker}'s {_kin(language)[relation.lower()]}"
+        return ctx.speaker
+    return match["called"] or f"{ctx.speaker}'s {_load_kin_words(language)[relation.lower()]}"
 
 
-def _said(form: _Form, subject: str, match: re.Match[str], offset: int) -> Iterator[Said]:
-    if form.predicate == "lives_in" and pattern("tongues.today").search(match.string, match.start()):
+def _build_claims(foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int) -> Iterator[RuleClaim]:
+    if foreign_pattern.predicate == "lives_in" and get_pattern("tongues.today").search(match.string, match.start()):
         return
-    polarity = NEGATED if form.denied else ASSERTED
+    polarity = NEGATED if foreign_pattern.is_negated else ASSERTED
     start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
-    for value in _values(match):
-        shown = titled(value.text) if match.groupdict().get("name") else value.text
+    for value in _parse_match_values(match):
+        shown = capitalise_name(value.text) if match.groupdict().get("name") else value.text
         end = offset + value.end
-        if form.predicate == "favourite":
-            yield favourite(subject, match["topic"].lower(), replace(value, end=end), start, end)
+        if foreign_pattern.predicate == "favourite":
+            yield build_favourite(subject, match["topic"].lower(), replace(value, end=end), start, end)
             continue
-        phrases = _NAMED if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
-        phrase = phrases.get(form.predicate, _PHRASES[form.predicate]).format(shown)
-        ended = pattern("tongues.no_longer").search(match[0]) is not None
-        text = sentence_of(subject, phrase, polarity, ended=ended)
-        yield Said(subject, form.predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
+        phrases = _NAMED_PHRASES if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
+        phrase = phrases.get(foreign_pattern.predicate, _PHRASES[foreign_pattern.predicate]).format(shown)
+        ended = get_pattern("tongues.no_longer").search(match[0]) is not None
+        text = sentence_of(subject, phrase, polarity, is_ended=ended)
+        yield RuleClaim(subject, foreign_pattern.predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
 
 
-def _values(match: re.Match[str]) -> list[Value]:
+def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
     group = next(name for name in ("name", "n", "w", "v", "l") if match.groupdict().get(name))
     text, (start, end) = match.string, match.span(group)
-    if group in ("n", "w") or (group == "name" and is_name(match[group], known=_AM.search(match[0]) is not None)):
-        return [Value(match[group], start, end)]
+    if group in ("n", "w") or (group == "name" and is_name(match[group], require_known=_I_AM.search(match[0]) is not None)):
+        return [ValueSpan(match[group], start, end)]
     if group == "name":
         return []
-    stop = next((stop.start() for stop in pattern("tongues.stop").finditer(text, start, end)
-                 if stop.start() > start and not (group == "l" and stop[0] == ",")), end)  # fmt: skip
-    return _listed(text, start, stop) if group == "l" else _short([_bare(text, start, stop)])
+    stop_match = next((stop_match.start() for stop_match in get_pattern("tongues.stop").finditer(text, start, end)
+                 if stop_match.start() > start and not (group == "l" and stop_match[0] == ",")), end)  # fmt: skip
+    return _split_list(text, start, stop_match) if group == "l" else _keep_short_values([_trim_foreign_value(text, start, stop_match)])
 
 
-def _listed(text: str, start: int, end: int) -> list[Value]:
-    commas = list(pattern("tongues.list").finditer(text, start, end))
+def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
+    commas = list(get_pattern("tongues.list").finditer(text, start, end))
     starts = [start, *(comma.end() for comma in commas)]
     ends = [*(comma.start() for comma in commas), end]
-    return _short([_bare(text, first, last) for first, last in zip(starts, ends, strict=True)])
+    return _keep_short_values([_trim_foreign_value(text, first, last) for first, last in zip(starts, ends, strict=True)])
 
 
-def _short(values: list[Value]) -> list[Value]:
+def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
     """The values up to the first that is empty or too long to be one."""
-    good = (0 < len(value.text.split()) <= _LONGEST and not _is_yours(value) for value in values)
-    bad = next((number for number, fits in enumerate(good) if not fits), len(values))
-    return values[:bad]
+    validity = (0 < len(value.text.split()) <= _MAX_WORDS and not _is_addressee_owned(value) for value in values)
+    first_invalid = next((number for number, is_valid in enumerate(validity) if not is_valid), len(values))
+    return values[:first_invalid]
 
 
-def _is_yours(value: Value) -> bool:
+def _is_addressee_owned(value: ValueSpan) -> bool:
     """Whether a value is something of the one spoken to: I like your answer."""
-    return pattern("tongues.yours").match(value.text) is not None
+    return get_pattern("tongues.yours").match(value.text) is not None
 
 
-def _bare(text: str, start: int, end: int) -> Value:
+def _trim_foreign_value(text: str, start: int, end: int) -> ValueSpan:
     """A value without the article before it and the marks around it."""
     while start < end and text[start] in " '\"":
         start += 1
-    if found := pattern("tongues.article").match(text, start, end):
-        start = found.end()
+    if match := get_pattern("tongues.article").match(text, start, end):
+        start = match.end()
     while end > start and text[end - 1] in " '\"!.,":
         end -= 1
-    return Value(text[start:end], start, end)
+    return ValueSpan(text[start:end], start, end)

@@ -6,34 +6,34 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from told.write.local.tables import pattern, sections
+from told.write.local.tables import get_pattern, load_sections
 
 PRESENT, PAST, ING = TENSES = ("present", "past", "ing")
-_LONG_ENOUGH: Final = 5
-_MOST_WORDS: Final = 9
+_MIN_SWAP_LENGTH: Final = 5
+_MAX_TOKENS: Final = 9
 """How many auxiliaries and adverbs may stand before a verb."""
 
 
 @cache
-def forms() -> dict[str, tuple[str, str]]:
+def load_verb_forms() -> dict[str, tuple[str, str]]:
     """Every form of a verb the rules know, with the verb and the tense, and with two letters in the wrong order."""
     table: dict[str, tuple[str, str]] = {}
-    for row in sections("verbs.txt")["verbs"]:
-        for tense, said in zip(TENSES, row.split(" / "), strict=False):
-            for form in said.split():
+    for row in load_sections("verbs.txt")["verbs"]:
+        for tense, tense_forms in zip(TENSES, row.split(" / "), strict=False):
+            for form in tense_forms.split():
                 table.setdefault(form, (row.split()[0], tense))
-    return {swapped: form for word, form in table.items() for swapped in _swaps(word)} | table
+    return {swapped: form for word, form in table.items() for swapped in _swap_neighbours(word)} | table
 
 
-def _swaps(word: str) -> list[str]:
+def _swap_neighbours(word: str) -> list[str]:
     """The word with two neighbouring letters in the wrong order, for words long enough that nothing else is meant."""
-    if len(word) < _LONG_ENOUGH:
+    if len(word) < _MIN_SWAP_LENGTH:
         return []
     return [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
-class Stance:
+class VerbFeatures:
     """How a verb is said.
 
     `ended` is what holds no longer, `supposed` a duty or what nearly was, `wished` what would be, `able` what can be.
@@ -54,19 +54,19 @@ class Stance:
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class ParsedVerb:
     """A verb with its stance, where its word begins, and where its complement does."""
 
     lemma: str
-    stance: Stance
-    word: int
-    at: int
+    features: VerbFeatures
+    word_start: int
+    complement_start: int
 
 
 _BE: Final = frozenset("am is are was were be been being 'm 're 's m r".split())
 _HAVE: Final = frozenset("have has had 've ve having hav".split())
 _DO: Final = frozenset("do does did".split())
-_AUXILIARIES: Final = {
+_AUXILIARY_FLAGS: Final = {
     **dict.fromkeys(_BE | _DO, "aux"),
     **dict.fromkeys(_HAVE, "perfect"),
     **dict.fromkeys("would could should must 'd shall ought".split(), "wished"),
@@ -74,15 +74,15 @@ _AUXILIARIES: Final = {
     **dict.fromkeys("will 'll gonna".split(), "future"),
     "can": "able",
 }
-_PASSIVE: Final = frozenset("bear diagnose raise employ hire promote name call retire engage divorce".split())
-_HAS_DONE: Final = frozenset(
+_PASSIVE_VERBS: Final = frozenset("bear diagnose raise employ hire promote name call retire engage divorce".split())
+_PERFECT_VERBS: Final = frozenset(
     "buy move start join leave finish adopt quit lose break go become turn switch get win".split()
 )
 """Verbs before which an 's is more likely a "has" than an "is"."""
-_UNCHANGED: Final = frozenset("run read quit become come set put cut hit split hurt".split())
+_INVARIANT_PARTICIPLES: Final = frozenset("run read quit become come set put cut hit split hurt".split())
 """Verbs whose participle looks like their present."""
-_NOT: Final = frozenset("not n't nt never neither".split())
-_SAID: Final = {
+_NEGATIONS: Final = frozenset("not n't nt never neither".split())
+_ADVERB_FLAGS: Final = {
     **dict.fromkeys("barely hardly rarely seldom scarcely almost nearly".split(), "supposed"),
     **dict.fromkeys(
         "usually always often typically generally normally regularly sometimes frequently".split(), "habit"
@@ -117,108 +117,108 @@ _CONTRACTED: Final = {
 }
 
 
-def verb_at(text: str, start: int, end: int) -> Verb | None:
+def parse_verb(text: str, start: int, end: int) -> ParsedVerb | None:
     """The verb a stretch begins with, read through its auxiliaries, negations and adverbs."""
-    return _Reader(text, end).read(start)
+    return _VerbParser(text, end).parse_from(start)
 
 
-class _Reader:
+class _VerbParser:
     """Reads auxiliaries one by one and keeps what they say."""
 
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
-        self.said: dict[str, bool] = {}
+        self.flags: dict[str, bool] = {}
         self.auxiliary = ""
-        self.past = False
-        self.stood = 0
+        self.is_past = False
+        self.auxiliary_start = 0
 
-    def read(self, at: int) -> Verb | None:
+    def parse_from(self, position: int) -> ParsedVerb | None:
         """The verb from here on; `be` and `have` are the verb themselves where no other follows."""
-        for _ in range(_MOST_WORDS):
-            token = pattern("verb.token").match(self.text, at, self.end)
+        for _ in range(_MAX_TOKENS):
+            token = get_pattern("verb.token").match(self.text, position, self.end)
             if token is None:
                 break
             phrase, word = (token["phrase"] or "").lower(), (token["word"] or "").lower()
-            if phrase == "going to" and not self._verb_follows(token.end()):
-                return self._verb("going", at, token.end() - len(" to"))
+            if phrase == "going to" and not self._is_verb_next(token.end()):
+                return self._build_verb("going", position, token.end() - len(" to"))
             if phrase == "used to" and self.auxiliary in _BE:
                 return None
-            if not (self._phrase(phrase) if phrase else self._word(word, token.end() - len(word))):
-                return self._verb(word, at, token.end())
-            at = token.end()
-        return self._alone(at)
+            if not (self._consume_phrase(phrase) if phrase else self._consume_word(word, token.end() - len(word))):
+                return self._build_verb(word, position, token.end())
+            position = token.end()
+        return self._build_auxiliary_verb(position)
 
-    def _verb_follows(self, at: int) -> bool:
-        token = pattern("verb.token").match(self.text, at, self.end)
+    def _is_verb_next(self, position: int) -> bool:
+        token = get_pattern("verb.token").match(self.text, position, self.end)
         word = (token["word"] or "").lower() if token else ""
-        return word == "be" or forms().get(word, ("", ""))[1] == PRESENT
+        return word == "be" or load_verb_forms().get(word, ("", ""))[1] == PRESENT
 
-    def _phrase(self, phrase: str) -> bool:
+    def _consume_phrase(self, phrase: str) -> bool:
         if phrase in ("used to", "no longer"):
-            self.said["ended"] = True
+            self.flags["ended"] = True
         elif phrase == "going to":
-            self.said["supposed" if self.past else "future"] = True
+            self.flags["supposed" if self.is_past else "future"] = True
         elif phrase in ("tend to", "tends to"):
-            self.said["habit"] = True
+            self.flags["habit"] = True
         elif phrase in ("about to", "have to", "has to", "had to", "need to"):
-            self.said["supposed"] = True
+            self.flags["supposed"] = True
         if phrase in ("used to", "going to", "tend to", "tends to"):
             self.auxiliary = "to"
         return True
 
-    def _word(self, word: str, start: int) -> bool:
+    def _consume_word(self, word: str, start: int) -> bool:
         """Take in a word that is not yet the verb; false if it is."""
         if word in _CONTRACTED:
             word = _CONTRACTED[word]
-            self.said["negated"] = True
-        if flags := _AUXILIARIES.get(word):
-            self.said |= dict.fromkeys(flags.split(), True)
-            had = word == "had" and self.auxiliary in _HAVE
-            self.said["had"] = had
-            self.past = self.past or (word in ("was", "were", "did", "had") and not had)
-            self.auxiliary, self.stood = word, start
-        elif word in _NOT:
-            self.said["negated"] = not self.said.get("negated", False)
-        elif word in _SAID:
-            self.said[_SAID[word]] = True
+            self.flags["negated"] = True
+        if flag_names := _AUXILIARY_FLAGS.get(word):
+            self.flags |= dict.fromkeys(flag_names.split(), True)
+            is_double_had = word == "had" and self.auxiliary in _HAVE
+            self.flags["had"] = is_double_had
+            self.is_past = self.is_past or (word in ("was", "were", "did", "had") and not is_double_had)
+            self.auxiliary, self.auxiliary_start = word, start
+        elif word in _NEGATIONS:
+            self.flags["negated"] = not self.flags.get("negated", False)
+        elif word in _ADVERB_FLAGS:
+            self.flags[_ADVERB_FLAGS[word]] = True
         else:
             return word in _ADVERBS
         return True
 
-    def _verb(self, word: str, at: int, end: int) -> Verb | None:
-        lemma, tense = forms().get(word, ("", ""))
+    def _build_verb(self, word: str, position: int, end: int) -> ParsedVerb | None:
+        lemma, tense = load_verb_forms().get(word, ("", ""))
         start = end - len(word)
-        if self.auxiliary == "'s" and (word == "got" or (lemma in _HAS_DONE and tense == PAST)):
+        if self.auxiliary == "'s" and (word == "got" or (lemma in _PERFECT_VERBS and tense == PAST)):
             self.auxiliary = "has"
-            self.said["perfect"] = True
+            self.flags["perfect"] = True
         if self.auxiliary in _BE:
-            if tense == ING or (lemma in _PASSIVE and tense == PAST):
-                self.said["passive"] = tense == PAST
-                return Verb(lemma, self._stance(tense), start, end)
-            return self._alone(at)
+            if tense == ING or (lemma in _PASSIVE_VERBS and tense == PAST):
+                self.flags["passive"] = tense == PAST
+                return ParsedVerb(lemma, self._build_features(tense), start, end)
+            return self._build_auxiliary_verb(position)
         if self.auxiliary in _HAVE and word == "got":
-            self.said.pop("perfect", None)
-            return Verb("have", self._stance(PRESENT), start, end)
+            self.flags.pop("perfect", None)
+            return ParsedVerb("have", self._build_features(PRESENT), start, end)
         if self.auxiliary in _HAVE:
-            if tense == PAST or lemma in _UNCHANGED:
-                return Verb(lemma, self._stance(PAST), start, end)
-            return self._alone(at)
+            if tense == PAST or lemma in _INVARIANT_PARTICIPLES:
+                return ParsedVerb(lemma, self._build_features(PAST), start, end)
+            return self._build_auxiliary_verb(position)
         if self.auxiliary in _DO and tense != PRESENT:
-            return self._alone(at)
+            return self._build_auxiliary_verb(position)
         if not lemma:
             return None
-        return Verb(lemma, self._stance(PAST if self.past else tense), start, end)
+        return ParsedVerb(lemma, self._build_features(PAST if self.is_past else tense), start, end)
 
-    def _alone(self, at: int) -> Verb | None:
+    def _build_auxiliary_verb(self, position: int) -> ParsedVerb | None:
         """The auxiliary as the verb of the clause."""
         for lemma, auxiliaries in (("be", _BE), ("have", _HAVE), ("do", _DO)):
             if self.auxiliary in auxiliaries:
-                had = self.said.get("had", False)
-                if lemma == "have" and not had:
-                    self.said.pop("perfect", None)
-                tense = ING if self.auxiliary == "having" else PAST if self.past or had else PRESENT
-                return Verb(lemma, self._stance(tense), self.stood, at)
+                is_double_had = self.flags.get("had", False)
+                if lemma == "have" and not is_double_had:
+                    self.flags.pop("perfect", None)
+                tense = ING if self.auxiliary == "having" else PAST if self.is_past or is_double_had else PRESENT
+                return ParsedVerb(lemma, self._build_features(tense), self.auxiliary_start, position)
         return None
 
-    def _stance(self, tense: str) -> Stance:
-        return Stance(tense=tense, **{name: value for name, value in self.said.items() if name not in ("aux", "had")})
+    def _build_features(self, tense: str) -> VerbFeatures:
+        return VerbFeatures(tense=tense, **{name: value for name, value in self.flags.items() if name not in ("aux", "had")})

@@ -7,112 +7,112 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from told.core.predicates import predicate as known_predicate
+from told.core.predicates import lookup_predicate as known_predicate
 from told.core.when import Interval
 from told.write.local import dates, doings, people, slots
-from told.write.local.render import sentence, when
-from told.write.local.rules import Rule, compiled, rules
-from told.write.local.said import ASSERTED, HEDGED, INFERRED, NEGATED, STATED, Said, Talk
+from told.write.local.render import build_sentence, format_interval
+from told.write.local.rules import VerbRule, compile_rule_pattern, load_verb_rules
+from told.write.local.said import ASSERTED, HEDGED_CONFIDENCE, INFERRED_CONFIDENCE, NEGATED, STATED_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Who, titled
-from told.write.local.tables import names, pattern, words
-from told.write.local.value import Value, is_place, trimmed
-from told.write.local.verb import ING, PAST, PRESENT, Stance, Verb, verb_at
+from told.write.local.speaker import Referent, capitalise_name
+from told.write.local.tables import load_predicates, get_pattern, load_words
+from told.write.local.value import ValueSpan, is_place, trim_value
+from told.write.local.verb import ING, PAST, PRESENT, VerbFeatures, ParsedVerb, parse_verb
 
-_OWNING: Final = frozenset("have get adopt own foster".split())
-_TIMELESS: Final = frozenset("born_in born_on comes_from age".split())
-_LONGEST_NOTE: Final = 12
-_BEHIND: Final = 12
+_OWNERSHIP_VERBS: Final = frozenset("have get adopt own foster".split())
+_TIMELESS_PREDICATES: Final = frozenset("born_in born_on comes_from age".split())
+_MAX_NOTE_WORDS: Final = 12
+_SINCE_LOOKAHEAD: Final = 12
 """How far behind a clause "since I was" may tell that what it says still holds."""
-_TAILS: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
+_TAIL_PHRASES: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
-def said_by(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+def parse_verb_clause(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
     """What a verb says of somebody."""
-    verb = replace(verb, stance=_whole(talk, clause, verb.stance))
-    stance = verb.stance
-    if stance.supposed:
+    verb = replace(verb, features=_complete_features(ctx, clause, verb.features))
+    features = verb.features
+    if features.supposed:
         return
-    if not who.first and verb.lemma == "be" and (mine := people.is_mine(talk, clause, who, verb.at)):
-        if not stance.negated and stance.tense == PRESENT:
-            yield mine
+    if not referent.is_speaker and verb.lemma == "be" and (relation_claim := people.parse_is_mine(ctx, clause, referent, verb.complement_start)):
+        if not features.negated and features.tense == PRESENT:
+            yield relation_claim
         return
-    if _owns(verb):
-        denial = "no longer" if stance.ended else "no" if stance.negated else ""
-        if had := list(people.household(talk, clause, who, verb.at, denial)):
-            yield from had
+    if _is_ownership(verb):
+        denial = "no longer" if features.ended else "no" if features.negated else ""
+        if household_claims := list(people.parse_household(ctx, clause, referent, verb.complement_start, denial)):
+            yield from household_claims
             return
-    yield from by_rules(talk, clause, who, verb)
+    yield from apply_verb_rules(ctx, clause, referent, verb)
 
 
-def _whole(talk: Talk, clause: Clause, stance: Stance) -> Stance:
+def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures) -> VerbFeatures:
     """The stance with what the end of the clause adds: not … any more."""
-    if stance.negated and pattern("verbal.no_more").search(talk.text, clause.start, clause.end):
-        return replace(stance, ended=True, negated=False)
-    return stance
+    if features.negated and get_pattern("verbal.no_more").search(ctx.text, clause.start, clause.end):
+        return replace(features, ended=True, negated=False)
+    return features
 
 
-def _owns(verb: Verb) -> bool:
+def _is_ownership(verb: ParsedVerb) -> bool:
     """Whether a verb says that somebody has something now."""
-    stance = verb.stance
-    if verb.lemma not in _OWNING or stance.wished or stance.future or stance.doubted:
+    features = verb.features
+    if verb.lemma not in _OWNERSHIP_VERBS or features.wished or features.future or features.doubted:
         return False
-    return (stance.tense == PRESENT) if verb.lemma in ("have", "own") else (stance.tense == PAST)
+    return (features.tense == PRESENT) if verb.lemma in ("have", "own") else (features.tense == PAST)
 
 
-def by_rules(talk: Talk, clause: Clause, who: Who, verb: Verb) -> Iterator[Said]:
+def apply_verb_rules(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
     """What the first rule that fits says, and what hangs behind it."""
-    for rule in rules().get(verb.lemma, ()):
-        match = compiled(rule.pattern).match(talk.text, verb.at, clause.end)
-        found = list(_Reading(talk, clause, who, verb, rule).claims(match)) if match and _fits(rule, who, verb) else []
-        if not (match and found):
+    for rule in load_verb_rules().get(verb.lemma, ()):
+        match = compile_rule_pattern(rule.pattern).match(ctx.text, verb.complement_start, clause.end)
+        claims = list(_RuleReading(ctx, clause, referent, verb, rule).build_claims(match)) if match and _is_applicable(rule, referent, verb) else []
+        if not (match and claims):
             continue
-        if rule.predicate == "name" and who.relation:
-            yield people.related(talk.speaker, who.relation, found[0].object, clause.start, found[0].end)
+        if rule.predicate == "name" and referent.relation:
+            yield people.build_relation_claim(ctx.speaker, referent.relation, claims[0].object, clause.start, claims[0].end)
             return
-        yield from found
-        if "tail" in rule.when:
-            yield from _tail(talk, clause, who, replace(verb, at=match.end()), rule, found[-1].end)
-        elif verb.lemma == "be" and verb.stance == Stance():
-            yield from _more(talk, clause, who, found[-1].end)
+        yield from claims
+        if "tail" in rule.flags:
+            yield from _parse_tail(ctx, clause, referent, replace(verb, complement_start=match.end()), rule, claims[-1].end)
+        elif verb.lemma == "be" and verb.features == VerbFeatures():
+            yield from _parse_more_notes(ctx, clause, referent, claims[-1].end)
         return
-    if who.first or who.relation:
-        yield from doings.done(talk, clause, who, verb)
+    if referent.is_speaker or referent.relation:
+        yield from doings.parse_activity(ctx, clause, referent, verb)
 
 
 # ------------------------------------------------------------------------------------------------------ whether it fits
 
 
-def _fits(rule: Rule, who: Who, verb: Verb) -> bool:
+def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool:
     """Whether a rule speaks of a verb said like this by or of somebody like this."""
-    flags, stance = rule.when, verb.stance
-    denied = stance.negated or stance.ended
-    if ("first" in flags and not who.first) or stance.wished != ("wished" in flags):
+    flags, features = rule.flags, verb.features
+    is_denied = features.negated or features.ended
+    if ("first" in flags and not referent.is_speaker) or features.wished != ("wished" in flags):
         return False
-    if not who.first and not who.known and rule.predicate not in names("OF_PERSONS"):
+    if not referent.is_speaker and not referent.is_person and rule.predicate not in load_predicates("OF_PERSONS"):
         return False
-    if (flags & {"denied", "deny"} and not denied) or ("able" in flags and not stance.able):
+    if (flags & {"denied", "deny"} and not is_denied) or ("able" in flags and not features.able):
         return False
-    if stance.able and not denied and rule.predicate not in ("speaks", "plays"):
+    if features.able and not is_denied and rule.predicate not in ("speaks", "plays"):
         return False
-    if ("perfect" in flags and not stance.perfect) or ("passive" in flags and not stance.passive):
+    if ("perfect" in flags and not features.perfect) or ("passive" in flags and not features.passive):
         return False
     if "future" in flags:
-        return (stance.future or (stance.tense == ING and not stance.perfect)) and not denied
-    might_be = stance.doubted and verb.lemma == "be"
-    return (not stance.future or "planned" in flags or might_be) and _in_tense(rule, verb)
+        return (features.future or (features.tense == ING and not features.perfect)) and not is_denied
+    is_doubted_state = features.doubted and verb.lemma == "be"
+    return (not features.future or "planned" in flags or is_doubted_state) and _is_tense_match(rule, verb)
 
 
-def _in_tense(rule: Rule, verb: Verb) -> bool:
-    flags, stance = rule.when, verb.stance
+def _is_tense_match(rule: VerbRule, verb: ParsedVerb) -> bool:
+    flags, features = rule.flags, verb.features
     if flags & {"any", "state"}:
         return True
-    wanted = next((tense for tense in (PAST, ING, PRESENT) if tense in flags), "")
-    if wanted:
-        return stance.tense == wanted
-    if stance.tense == PAST and not stance.perfect:
-        former = rule.predicate in names("FORMER") or rule.predicate == "comes_from"
-        return verb.lemma == "be" and former and "job" not in flags
+    wanted_tense = next((tense for tense in (PAST, ING, PRESENT) if tense in flags), "")
+    if wanted_tense:
+        return features.tense == wanted_tense
+    if features.tense == PAST and not features.perfect:
+        is_former = rule.predicate in load_predicates("FORMER") or rule.predicate == "comes_from"
+        return verb.lemma == "be" and is_former and "job" not in flags
     return True
 
 
@@ -120,163 +120,163 @@ def _in_tense(rule: Rule, verb: Verb) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _RuleReading:
     """A verb read by a rule."""
 
-    talk: Talk
+    ctx: TurnContext
     clause: Clause
-    who: Who
-    verb: Verb
-    rule: Rule
+    referent: Referent
+    verb: ParsedVerb
+    rule: VerbRule
 
-    def claims(self, match: re.Match[str]) -> Iterator[Said]:
+    def build_claims(self, match: re.Match[str]) -> Iterator[RuleClaim]:
         """What the rule says once its values are read; nothing if one of them will not do."""
-        talk, clause, flags = self.talk, self.clause, self.rule.when
-        named = [slot for slot in match.groupdict() if match.start(slot) >= 0]
-        read = {slot: slots.values_in(talk.text, slot, match, self.verb, self.rule) for slot in named}
-        main = next((slot for slot in ("org", *named) if slot in read and slot not in ("old", "other")), "")
-        if not main or not all(read.values()) or not self._will_do(read[main][0].text):
+        ctx, clause, flags = self.ctx, self.clause, self.rule.flags
+        filled_slots = [slot for slot in match.groupdict() if match.start(slot) >= 0]
+        values_by_slot = {slot: slots.parse_slot_values(ctx.text, slot, match, self.verb, self.rule) for slot in filled_slots}
+        main_slot = next((slot for slot in ("org", *filled_slots) if slot in values_by_slot and slot not in ("old", "other")), "")
+        if not main_slot or not all(values_by_slot.values()) or not self._is_acceptable(values_by_slot[main_slot][0].text):
             return
-        time = dates.named(talk.text, clause.lead, clause.end, talk.clock, ahead="planned" in flags)
+        time = dates.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future="planned" in flags)
         if ("dated" in flags and time is None) or self._is_over(time):
             return
-        for value in read[main]:
-            yield from self._said(main, {slot: values[0] for slot, values in read.items()} | {main: value}, time)
+        for value in values_by_slot[main_slot]:
+            yield from self._build_value_claims(main_slot, {slot: values[0] for slot, values in values_by_slot.items()} | {main_slot: value}, time)
 
-    def _will_do(self, value: str) -> bool:
-        if "job" in self.rule.when and value.lower() in words("FIRST_NAMES"):
+    def _is_acceptable(self, value: str) -> bool:
+        if "job" in self.rule.flags and value.lower() in load_words("FIRST_NAMES"):
             return False
-        if "study" in self.rule.when and value.lower() in words("STUDENTS"):
+        if "study" in self.rule.flags and value.lower() in load_words("STUDENTS"):
             return False
-        return not self.rule.when & {"capital", "org"} or any(c.isupper() or c.isdigit() for c in value)
+        return not self.rule.flags & {"capital", "org"} or any(c.isupper() or c.isdigit() for c in value)
 
-    def _is_over(self, time: dates.Time | None) -> bool:
+    def _is_over(self, time: dates.TimeMention | None) -> bool:
         """Whether something has been done before without being done still: I've played chess."""
-        stance = self.verb.stance
-        done = stance.perfect and stance.tense == PAST and not stance.habit and not self.rule.when & {"past", "any"}
-        since = pattern("verbal.since").search(self.talk.text, self.verb.at, self.clause.end + _BEHIND)
-        return done and since is None and (time is None or time.mark != "since")
+        features = self.verb.features
+        is_perfect = features.perfect and features.tense == PAST and not features.habit and not self.rule.flags & {"past", "any"}
+        since = get_pattern("verbal.since").search(self.ctx.text, self.verb.complement_start, self.clause.end + _SINCE_LOOKAHEAD)
+        return is_perfect and since is None and (time is None or time.marker != "since")
 
-    def _said(self, main: str, values: dict[str, Value], time: dates.Time | None) -> Iterator[Said]:
-        stance, who, flags = self.verb.stance, self.who, self.rule.when
-        predicate, polarity, phrase = self._polarity()
+    def _build_value_claims(self, main_slot: str, values: dict[str, ValueSpan], time: dates.TimeMention | None) -> Iterator[RuleClaim]:
+        features, referent, flags = self.verb.features, self.referent, self.rule.flags
+        predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:
             return
-        former, value = self._is_former(), values[main]
-        valid = self.talk.default if former else self._valid(predicate, time)
-        text = slots.filled(phrase, values, self.verb)
-        used_to = former or (stance.ended and bool(self._used_to()))
-        text = sentence(who.name, text, polarity, former=used_to, ended=stance.ended or "negates" in flags)
-        if known_predicate(predicate).kind == "event" and valid != self.talk.default:
-            text = pattern("dates.expression").sub("", text).rstrip() + when(valid)
-        doubted = stance.doubted or "maybe" in flags
-        modality = "hedged" if doubted else "planned" if "planned" in flags else "stated"
-        shown = titled(value.text) if main in ("name", "known") else value.text
-        meta = {slot: each.text for slot, each in values.items() if slot in ("job", "other") and slot != main}
-        start, end, sure = self.clause.start, max(each.end for each in values.values()), HEDGED if doubted else STATED
-        said = Said(who.name, predicate, shown, text, start, end, polarity, modality, sure, valid, meta)
-        yield _of_meat(said) if predicate == "diet_again" else said
+        is_former, value = self._is_former(), values[main_slot]
+        valid = self.ctx.default_interval if is_former else self._compute_validity(predicate, time)
+        text = slots.fill_phrase(phrase, values, self.verb)
+        is_past_habit = is_former or (features.ended and bool(self._match_used_to()))
+        text = build_sentence(referent.name, text, polarity, is_former=is_past_habit, is_ended=features.ended or "negates" in flags)
+        if known_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
+            text = get_pattern("dates.expression").sub("", text).rstrip() + format_interval(valid)
+        is_doubted = features.doubted or "maybe" in flags
+        modality = "hedged" if is_doubted else "planned" if "planned" in flags else "stated"
+        object_text = capitalise_name(value.text) if main_slot in ("name", "known") else value.text
+        meta = {slot: slot_value.text for slot, slot_value in values.items() if slot in ("job", "other") and slot != main_slot}
+        start, end, confidence = self.clause.start, max(slot_value.end for slot_value in values.values()), HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE
+        claim = RuleClaim(referent.name, predicate, object_text, text, start, end, polarity, modality, confidence, valid, meta)
+        yield _to_diet_denial(claim) if predicate == "diet_again" else claim
         if "old" in values:
-            old = values["old"]
-            gone = f"{who.name} no longer {predicate} {old.text}"
-            yield Said(who.name, predicate, old.text, gone, start, old.end, NEGATED, valid=valid)
+            old_value = values["old"]
+            ended_text = f"{referent.name} no longer {predicate} {old_value.text}"
+            yield RuleClaim(referent.name, predicate, old_value.text, ended_text, start, old_value.end, NEGATED, valid=valid)
 
-    def _polarity(self) -> tuple[str, str, str]:
+    def _resolve_polarity(self) -> tuple[str, str, str]:
         """The predicate, polarity and phrase, as a denial or an end turns them; no polarity if it says nothing."""
-        rule, stance = self.rule, self.verb.stance
+        rule, features = self.rule, self.verb.features
         predicate, phrase = rule.predicate, rule.phrase
-        if "denied" in rule.when:
+        if "denied" in rule.flags:
             return predicate, ASSERTED, phrase
-        if stance.ended and predicate not in names("DENIED") | names("ENDED"):
+        if features.ended and predicate not in load_predicates("DENIED") | load_predicates("ENDED"):
             return predicate, "", phrase
-        if stance.ended or "negates" in rule.when or self._is_former():
+        if features.ended or "negates" in rule.flags or self._is_former():
             return predicate, NEGATED, phrase
-        if not stance.negated:
+        if not features.negated:
             return predicate, ASSERTED, phrase
         if rule.opposite:
             return rule.opposite, ASSERTED, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        deniable = predicate in names("DENIED") and (stance.perfect or known_predicate(predicate).kind != "event")
-        return predicate, NEGATED if deniable else "", phrase
+        is_deniable = predicate in load_predicates("DENIED") and (features.perfect or known_predicate(predicate).kind != "event")
+        return predicate, NEGATED if is_deniable else "", phrase
 
     def _is_former(self) -> bool:
         """Whether a state is told in the past: I lived in Paris."""
-        stance, state = self.verb.stance, "state" in self.rule.when or self.verb.lemma == "be"
-        if self.rule.predicate in _TIMELESS:
+        features, is_state = self.verb.features, "state" in self.rule.flags or self.verb.lemma == "be"
+        if self.rule.predicate in _TIMELESS_PREDICATES:
             return False
-        return state and stance.tense == PAST and not stance.perfect and not self.rule.phrase.startswith("=")
+        return is_state and features.tense == PAST and not features.perfect and not self.rule.phrase.startswith("=")
 
-    def _used_to(self) -> re.Match[str] | None:
-        return pattern("verbal.used_to").search(self.talk.text, self.clause.start, self.verb.at)
+    def _match_used_to(self) -> re.Match[str] | None:
+        return get_pattern("verbal.used_to").search(self.ctx.text, self.clause.start, self.verb.complement_start)
 
-    def _valid(self, predicate: str, time: dates.Time | None) -> Interval:
+    def _compute_validity(self, predicate: str, time: dates.TimeMention | None) -> Interval:
         """When it holds: a state only from a time on or until it, unless it has just come about."""
-        stance, default = self.verb.stance, self.talk.default
-        state = known_predicate(predicate).kind != "event"
-        if predicate in _TIMELESS or (state and (stance.ended or "negates" in self.rule.when)):
+        features, default = self.verb.features, self.ctx.default_interval
+        is_state = known_predicate(predicate).kind != "event"
+        if predicate in _TIMELESS_PREDICATES or (is_state and (features.ended or "negates" in self.rule.flags)):
             return default
-        if state and time is not None and not time.lasts and stance.tense != PAST:
+        if is_state and time is not None and not time.is_open_ended and features.tense != PAST:
             return default
-        return dates.bearing(time, state=state, default=default)
+        return dates.compute_validity(time, is_state=is_state, default=default)
 
 
-def _of_meat(said: Said) -> Said:
+def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
     """Whoever eats meat again is no vegetarian, though they did not say the word."""
     return replace(
-        said, predicate="diet", object="vegetarian", polarity=NEGATED, modality="inferred", confidence=INFERRED
+        claim, predicate="diet", object="vegetarian", polarity=NEGATED, modality="inferred", confidence=INFERRED_CONFIDENCE
     )
 
 
 # ---------------------------------------------------------------------------------------------------- what hangs behind
 
 
-def notes(talk: Talk, clause: Clause, who: Who, start: int) -> list[Said]:
+def parse_notes(ctx: TurnContext, clause: Clause, referent: Referent, start: int) -> list[RuleClaim]:
     """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
-    found: list[Said] = []
-    at = start
-    for comma in (*pattern("verbal.notes").finditer(talk.text, start, clause.end), None):
-        part = trimmed(talk.text, at, comma.start() if comma else clause.end)
-        at = comma.end() if comma else clause.end
-        if len(part.text.split()) > _LONGEST_NOTE:
+    claims: list[RuleClaim] = []
+    position = start
+    for comma in (*get_pattern("verbal.notes").finditer(ctx.text, start, clause.end), None):
+        part = trim_value(ctx.text, position, comma.start() if comma else clause.end)
+        position = comma.end() if comma else clause.end
+        if len(part.text.split()) > _MAX_NOTE_WORDS:
             break
-        found += note(talk, who, part)
-    return [said for said in found if said.predicate != "name"]
+        claims += parse_note(ctx, referent, part)
+    return [claim for claim in claims if claim.predicate != "name"]
 
 
-def note(talk: Talk, who: Who, part: Value) -> list[Said]:
+def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[RuleClaim]:
     """What one short note says of somebody: what they have, what they do, what they are."""
     clause = Clause(part.start, part.end, lead=part.start)
-    has = list(people.household(talk, clause, who, part.start))
-    if has:
-        return has
-    verb = verb_at(talk.text, part.start, part.end)
-    noted = verb is not None and verb.stance.tense in (PRESENT, ING) and verb.lemma in words("NOTED")
-    if verb is not None and noted and verb.word == part.start:
-        return list(by_rules(talk, clause, who, verb))
-    return list(by_rules(talk, clause, who, Verb("be", Stance(), part.start, part.start)))
+    household_claims = list(people.parse_household(ctx, clause, referent, part.start))
+    if household_claims:
+        return household_claims
+    verb = parse_verb(ctx.text, part.start, part.end)
+    is_note_verb = verb is not None and verb.features.tense in (PRESENT, ING) and verb.lemma in load_words("NOTED")
+    if verb is not None and is_note_verb and verb.word_start == part.start:
+        return list(apply_verb_rules(ctx, clause, referent, verb))
+    return list(apply_verb_rules(ctx, clause, referent, ParsedVerb("be", VerbFeatures(), part.start, part.start)))
 
 
-def _more(talk: Talk, clause: Clause, who: Who, end: int) -> list[Said]:
+def _parse_more_notes(ctx: TurnContext, clause: Clause, referent: Referent, end: int) -> list[RuleClaim]:
     """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
-    comma = pattern("verbal.comma").match(talk.text, end, clause.end)
-    return notes(talk, clause, who, comma.end()) if comma else []
+    comma = get_pattern("verbal.comma").match(ctx.text, end, clause.end)
+    return parse_notes(ctx, clause, referent, comma.end()) if comma else []
 
 
-def _tail(talk: Talk, clause: Clause, who: Who, verb: Verb, rule: Rule, end: int) -> Iterator[Said]:
+def _parse_tail(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, rule: VerbRule, end: int) -> Iterator[RuleClaim]:
     """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
-    found: list[Said] = []
+    claims: list[RuleClaim] = []
     if rule.predicate == "name":
-        found = notes(talk, clause, who, end)
+        claims = parse_notes(ctx, clause, referent, end)
     elif rule.predicate == "age":
-        behind = by_rules(talk, clause, who, replace(verb, at=verb.at))
-        found = [said for said in behind if said.predicate not in ("name", "age", "is")]
-        found = found or _more(talk, clause, who, end)
-    yield from found
-    if found:
+        rule_claims = apply_verb_rules(ctx, clause, referent, replace(verb, complement_start=verb.complement_start))
+        claims = [claim for claim in rule_claims if claim.predicate not in ("name", "age", "is")]
+        claims = claims or _parse_more_notes(ctx, clause, referent, end)
+    yield from claims
+    if claims:
         return
-    for predicate, phrase in _TAILS.items():
-        tail = pattern(f"verbal.tail_{predicate}").match(talk.text, end, clause.end)
-        place = slots.place_at(talk.text, tail.start("place"), clause.end) if tail else None
+    for predicate, phrase in _TAIL_PHRASES.items():
+        tail = get_pattern(f"verbal.tail_{predicate}").match(ctx.text, end, clause.end)
+        place = slots.parse_place(ctx.text, tail.start("place"), clause.end) if tail else None
         if place and is_place(place.text):
-            text = sentence(who.name, phrase.format(place.text))
-            yield Said(who.name, predicate, place.text, text, clause.start, place.end)
+            text = build_sentence(referent.name, phrase.format(place.text))
+            yield RuleClaim(referent.name, predicate, place.text, text, clause.start, place.end)
             end = place.end

@@ -18,28 +18,28 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from told.core.errors import Denied, FetchError, InvalidInput
-from told.core.lazy import regex
-from told.core.text import snippet
+from told.core.lazy import lazy_regex
+from told.core.text import make_snippet
 
 URL_LIMIT: Final = 2048
-PORTS: Final = {"http": 80, "https": 443}
-REDIRECTS: Final = 3
-MOVED: Final = frozenset({301, 302, 303, 307, 308})
-CHUNK: Final = 65_536
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+MAX_REDIRECTS: Final = 3
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+CHUNK_BYTES: Final = 65_536
 
-_HOST: Final = regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
-_NUMERIC: Final = regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
-_UNSAFE: Final = regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
+_HOST: Final = lazy_regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
+_NUMERIC: Final = lazy_regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
+_UNSAFE: Final = lazy_regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
 
 # is_private and is_global of the standard library call some of these public: carrier networks, translated addresses.
-CLOSED_4: Final = tuple(map(IPv4Network, (
+BLOCKED_IPV4_NETWORKS: Final = tuple(map(IPv4Network, (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
     "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     "168.63.129.16/32",  # a cloud's own services, on an address that looks public
 )))  # fmt: skip
-OPEN_6: Final = IPv6Network("2000::/3")
-CLOSED_6: Final = tuple(map(IPv6Network, (
+PUBLIC_IPV6_NETWORK: Final = IPv6Network("2000::/3")
+BLOCKED_IPV6_NETWORKS: Final = tuple(map(IPv6Network, (
     "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )))  # fmt: skip
 
@@ -47,26 +47,26 @@ CLOSED_6: Final = tuple(map(IPv6Network, (
 def is_public(address: str) -> bool:
     """Whether an address is one that anybody on the internet could reach, and not a way back into this network."""
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        return found in OPEN_6 and not any(found in network for network in CLOSED_6)
-    return isinstance(found, IPv4Address) and not any(found in network for network in CLOSED_4)
+    if isinstance(ip, IPv6Address):
+        return ip in PUBLIC_IPV6_NETWORK and not any(ip in network for network in BLOCKED_IPV6_NETWORKS)
+    return isinstance(ip, IPv4Address) and not any(ip in network for network in BLOCKED_IPV4_NETWORKS)
 
 
-def resolve(host: str, port: int) -> Sequence[str]:
+def resolve_host(host: str, port: int) -> Sequence[str]:
     """Every address of a name."""
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def dial(address: str, port: int, timeout: float) -> socket.socket:
+def open_connection(address: str, port: int, timeout: float) -> socket.socket:
     """A connection to an address."""
     return socket.create_connection((address, port), timeout)
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedContent:
     """What a URL gave, and what its server says it is."""
 
     data: bytes
@@ -80,98 +80,98 @@ class Fetcher:
 
     timeout: float = 10.0
     limit: int = 20 * 2**20
-    resolve: Callable[[str, int], Sequence[str]] = resolve
-    dial: Callable[[str, int, float], socket.socket] = dial
+    resolve: Callable[[str, int], Sequence[str]] = resolve_host
+    connect: Callable[[str, int, float], socket.socket] = open_connection
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
-    def __call__(self, url: str, accept: Sequence[str] = ()) -> Fetched:
+    def __call__(self, url: str, accept: Sequence[str] = ()) -> FetchedContent:
         """The bytes at a URL whose type begins like one of those accepted; every redirect is checked like the first."""
         secure = False
-        for _ in range(REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             target = check_url(url)
             if secure and target.scheme != "https":
-                raise Denied(f"{_brief(url)} would leave an encrypted connection.")
+                raise Denied(f"{_shorten(url)} would leave an encrypted connection.")
             secure = target.scheme == "https"
-            address = self.check_host(target)
-            done = self._get(target, address, accept)
-            if isinstance(done, Fetched):
-                return done
-            url = urljoin(url, done)
-        raise FetchError(f"{_brief(url)} is one redirect too many.")
+            address = self.resolve_public_address(target)
+            result = self._request(target, address, accept)
+            if isinstance(result, FetchedContent):
+                return result
+            url = urljoin(url, result)
+        raise FetchError(f"{_shorten(url)} is one redirect too many.")
 
-    def check_host(self, target: SplitResult) -> str:
+    def resolve_public_address(self, target: SplitResult) -> str:
         """An address of a URL's host, once it is known that all of them are public."""
-        host, port = _host(target), PORTS[target.scheme]
+        host, port = _parse_host(target), DEFAULT_PORTS[target.scheme]
         try:
             addresses = list(self.resolve(host, port))
         except (OSError, UnicodeError) as error:
-            raise FetchError(f"{_brief(host)} cannot be found: {error}.") from error
-        hidden = [address for address in addresses if not is_public(address)]
-        if hidden or not addresses:
-            raise Denied(f"{_brief(host)} is not on the public internet; nothing was fetched.")
+            raise FetchError(f"{_shorten(host)} cannot be found: {error}.") from error
+        private = [address for address in addresses if not is_public(address)]
+        if private or not addresses:
+            raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
         return addresses[0]
 
-    def _get(self, target: SplitResult, address: str, accept: Sequence[str]) -> Fetched | str:
+    def _request(self, target: SplitResult, address: str, accept: Sequence[str]) -> FetchedContent | str:
         """What a checked address answers: the content, or where it has moved to."""
-        host = _host(target)
-        connection = _Pinned(host, PORTS[target.scheme], self, address, secure=target.scheme == "https")
-        watch = threading.Timer(self.timeout, connection.cut)
-        watch.daemon = True
-        watch.start()
+        host = _parse_host(target)
+        connection = _PinnedConnection(host, DEFAULT_PORTS[target.scheme], self, address, secure=target.scheme == "https")
+        timer = threading.Timer(self.timeout, connection.abort)
+        timer.daemon = True
+        timer.start()
         try:
             path = (target.path or "/") + (f"?{target.query}" if target.query else "")
             headers = {"Accept": ", ".join(accept) or "*/*", "Accept-Encoding": "identity", "User-Agent": "told"}
             connection.request("GET", path, headers=headers)
-            return self._read(connection, target, accept)
+            return self._read_response(connection, target, accept)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            late = connection.late or isinstance(error, TimeoutError)
-            why = f"it took longer than {self.timeout:g} seconds" if late else type(error).__name__
-            raise FetchError(f"{_brief(target.geturl())} cannot be fetched: {why}.") from error
+            timed_out = connection.timed_out or isinstance(error, TimeoutError)
+            reason = f"it took longer than {self.timeout:g} seconds" if timed_out else type(error).__name__
+            raise FetchError(f"{_shorten(target.geturl())} cannot be fetched: {reason}.") from error
         finally:
-            watch.cancel()
+            timer.cancel()
             connection.close()
 
-    def _read(self, connection: _Pinned, target: SplitResult, accept: Sequence[str]) -> Fetched | str:
+    def _read_response(self, connection: _PinnedConnection, target: SplitResult, accept: Sequence[str]) -> FetchedContent | str:
         """What the server says, if it is what was asked for."""
         reply, url = connection.getresponse(), target.geturl()
-        if reply.status in MOVED and (place := reply.getheader("Location")):
-            return place
+        if reply.status in REDIRECT_STATUSES and (location := reply.getheader("Location")):
+            return location
         if reply.status != http.client.OK:
-            raise FetchError(f"{_brief(url)} answers with status {reply.status}.")
-        kind = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
-        if accept and not kind.startswith(tuple(accept)):
-            raise FetchError(f"{_brief(url)} is {kind or 'of no stated type'}; {' or '.join(accept)} is accepted.")
+            raise FetchError(f"{_shorten(url)} answers with status {reply.status}.")
+        media_type = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        if accept and not media_type.startswith(tuple(accept)):
+            raise FetchError(f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted.")
         if (reply.getheader("Content-Encoding") or "identity").lower() != "identity":
-            raise FetchError(f"{_brief(url)} is compressed, though nobody asked for that.")
+            raise FetchError(f"{_shorten(url)} is compressed, though nobody asked for that.")
         parts, size = [], 0
-        while part := reply.read1(CHUNK):
+        while part := reply.read1(CHUNK_BYTES):
             size += len(part)
             if size > self.limit:
-                raise FetchError(f"{_brief(url)} has more than {self.limit:,} bytes.", hint="Fetch it yourself.")
+                raise FetchError(f"{_shorten(url)} has more than {self.limit:,} bytes.", hint="Fetch it yourself.")
             parts.append(part)
-        if connection.late or reply.length:
+        if connection.timed_out or reply.length:
             raise http.client.IncompleteRead(b"")  # cut off, which looks like an end
-        return Fetched(b"".join(parts), kind, url)
+        return FetchedContent(b"".join(parts), media_type, url)
 
 
-class _Pinned(http.client.HTTPConnection):
+class _PinnedConnection(http.client.HTTPConnection):
     """A connection to an address that was checked, whatever its name resolves to by now; it can be cut in time."""
 
     def __init__(self, host: str, port: int, fetcher: Fetcher, address: str, *, secure: bool) -> None:
         super().__init__(host, port, timeout=fetcher.timeout)
         self.default_port = port
-        self.fetcher, self.address, self.secure, self.late = fetcher, address, secure, False
+        self.fetcher, self.address, self.secure, self.timed_out = fetcher, address, secure, False
 
     def connect(self) -> None:
         """Dial the pinned address; the certificate must be that of the name."""
-        self.sock = self.fetcher.dial(self.address, self.port, self.fetcher.timeout)
+        self.sock = self.fetcher.connect(self.address, self.port, self.fetcher.timeout)
         if self.secure:
             context = self.fetcher.tls or ssl.create_default_context()
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """End the connection, however slowly the other side drips."""
-        self.late = True
+        self.timed_out = True
         if self.sock is not None:
             with suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
@@ -180,35 +180,35 @@ class _Pinned(http.client.HTTPConnection):
 def check_url(url: str) -> SplitResult:
     """A URL that names a public place in the plainest way there is; anything cleverer is refused."""
     if len(url) > URL_LIMIT or _UNSAFE.search(url):
-        raise InvalidInput(f"{_brief(url)} is not a plain URL.", hint="Percent-encode what is not ASCII.")
+        raise InvalidInput(f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII.")
     try:
         target = urlsplit(url)._replace(fragment="")
         port = target.port
     except ValueError as error:
-        raise InvalidInput(f"{_brief(url)} is not a URL: {error}.") from error
-    if target.scheme not in PORTS:
-        raise Denied(f"{_brief(url)} is not fetched: only http and https are.")
+        raise InvalidInput(f"{_shorten(url)} is not a URL: {error}.") from error
+    if target.scheme not in DEFAULT_PORTS:
+        raise Denied(f"{_shorten(url)} is not fetched: only http and https are.")
     if "@" in target.netloc:
-        raise Denied(f"{_brief(url)} is not fetched: it carries a name or password.")
-    if port not in (None, PORTS[target.scheme]):
-        raise Denied(f"{_brief(url)} is not fetched: it names the port {port}.")
-    _host(target)
+        raise Denied(f"{_shorten(url)} is not fetched: it carries a name or password.")
+    if port not in (None, DEFAULT_PORTS[target.scheme]):
+        raise Denied(f"{_shorten(url)} is not fetched: it names the port {port}.")
+    _parse_host(target)
     return target
 
 
-def _host(target: SplitResult) -> str:
+def _parse_host(target: SplitResult) -> str:
     """The host of a URL: a plain name, or an address written in the one usual way."""
     host = target.hostname or ""
     if "[" in target.netloc:
         if not is_public(host):
-            raise Denied(f"{_brief(host)} is not on the public internet; nothing was fetched.")
+            raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
         return host
     if not _HOST.fullmatch(host):
-        raise InvalidInput(f"{_brief(target.geturl())} names no host.")
+        raise InvalidInput(f"{_shorten(target.geturl())} names no host.")
     if _NUMERIC.fullmatch(host.rstrip(".").rpartition(".")[2]) and not is_public(host):
-        raise Denied(f"{_brief(host)} is not on the public internet; nothing was fetched.")
+        raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
     return host
 
 
-def _brief(text: str) -> str:
-    return snippet(text, 120)
+def _shorten(text: str) -> str:
+    return make_snippet(text, 120)

@@ -15,23 +15,23 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from told.core.errors import InvalidInput
-from told.core.ids import tagged
-from told.core.lazy import regex
-from told.core.text import shown
-from told.write.media.header import header
+from told.core.ids import hash_content
+from told.core.lazy import lazy_regex
+from told.core.text import format_value
+from told.write.media.header import read_image_header
 
-SORTS: Final = frozenset({"image_url", "input_image", "image"})
+IMAGE_PART_TYPES: Final = frozenset({"image_url", "input_image", "image"})
 """The types of the parts of a message that are images."""
 
-SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
+IMAGE_SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
 """How the names of image files end."""
 
-HEAD: Final = 2**20
+HEADER_BYTES: Final = 2**20
 """So many bytes hold the header of any image."""
 
 URL_LIMIT: Final = 2048
-_DATA: Final = regex(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
-_HINT: Final = (
+_DATA_URL: Final = lazy_regex(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
+_IMAGE_HINT: Final = (
     "Give a data URL, bytes, a pathlib.Path or an http(s) URL, such as "
     '{"type": "image_url", "image_url": {"url": "data:image/png;base64,…"}}.'
 )
@@ -47,38 +47,38 @@ class Image:
     url: str | None = None
     problem: str = ""
 
-    def identity(self) -> str:
+    def compute_identity(self) -> str:
         """What tells this image from another, as far as that is known before it is fetched."""
-        return tagged(self.data) if self.data is not None else str(self.path or self.url or self.problem)
+        return hash_content(self.data) if self.data is not None else str(self.path or self.url or self.problem)
 
 
 def is_image(part: Any) -> bool:
     """Whether a part of a message is an image."""
     if isinstance(part, Mapping):
-        sort = part.get("type")
-        return isinstance(sort, str) and sort in SORTS and "content" not in part
+        part_type = part.get("type")
+        return isinstance(part_type, str) and part_type in IMAGE_PART_TYPES and "content" not in part
     return isinstance(part, bytes | bytearray | memoryview | Path)
 
 
-def image(part: Any, number: int, *, limit: int) -> Image:
+def parse_image(part: Any, number: int, *, limit: int) -> Image:
     """The image a part of a message holds; more than `limit` bytes are not even decoded."""
-    value = _value(part) if isinstance(part, Mapping) else part
+    value = _locate_image(part) if isinstance(part, Mapping) else part
     if isinstance(value, bytes | bytearray | memoryview):
-        if header(bytes(value[:HEAD])) is None:
+        if read_image_header(bytes(value[:HEADER_BYTES])) is None:
             raise InvalidInput(f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode().")
-        return _bounded(number, bytes(value), limit)
+        return _limit_size(number, bytes(value), limit)
     if isinstance(value, Path):
         return Image(number, path=value)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"Image #{number} is {shown(value)}, which is no image.", hint=_HINT)
+        raise InvalidInput(f"Image #{number} is {format_value(value)}, which is no image.", hint=_IMAGE_HINT)
     if value[:5].lower() == "data:":
-        return _inline(value, number, limit)
+        return _decode_data_url(value, number, limit)
     if value[:7].lower() == "http://" or value[:8].lower() == "https://":
         return Image(number, url=value) if len(value) <= URL_LIMIT else Image(number, problem="its URL is too long")
-    raise InvalidInput(f"Image #{number} is at {shown(value)}, which is neither a URL nor a data URL.", hint=_HINT)
+    raise InvalidInput(f"Image #{number} is at {format_value(value)}, which is neither a URL nor a data URL.", hint=_IMAGE_HINT)
 
 
-def _value(part: Mapping[str, Any]) -> Any:
+def _locate_image(part: Mapping[str, Any]) -> Any:
     """Where the image of a part is: bytes, a path, a URL, or base64 that is as good as a data URL."""
     source = part.get("source", part.get("image_url", part.get("image", part)))
     if not isinstance(source, Mapping):
@@ -88,36 +88,36 @@ def _value(part: Mapping[str, Any]) -> Any:
             return source[name]
     data = source.get("data", source.get("file_data"))
     if isinstance(data, str) and data[:5].lower() != "data:":
-        kind = source.get("media_type", source.get("mimeType", source.get("mime_type", "")))
-        return f"data:{kind if isinstance(kind, str) and '/' in kind else ''};base64,{data}"
+        media_type = source.get("media_type", source.get("mimeType", source.get("mime_type", "")))
+        return f"data:{media_type if isinstance(media_type, str) and '/' in media_type else ''};base64,{data}"
     return data
 
 
-def _inline(url: str, number: int, limit: int) -> Image:
+def _decode_data_url(url: str, number: int, limit: int) -> Image:
     """The bytes of a data URL; of one that cannot be read, why."""
-    head = _DATA.match(url)
-    if head is None:
+    prefix = _DATA_URL.match(url)
+    if prefix is None:
         return Image(number, problem="its data URL cannot be read")
-    body = url[head.end() :]
-    if len(body) > limit * 4 // 3 + 4 and (head[3] or len(body) > limit * 3):
-        return too_large(number, len(body) * 3 // 4, limit)
+    body = url[prefix.end() :]
+    if len(body) > limit * 4 // 3 + 4 and (prefix[3] or len(body) > limit * 3):
+        return make_too_large(number, len(body) * 3 // 4, limit)
     try:
-        data = base64.b64decode(_padded(body), validate=True) if head[3] else unquote_to_bytes(body)
+        data = base64.b64decode(_normalise_base64(body), validate=True) if prefix[3] else unquote_to_bytes(body)
     except (binascii.Error, ValueError):
         return Image(number, problem="its base64 cannot be read")
-    return _bounded(number, data, limit)
+    return _limit_size(number, data, limit)
 
 
-def _padded(text: str) -> str:
+def _normalise_base64(text: str) -> str:
     """Base64 without white space, in the usual alphabet, of a full length: senders leave the end off."""
     text = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
     return text + "=" * (-len(text) % 4)
 
 
-def _bounded(number: int, data: bytes, limit: int) -> Image:
-    return Image(number, data) if len(data) <= limit else too_large(number, len(data), limit)
+def _limit_size(number: int, data: bytes, limit: int) -> Image:
+    return Image(number, data) if len(data) <= limit else make_too_large(number, len(data), limit)
 
 
-def too_large(number: int, size: int, limit: int) -> Image:
+def make_too_large(number: int, size: int, limit: int) -> Image:
     """An image of more bytes than are accepted: the turn stays, its bytes do not."""
     return Image(number, problem=f"it has {size:,} bytes, and at most {limit:,} are accepted")

@@ -11,148 +11,148 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from told.core.blob import NAMED, Blob
+from told.core.blob import BLOBS_KEY, Blob
 from told.core.errors import InvalidInput, MediaError, ToldError
-from told.core.hearsay import OWN
-from told.core.text import snippet, storable
-from told.core.value import quick
+from told.core.hearsay import OWN_CHARS_KEY
+from told.core.text import make_snippet, strip_unstorable
+from told.core.value import fast_frozen_init
 from told.flow import Flow, call
-from told.ledger.consume import Failure, attempt
+from told.ledger.consume import Failure, catch_failure
 from told.ports import ImageReader
 from told.settings import Settings
-from told.write.media.header import header
-from told.write.media.parts import Image, too_large
-from told.write.messages import Said, Turn, own_words
+from told.write.media.header import read_image_header
+from told.write.media.parts import Image, make_too_large
+from told.write.messages import ParsedMessages, InputTurn, get_own_words
 
 if TYPE_CHECKING:
-    from told.write.media.fetch import Fetched
+    from told.write.media.fetch import FetchedContent
 
-Fetch: TypeAlias = "Callable[[str, Sequence[str]], Fetched]"
-ACCEPTED: Final = ("image/",)
+FetchFunction: TypeAlias = "Callable[[str, Sequence[str]], FetchedContent]"
+ACCEPTED_IMAGE_TYPES: Final = ("image/",)
 NOT_FETCHED: Final = "URLs are not fetched; set fetch_urls, or send the image itself"
-UNREAD: Final = "nothing here reads images, so only the image itself is kept; install tesseract, or name a reader"
-UNKNOWN: Final = "it is not a PNG, JPEG, GIF, WebP or BMP image"
+NO_READER: Final = "nothing here reads images, so only the image itself is kept; install tesseract, or name a reader"
+UNKNOWN_FORMAT: Final = "it is not a PNG, JPEG, GIF, WebP or BMP image"
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ImageReading:
     """What is known of an image once it was looked at: the lines that stand for it, its bytes, and what went wrong."""
 
-    lines: str
+    text: str
     blob: Blob | None = None
     problems: tuple[str, ...] = ()
 
 
-@quick
+@fast_frozen_init
 @dataclass(frozen=True, slots=True)
-class Look:
+class ImageContext:
     """How images are looked at."""
 
     readers: Sequence[ImageReader]
     settings: Settings
-    fetch: Fetch | None = None
+    fetch: FetchFunction | None = None
 
 
-def seen(said: Said, look: Look) -> Flow[Said]:
+def read_images(parsed: ParsedMessages, image_ctx: ImageContext) -> Flow[ParsedMessages]:
     """What was said, with what its images say; a turn without images is as it was."""
-    if not said.images:
-        return said
-    turns: list[Turn] = []
+    if not parsed.image_count:
+        return parsed
+    turns: list[InputTurn] = []
     blobs: dict[str, Blob] = {}
     warnings: dict[str, None] = {}
-    for turn in said.turns:
-        sights = yield from _sights(turn, look)
-        turns.append(_told(turn, sights, look.settings.text_limit))
-        blobs |= {sight.blob.hash: sight.blob for sight in sights if sight.blob is not None}
-        warnings |= dict.fromkeys(problem for sight in sights for problem in sight.problems)
-    return Said(tuple(turns), said.skipped, 0, tuple(blobs.values()), (*said.warnings, *warnings))
+    for turn in parsed.turns:
+        readings = yield from _read_turn_images(turn, image_ctx)
+        turns.append(_merge_readings(turn, readings, image_ctx.settings.text_limit))
+        blobs |= {reading.blob.hash: reading.blob for reading in readings if reading.blob is not None}
+        warnings |= dict.fromkeys(problem for reading in readings for problem in reading.problems)
+    return ParsedMessages(tuple(turns), parsed.skipped, 0, tuple(blobs.values()), (*parsed.warnings, *warnings))
 
 
-def _sights(turn: Turn, look: Look) -> Flow[list[Sight]]:
-    sights: list[Sight] = []
+def _read_turn_images(turn: InputTurn, image_ctx: ImageContext) -> Flow[list[ImageReading]]:
+    readings: list[ImageReading] = []
     for image in turn.images:
-        sights += [(yield from sight_of(image, look))]
-    return sights
+        readings += [(yield from read_image(image, image_ctx))]
+    return readings
 
 
-def _told(turn: Turn, sights: Sequence[Sight], limit: int) -> Turn:
+def _merge_readings(turn: InputTurn, readings: Sequence[ImageReading], limit: int) -> InputTurn:
     """A turn with the lines of its images after its own words, as many of them as fit."""
-    if not sights:
+    if not readings:
         return turn
-    said = turn.evidence
-    words = own_words(said)
-    lines = "\n".join(sight.lines for sight in sights)
-    content = f"{words}\n{lines}" if words else lines
-    named = [sight.blob.hash for sight in sights if sight.blob is not None]
-    meta = {**said.meta, OWN: len(words), **({NAMED: named} if named else {})}
-    return replace(turn, evidence=replace(said, content=content[:limit], meta=meta), images=())
+    evidence = turn.evidence
+    own_text = get_own_words(evidence)
+    image_text = "\n".join(reading.text for reading in readings)
+    content = f"{own_text}\n{image_text}" if own_text else image_text
+    blob_hashes = [reading.blob.hash for reading in readings if reading.blob is not None]
+    meta = {**evidence.meta, OWN_CHARS_KEY: len(own_text), **({BLOBS_KEY: blob_hashes} if blob_hashes else {})}
+    return replace(turn, evidence=replace(evidence, content=content[:limit], meta=meta), images=())
 
 
-def sight_of(image: Image, look: Look) -> Flow[Sight]:
+def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
     """What an image says; what is wrong with it is a mark and a problem; only a file that is not there is an error."""
-    data, problem = yield from _bytes(image, look)
+    data, problem = yield from _load_bytes(image, image_ctx)
     if data is None:
-        return _unseen(image, problem)
-    what = header(data)
-    if what is None:
-        return _unseen(image, UNKNOWN)
-    if what.pixels > (most := look.settings.pixel_limit):
-        return _unseen(image, f"it claims {what.pixels:,} pixels, and at most {most:,} are decoded")
-    blob = Blob.of(data, what.media_type)
-    if not look.readers:
-        return Sight(f"[image #{image.number}: {what}]", blob, (f"Image #{image.number}: {UNREAD}.",))
-    lines, problems = yield from _read(image, blob, look)
-    return Sight("\n".join(lines) or f"[image #{image.number}: {what}]", blob, tuple(problems))
+        return _make_unread(image, problem)
+    image_header = read_image_header(data)
+    if image_header is None:
+        return _make_unread(image, UNKNOWN_FORMAT)
+    if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
+        return _make_unread(image, f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded")
+    blob = Blob.from_bytes(data, image_header.media_type)
+    if not image_ctx.readers:
+        return ImageReading(f"[image #{image.number}: {image_header}]", blob, (f"Image #{image.number}: {NO_READER}.",))
+    lines, problems = yield from _run_readers(image, blob, image_ctx)
+    return ImageReading("\n".join(lines) or f"[image #{image.number}: {image_header}]", blob, tuple(problems))
 
 
-def _read(image: Image, blob: Blob, look: Look) -> Flow[tuple[list[str], list[str]]]:
+def _run_readers(image: Image, blob: Blob, image_ctx: ImageContext) -> Flow[tuple[list[str], list[str]]]:
     """What each reader makes of an image, under a heading, and what those could not do that failed."""
     lines: list[str] = []
     problems: list[str] = []
-    for reader in look.readers:
-        done = yield from attempt(call(reader.read, blob.data, blob.media_type))
-        if isinstance(done, str):
+    for reader in image_ctx.readers:
+        outcome = yield from catch_failure(call(reader.read, blob.data, blob.media_type))
+        if isinstance(outcome, str):
             heading = "Description of" if getattr(reader, "sees", False) else "OCR text from"
-            words = storable(done)[: look.settings.text_limit].strip()
+            words = strip_unstorable(outcome)[: image_ctx.settings.text_limit].strip()
             lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
         else:
-            why = done if isinstance(done, Failure) else f"it answered {type(done).__name__}"
-            problems.append(f"Image #{image.number} was not read by {reader.model}: {why}")
+            reason = outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+            problems.append(f"Image #{image.number} was not read by {reader.model}: {reason}")
     return lines, problems
 
 
-def _unseen(image: Image, problem: str) -> Sight:
+def _make_unread(image: Image, problem: str) -> ImageReading:
     """An image nobody looked at: where it is, or that it was there."""
-    place = f": {snippet(storable(image.url), 200)}" if image.url else ""
-    return Sight(f"[image #{image.number}{place}]", None, (f"Image #{image.number} is not kept: {problem}.",))
+    location = f": {make_snippet(strip_unstorable(image.url), 200)}" if image.url else ""
+    return ImageReading(f"[image #{image.number}{location}]", None, (f"Image #{image.number} is not kept: {problem}.",))
 
 
-def _bytes(image: Image, look: Look) -> Flow[tuple[bytes | None, str]]:
+def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | None, str]]:
     """The bytes of an image wherever they are, or why there are none."""
     if image.problem or image.data is not None:
         return image.data, image.problem
-    done: Any
+    outcome: Any
     if image.path is not None:
-        done = yield from attempt(call(_file, image.path, image.number, look.settings.image_limit))
-    elif look.fetch is None or image.url is None:
+        outcome = yield from catch_failure(call(_read_file, image.path, image.number, image_ctx.settings.image_limit))
+    elif image_ctx.fetch is None or image.url is None:
         return None, NOT_FETCHED
     else:
-        done = yield from attempt(call(look.fetch, image.url, ACCEPTED))
-    if isinstance(done, Failure) and isinstance(done.error, InvalidInput) and image.path is not None:
-        raise done.error
-    if isinstance(done, Failure):
-        return None, done.error.message.rstrip(".") if isinstance(done.error, ToldError) else str(done)
-    return done if isinstance(done, bytes) else done.data, ""
+        outcome = yield from catch_failure(call(image_ctx.fetch, image.url, ACCEPTED_IMAGE_TYPES))
+    if isinstance(outcome, Failure) and isinstance(outcome.error, InvalidInput) and image.path is not None:
+        raise outcome.error
+    if isinstance(outcome, Failure):
+        return None, outcome.error.message.rstrip(".") if isinstance(outcome.error, ToldError) else str(outcome)
+    return outcome if isinstance(outcome, bytes) else outcome.data, ""
 
 
-def _file(path: Path, number: int, limit: int) -> bytes:
+def _read_file(path: Path, number: int, limit: int) -> bytes:
     """The bytes of a file that is not too large."""
     try:
         if not path.is_file():
-            raise InvalidInput(f"There is no file {snippet(str(path), 200)}.", hint="Check the path.")
+            raise InvalidInput(f"There is no file {make_snippet(str(path), 200)}.", hint="Check the path.")
         size = path.stat().st_size
         if size > limit:
-            raise MediaError(too_large(number, size, limit).problem)
+            raise MediaError(make_too_large(number, size, limit).problem)
         with path.open("rb") as file:
             return file.read(limit)
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 
 @runtime_checkable
-class SeeingLLM(Protocol):
+class VisionLLM(Protocol):
     """A language model that can be shown an image."""
 
     @property
@@ -20,10 +20,10 @@ class SeeingLLM(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seer:
+class VisionReader:
     """Describes images by asking a model that sees; what it says stands under a heading of its own."""
 
-    llm: SeeingLLM
+    llm: VisionLLM
     sees: ClassVar[bool] = True
 
     @property
